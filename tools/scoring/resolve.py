@@ -8,15 +8,15 @@ from collections.abc import Callable
 from hopgraph.state import EntailmentChecker, Reranker
 from hopgraph.tools.scoring.by_model import model_entailment, model_reranker
 from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
-from hopgraph.tools.scoring.entailment.local import minicheck, nli, t5_nli
+from hopgraph.tools.scoring.entailment.local import local_entailment
 from hopgraph.tools.scoring.remote import remote_entailment, remote_reranker
 from hopgraph.tools.scoring.rerankers.lexical import LexicalReranker
-from hopgraph.tools.scoring.rerankers.local import bge, cross_encoder
+from hopgraph.tools.scoring.rerankers.local import local_reranker
 from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 _RERANKERS: dict[str, Callable[[str], Reranker]] = {
-    "bge": bge,
-    "cross-encoder": cross_encoder,
+    "bge": local_reranker,
+    "cross-encoder": local_reranker,
     "model": model_reranker,
     "http": remote_reranker,
     "https": remote_reranker,
@@ -27,9 +27,7 @@ _VALID_RERANKERS = (
     "model:SPEC (a language model)"
 )
 _CHECKERS: dict[str, Callable[[str], EntailmentChecker]] = {
-    "nli": nli,
-    "t5-nli": t5_nli,
-    "minicheck": minicheck,
+    **dict.fromkeys(("nli", "t5-nli", "minicheck"), local_entailment),
     "model": model_entailment,
     "http": remote_entailment,
     "https": remote_entailment,

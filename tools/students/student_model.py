@@ -81,7 +81,7 @@ def make_student(rest: str) -> StudentModel:
     require("transformers", "train")
     base = _base_of(named, record, folder)
     place, threshold, merge = placement_of(named), _threshold(named, record), _merge(named)
-    key = ("student", folder.absolute(), base.folder, base.gguf, place, threshold, merge, str(named.options))
+    key = ("student", folder.absolute(), base.folder, base.gguf, place, str(named.options))
     make = partial(_load, named, base, record, folder, threshold, merge)
     return StudentModel(model_name=named.spec, load=lambda: shared(key, lambda: Batched(make(), named.spec)))
 

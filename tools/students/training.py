@@ -231,9 +231,7 @@ def _lora(plan: TrainingPlan) -> Any:
 
 
 def _causal_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample]) -> Any:
-    trl, datasets = require("trl"), require("datasets")
-    rows = [each.model_dump(include={"prompt", "completion"}) for each in examples]
-    options = _arguments(plan, trl.SFTConfig, max_length=plan.settings.max_length, completion_only_loss=True)
+    trl = require("trl")
 
     class CompletionTrainer(trl.SFTTrainer):
         """Compute the logits of the replies alone: of a long vocabulary, those of the prompts take half of the time."""
@@ -244,41 +242,45 @@ def _causal_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Se
             shown = {**inputs, "labels": inputs["labels"][:, -kept:], "logits_to_keep": kept}
             return require("transformers").Trainer.compute_loss(self, model, shown, **more)
 
-    return CompletionTrainer(
-        model=model, args=options, train_dataset=datasets.Dataset.from_list(rows), processing_class=tokenizer
-    )
+    rows = [each.model_dump(include={"prompt", "completion"}) for each in examples]
+    options = _arguments(plan, trl.SFTConfig, max_length=plan.settings.max_length, completion_only_loss=True)
+    return _trainer(CompletionTrainer, options, model, tokenizer, rows)
 
 
 def _seq2seq_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample]) -> Any:
-    transformers, datasets = require("transformers"), require("datasets")
+    transformers = require("transformers")
     replies = tokenizer([each.reply for each in examples])["input_ids"]
     rows = [
         {"input_ids": prompt, "labels": reply}
         for prompt, reply in zip(_prompt_ids(plan, tokenizer, examples), replies, strict=True)
     ]
-    return transformers.Seq2SeqTrainer(
-        model=model,
-        args=_arguments(plan, transformers.Seq2SeqTrainingArguments),
-        train_dataset=datasets.Dataset.from_list(rows),
-        processing_class=tokenizer,
-        data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model, label_pad_token_id=_IGNORED),
-    )
+    options = _arguments(plan, transformers.Seq2SeqTrainingArguments)
+    collator = transformers.DataCollatorForSeq2Seq(tokenizer, model=model, label_pad_token_id=_IGNORED)
+    return _trainer(transformers.Seq2SeqTrainer, options, model, tokenizer, rows, collator)
 
 
 def _classifier_trainer(
     plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample], labels: Sequence[str]
 ) -> Any:
-    transformers, datasets = require("transformers"), require("datasets")
+    transformers = require("transformers")
     positions = getattr(model.config, "max_position_embeddings", None) or plan.settings.max_length
     tokenizer.model_max_length = min(plan.settings.max_length, positions, tokenizer.model_max_length)
     texts = tokenizer([each.prompt[-1].content for each in examples], truncation=True)["input_ids"]
     rows = [{"input_ids": ids, "labels": labels.index(each.reply)} for ids, each in zip(texts, examples, strict=True)]
-    return transformers.Trainer(
+    options, collator = (
+        _arguments(plan, transformers.TrainingArguments),
+        transformers.DataCollatorWithPadding(tokenizer),
+    )
+    return _trainer(transformers.Trainer, options, model, tokenizer, rows, collator)
+
+
+def _trainer(kind: Any, options: Any, model: Any, tokenizer: Any, rows: list[Any], collator: Any = None) -> Any:
+    return kind(
         model=model,
-        args=_arguments(plan, transformers.TrainingArguments),
-        train_dataset=datasets.Dataset.from_list(rows),
+        args=options,
+        train_dataset=require("datasets").Dataset.from_list(rows),
         processing_class=tokenizer,
-        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+        data_collator=collator,
     )
 
 

@@ -100,64 +100,49 @@ _SPECIAL_AND_FORMAT = 16
 """Tokens of a text that are neither premise nor hypothesis, at most: `premise:`, `hypothesis:`, separators."""
 
 
-def nli(spec: str) -> EntailmentChecker:
-    """Return a checker by a cross-encoder that was trained on MNLI, ANLI, FEVER or the like.
+def local_entailment(spec: str) -> EntailmentChecker:
+    """Return a checker of one of the kinds above; a pair is entailed from a probability of 0.5 on.
 
-    The order of its labels is read from its config; `?label=NAME` names the one for entailment where their
-    names do not say.
+    The order of the labels of `nli:` is read from the model's config; `?label=NAME` names the one for entailment where
+    their names do not say.
 
     Raises:
         SpecError: a bad spec, a missing package, a model that cannot be loaded, or no label for entailment.
     """
-
-    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-        model = load_text_model(named, folder, place, SEQUENCE)
-        label = _entailing_label(named, model.model.config.id2label)
-        return _by_windows(
-            named, model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
-        )
-
-    return local_scorer(read_spec(spec, (*LOCAL_OPTIONS, "label")), 0.5, load)
+    named = read_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
+    return local_scorer(named, 0.5, _LOADERS[named.kind])
 
 
-def t5_nli(spec: str) -> EntailmentChecker:
-    """Return a checker by google/t5_xxl_true_nli_mixture or a model of its format.
-
-    The papers generate an answer and compare it with "1"; the probability is above 0.5 where that is the answer.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
-
-    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-        model = load_text_model(named, folder, place, SEQ2SEQ)
-        return _by_windows(named, model, _first_word(model, "premise: {} hypothesis: {}"))
-
-    return local_scorer(read_spec(spec), 0.5, load)
+def _load_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    model = load_text_model(named, folder, place, SEQUENCE)
+    label = _entailing_label(named, model.model.config.id2label)
+    return _by_windows(
+        named, model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
+    )
 
 
-def minicheck(spec: str) -> EntailmentChecker:
-    """Return a checker by a MiniCheck model: Flan-T5, RoBERTa or DeBERTa, by its config.
+def _load_t5_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    # The papers generate an answer and compare it with "1"; the probability is above 0.5 where that is the answer.
+    model = load_text_model(named, folder, place, SEQ2SEQ)
+    return _by_windows(named, model, _first_word(model, "premise: {} hypothesis: {}"))
 
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
 
-    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-        if any(each.endswith("ForConditionalGeneration") for each in architectures(named, folder)):
-            model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
-            return _by_windows(named, model, _first_word(model, f"predict: {{}}{model.tokenizer.eos_token}{{}}"))
-        model = load_text_model(named, folder, place, SEQUENCE)
-        if model.model.config.num_labels != 2:
-            raise SpecError(f"{named.spec!r}: MiniCheck has 2 labels, this model has {model.model.config.num_labels}")
+def _load_minicheck(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    if any(each.endswith("ForConditionalGeneration") for each in architectures(named, folder)):
+        model = load_text_model(named, folder, place, SEQ2SEQ, usual_length=MINICHECK_T5_LENGTH)
+        return _by_windows(named, model, _first_word(model, f"predict: {{}}{model.tokenizer.eos_token}{{}}"))
+    model = load_text_model(named, folder, place, SEQUENCE)
+    if model.model.config.num_labels != 2:
+        raise SpecError(f"{named.spec!r}: MiniCheck has 2 labels, this model has {model.model.config.num_labels}")
 
-        def score(pairs: Sequence[Pair]) -> list[float]:
-            texts = [f"{document}{model.tokenizer.eos_token}{claim}" for document, claim in pairs]
-            return [row[1] for row in model.run(texts, _classify(model), truncation=True)]
+    def score(pairs: Sequence[Pair]) -> list[float]:
+        texts = [f"{document}{model.tokenizer.eos_token}{claim}" for document, claim in pairs]
+        return [row[1] for row in model.run(texts, _classify(model), truncation=True)]
 
-        return _by_windows(named, model, score)
+    return _by_windows(named, model, score)
 
-    return local_scorer(read_spec(spec), 0.5, load)
+
+_LOADERS = {"nli": _load_nli, "t5-nli": _load_t5_nli, "minicheck": _load_minicheck}
 
 
 def _by_windows(named: NamedModel, model: TextModel, score: Scoring) -> Scoring:

@@ -33,30 +33,23 @@ _PROMPT_TOKENS = 64
 """What a decoder reads besides the pair."""
 
 
-def bge(spec: str) -> Reranker:
-    """Return a BGE reranker of FlagEmbedding: encoders, decoders (v2-gemma), and BGE-M3's three kinds of vectors.
+def local_reranker(spec: str) -> Reranker:
+    """Return a reranker of FlagEmbedding (encoders, decoders such as v2-gemma, BGE-M3) or a CrossEncoder.
 
-    Scores are raw logits; those of BGE-M3 are a weighted mean of similarities.
+    Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities.
 
     Raises:
         SpecError: a bad spec, a missing package, or a model that cannot be loaded.
     """
-
-    def load(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-        m3 = all((folder / name).is_file() for name in M3_HEADS)
-        return _load_m3(named, folder, place) if m3 else _load_flag_reranker(named, folder, place)
-
     named = read_spec(spec)
-    return local_scorer(named, _THRESHOLDS.get(Path(named.name).name), load)
+    if named.kind == "cross-encoder":
+        return local_scorer(named, None, _load_cross_encoder)
+    return local_scorer(named, _THRESHOLDS.get(Path(named.name).name), _load_bge)
 
 
-def cross_encoder(spec: str) -> Reranker:
-    """Return a reranker by a sentence-transformers CrossEncoder; its scores are logits, without a sigmoid.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
-    """
-    return local_scorer(read_spec(spec), None, _load_cross_encoder)
+def _load_bge(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    m3 = all((folder / name).is_file() for name in M3_HEADS)
+    return _load_m3(named, folder, place) if m3 else _load_flag_reranker(named, folder, place)
 
 
 def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> Scoring:
