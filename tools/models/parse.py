@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar, cast
 
 import json_repair
@@ -60,18 +61,11 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
             return schema.model_validate(_restored(value))
         except ValidationError as error:
             problem = describe_problem(error, whole="the object")
-    if (other := _in_paper_form(content, schema)) is not None:
-        return other
-    raise UnusableReplyError(problem)
-
-
-def _in_paper_form(content: str, schema: type[RecordT]) -> RecordT | None:
     read: Callable[[str], dict[str, JsonValue] | None] | None = getattr(schema, "read_paper_form", None)
-    value = read(content) if read else None
-    try:
-        return None if value is None else schema.model_validate(_restored(value))
-    except ValidationError:
-        return None
+    if read and (value := read(content)) is not None:
+        with suppress(ValidationError):
+            return schema.model_validate(_restored(value))
+    raise UnusableReplyError(problem)
 
 
 def read_unfinished(text: str, field: str) -> str:
@@ -111,12 +105,12 @@ def _well_formed(text: str) -> Iterator[dict[str, JsonValue]]:
         if start < 0:
             return
         try:
-            value, end = cast("tuple[object, int]", decoder.raw_decode(text, start))
+            value, end = cast("tuple[JsonValue, int]", decoder.raw_decode(text, start))
         except (ValueError, RecursionError):
             end = start + 1
         else:
             if isinstance(value, dict):
-                yield cast("dict[str, JsonValue]", value)
+                yield value
         start = text.find("{", end)
 
 
@@ -126,15 +120,12 @@ def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
     if start < 0 or len(text) > _MAX_REPAIR["characters"] or brackets > _MAX_REPAIR["brackets"]:
         return
     try:
-        value = cast("object", json_repair.loads(text[start:], skip_json_loads=True))
+        value = cast("JsonValue", json_repair.loads(text[start:], skip_json_loads=True))
     except (ValueError, RecursionError, IndexError):
         return
-    values = cast("list[object]", value) if isinstance(value, list) else [value]
-    for candidate in values:
-        if isinstance(candidate, dict):
-            record = cast("dict[str, JsonValue]", candidate)
-            if _occurs_in(record, text):
-                yield record
+    for record in value if isinstance(value, list) else [value]:
+        if isinstance(record, dict) and _occurs_in(record, text):
+            yield record
 
 
 def _occurs_in(value: JsonValue, text: str) -> bool:

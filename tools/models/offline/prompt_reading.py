@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from hopgraph.tools.models.offline.candidates import EvidenceGraph
 from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage
@@ -41,15 +40,12 @@ def sentences(passages: Iterable[PromptPassage]) -> list[Sentence]:
 
     A passage that is shown in part has "…" where sentences were left out.
     """
-
-    def every() -> Iterator[Sentence]:
-        for passage in passages:
-            parts = passage.text.split(" … ")
-            texts = (part[start:end][:_MAX_CHARACTERS] for part in parts for start, end in split_sentences(part))
-            for place, text in enumerate(texts):
-                yield Sentence(passage.number, place, text, write(passage.title, text))
-
-    return list(islice(every(), _MAX_SENTENCES))
+    found: list[Sentence] = []
+    for passage in passages:
+        parts = passage.text.split(" … ")
+        texts = [part[start:end][:_MAX_CHARACTERS] for part in parts for start, end in split_sentences(part)]
+        found += [Sentence(passage.number, at, text, write(passage.title, text)) for at, text in enumerate(texts)]
+    return found[:_MAX_SENTENCES]
 
 
 def useful(question: str, passages: Sequence[PromptPassage]) -> list[Sentence]:

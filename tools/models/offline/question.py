@@ -141,7 +141,5 @@ def _head(words: tuple[str, ...]) -> str:
     return head
 
 
-@lru_cache(maxsize=512)
-def read_question(text: str) -> Question:
-    """Read a question; any text gives one."""
-    return Question(text)
+read_question = lru_cache(maxsize=512)(Question)
+"""Reads a question; any text gives one."""

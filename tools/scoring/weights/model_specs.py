@@ -134,10 +134,8 @@ def _device(name: str, source: str) -> str:
     kind, _, number = name.partition(":")
     if kind not in {"cpu", "cuda", "mps"} or (number and not number.isdecimal()):
         raise SpecError(f"{source}: device {name!r} is unknown; use auto, cpu, cuda, cuda:NUMBER or mps")
-    if kind == "cuda" and int(number or 0) >= gpus:
+    if (kind == "cuda" and int(number or 0) >= gpus) or (kind == "mps" and not torch.backends.mps.is_available()):
         raise SpecError(f"{source}: device {name!r} is not there: torch sees {gpus} CUDA devices; use cpu")
-    if kind == "mps" and not torch.backends.mps.is_available():
-        raise SpecError(f"{source}: device 'mps' is not there; use cpu")
     return f"cuda:{number or 0}" if kind == "cuda" else kind
 
 
