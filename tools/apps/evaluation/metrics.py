@@ -105,10 +105,6 @@ def _precision(ranked: Sequence[str], gold: frozenset[str]) -> float:
     return len(gold.intersection(ranked)) / len(ranked) if ranked else 0.0
 
 
-def _same(ranked: Sequence[str], gold: frozenset[str]) -> float:
-    return float(gold == frozenset(ranked))
-
-
 EXACT_MATCH = AnswerMetric(_equal)
 """1 when the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
 F1 = AnswerMetric(_token_f1)
@@ -121,7 +117,7 @@ RECALL = RankingMetric("recall", _recall)
 """Share of the gold ids that are there (Manning et al. 2008, section 8.3)."""
 PRECISION = RankingMetric("precision", _precision)
 """Share of the ids that are gold; 0 when there are none (Manning et al. 2008, section 8.3)."""
-S_PRECISION = RankingMetric("s_precision", _same)
+S_PRECISION = RankingMetric("s_precision", lambda ranked, gold: float(gold == frozenset(ranked)))
 """1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept (BlendFilter: Wang et al.
 2024, section 4.1)."""
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
@@ -238,36 +238,8 @@ def _compile(context: type[MigresContext], measure: Node) -> CompiledMethod:
     return builder.add_path(START, "prepare", "measure", END).compile(name=context.method)
 
 
-class Experiment(NamedTuple):
-    """An experiment that runs like a method."""
-
-    context: type[MigresContext]
-    """Its last step is the one that judges; `--judge` gives it a model of its own."""
-    graph: CompiledMethod
-    rates: Mapping[str, tuple[str, str]]
-    """Column → a count and the count that it is a share of, both added up over all questions."""
-
-
-EXPERIMENTS: dict[str, Experiment] = {
-    "information_extraction": Experiment(
-        ExtractionContext,
-        _compile(ExtractionContext, measure_extraction),
-        {
-            "extraction_precision": ("right", "statements"),
-            "extraction_recall": ("found", "gold"),
-            "entailed_precision": ("entailed_right", "entailed_statements"),
-            "entailed_recall": ("entailed_found", "gold"),
-            "useful": ("useful", "entailed_statements"),
-        },
-    ),
-    "missing_information": Experiment(
-        MissingContext,
-        _compile(MissingContext, measure_missing_information),
-        {
-            "all_right": ("all_right", "all"),
-            "partial_unanswerable": ("unanswerable", "partial"),
-            "missing_aligned": ("aligned", "unanswerable"),
-        },
-    ),
+EXPERIMENTS = {
+    ExtractionContext.method: _compile(ExtractionContext, measure_extraction),
+    MissingContext.method: _compile(MissingContext, measure_missing_information),
 }
-"""By name."""
+"""The experiments, which run like methods, by name; the last step of each is one that judges."""

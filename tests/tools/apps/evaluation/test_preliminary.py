@@ -53,10 +53,9 @@ class OneMore(BaseRetriever):
 
 
 async def run(model: ScriptedChatModel, name: str) -> dict[str, Any]:
-    experiment = EXPERIMENTS[name]
-    settings = experiment.context(model=model, retriever=OneMore(), entailment="lexical")
+    settings = {"model": model, "retriever": OneMore(), "entailment": "lexical"}
     given = {"question": QUESTION.question, "annotated": QUESTION}
-    return await experiment.graph.ainvoke(given, context=settings)
+    return await EXPERIMENTS[name].ainvoke(given, context=settings)
 
 
 def number_of(title: str, messages: list[BaseMessage]) -> int:

@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text
 
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, RunError, SettingsError
+from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, print_skipped, progress_on
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
@@ -26,8 +28,9 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
-from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
@@ -42,9 +45,9 @@ from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     plan_runs,
     read_paper,
     read_table,
-    summary_of,
     warnings_for,
 )
+from hopgraph.tools.apps.evaluation.reproduce.table_measures import measure_run
 from hopgraph.tools.io.guarded_files import make_private, write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.corpora import CorpusReading
@@ -93,7 +96,11 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
     warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
     rows, runs = _without(_evaluate(options, path, runs), rows, runs)
-    summaries = {folder: summary_of(each.out, each.methods, table.metrics) for folder, each in runs.items()}
+    summaries: dict[str, Mapping[str, Any]] = {}
+    for folder, each in runs.items():
+        reader = RunReader(each.out)
+        measured = measure_run(reader, each.methods, table.metrics)
+        summaries[folder] = {**summarize_run(reader)[each.methods], **measured}
     if failed := sum(each.get("failed", 0) for each in summaries.values()):
         warnings.append(f"{pluralize(failed, 'question')} failed; --retry-failed asks them again.")
     made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)
@@ -175,10 +182,10 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
 
 def experiment_settings(options: EvalOptions) -> dict[str, Context]:
     """Make the settings of the experiment that `options.methods` names; `--judge` replaces the model that judges."""
-    name, experiment = options.methods, EXPERIMENTS[options.methods]
-    settings = settings_for(experiment.context, assignments=options.assignments or (), model=options.model)
+    name, context = options.methods, cast("type[MigresContext]", EXPERIMENTS[options.methods].context_schema)
+    settings = settings_for(context, assignments=options.assignments or (), model=options.model)
     if options.judge:
-        models = {**settings.models, f"{name}/{experiment.context.steps[-1]}": options.judge}
+        models = {**settings.models, f"{name}/{context.steps[-1]}": options.judge}
         settings = settings.model_copy(update={"models": models})
     return {name: settings}
 

@@ -58,7 +58,7 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
         graph = DISTILLATION_GRAPHS[job.settings.role]
         given["source"] = source_of(job.question)
     elif job.settings.method in EXPERIMENTS:
-        graph = EXPERIMENTS[job.settings.method].graph
+        graph = EXPERIMENTS[job.settings.method]
         given["annotated"] = job.question
     else:
         graph = METHODS[job.settings.method].graph

@@ -87,11 +87,6 @@ def sentences_of(text: str) -> tuple[str, ...]:
     return tuple(text[start:end] for start, end in split_sentences(text))
 
 
-def _quotes_evidence(line: str, hop: PlanHop) -> bool:
-    evidence = (each for gold in hop.passages for each in sentences_of(gold.text) if hop.is_answered_by(gold, each))
-    return any(contains_words(line, each) for each in evidence)
-
-
 def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage) -> str:
     """Return the shown sentence that best gives the answer, under the passage's title."""
     wanted = frozenset(content_terms(hop.template))
@@ -171,7 +166,8 @@ class PromptCase:
         found: list[HopAnswer] = []
         for line, hop in product(text.splitlines(), self.hops):
             said = self._answer_to(hop, line, self._names)
-            if said is None and _quotes_evidence(line, hop):
+            evidence = ((gold, each) for gold in hop.passages for each in sentences_of(gold.text))
+            if said is None and any(hop.is_answered_by(*each) and contains_words(line, each[1]) for each in evidence):
                 said = hop.answer
             if said:
                 found.append(HopAnswer(hop, said, line.strip()))

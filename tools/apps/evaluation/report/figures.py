@@ -81,7 +81,8 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
     yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
     yield "calls", calls_figure(comparison)
     yield "losses", losses_figure(comparison)
-    yield from sweep_figures(comparison)
+    for name, lines in settings_swept(comparison).items():
+        yield f"sweep-{name}", _sweep_figure(comparison, name, lines)
 
 
 def drawing() -> AbstractContextManager[None]:
@@ -253,13 +254,8 @@ def _group_points(name: str, several: Sequence[ScoredMethod]) -> list[Points]:
     return [sorted(group.values(), key=lambda point: _order(point[0])) for group in groups.values() if len(group) > 1]
 
 
-def sweep_figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
-    """Draw a figure for each setting that was swept, by name: `sweep-SETTING`, with a line for each method."""
-    for name, lines in settings_swept(comparison).items():
-        yield f"sweep-{name}", _sweep_figure(comparison, name, lines)
-
-
 def _sweep_figure(comparison: Comparison, name: str, lines: Mapping[str, Points]) -> Any:
+    """Draw what a setting that was swept changes, with a line for each method."""
     word = "how often a judgement of the model is wrong" if name == "error" else name.replace("_", " ")
     figure = new_figure(comparison, f"{word[:1].upper()}{word[1:]}", 4.6, columns=2)
     values = {repr(value): value for points in lines.values() for value, _ in points}

@@ -8,11 +8,9 @@ A number is null where the paper prints none or it cannot be read; a row with su
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import yaml
@@ -21,8 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from hopgraph.graphs import METHODS, Method
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.report.tables import SHARES, Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.reproduce import table_measures
@@ -32,9 +28,7 @@ PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
 FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
 """Data set → the family whose preset its methods get; for all others it is multi_hop."""
 
-PERCENTS = frozenset(
-    {*SHARES, *table_measures.SHARES, *table_measures.BEST}.union(*(each.rates for each in EXPERIMENTS.values()))
-)
+PERCENTS = frozenset({*SHARES, *table_measures.SHARES, *table_measures.BEST})
 """Those metrics that are shares from 0 to 1; all others are costs."""
 _POOLED = (
     "Never comparable with the paper's number: the corpus is the pooled contexts of the data set's own file, "
@@ -210,7 +204,8 @@ def plan_runs(
 
 
 def _settings_class(method: str) -> type[Context]:
-    return EXPERIMENTS[method].context if method in EXPERIMENTS else cast("type[Context]", METHODS[method].Context)
+    found = EXPERIMENTS[method].context_schema if method in EXPERIMENTS else METHODS[method].Context
+    return cast("type[Context]", found)
 
 
 def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
@@ -258,25 +253,6 @@ def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
             raise SettingsError(f"--set {assignment!r:.80}: the table sets this itself; leave it out")
         if _key(assignment) not in known:
             raise SettingsError(f"--set {assignment!r:.80}: no method of this table has this setting")
-
-
-def summary_of(folder: Path, method: str, metrics: Collection[str] = ()) -> Mapping[str, Any]:
-    """Add up a run of one method, or of one experiment; RunError where there is none, or it is damaged.
-
-    Of a method those of the metrics, too, that are measures of its steps. Of an experiment `n` questions finished,
-    `failed` ones among them, and each rate that is not over nothing. A question that failed has measured nothing and
-    is left out of the rates.
-    """
-    reader = RunReader(folder)
-    if method not in EXPERIMENTS:
-        return {**summarize_run(reader)[method], **table_measures.measure_run(reader, method, metrics)}
-    outcomes = reader.latest(method).values()
-    counts: Counter[str] = Counter()
-    for outcome in outcomes:
-        if not outcome["error"]:
-            counts.update(reader.trace(outcome)["measured"])
-    rates = {key: counts[of] / counts[over] for key, (of, over) in EXPERIMENTS[method].rates.items() if counts[over]}
-    return {"n": len(outcomes), "failed": sum(bool(each["error"]) for each in outcomes), **rates}
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:

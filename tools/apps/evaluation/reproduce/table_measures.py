@@ -5,11 +5,11 @@ measured nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hopgraph.state import SettingsError, StepEvent
 from hopgraph.state.events import (
@@ -71,6 +71,8 @@ class TracedAnswer:
     """The gold passages as the corpus names them; empty where it does not."""
     by_title: bool
     """Whether it names passages by their titles."""
+    measured: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What one of MIGRES's preliminary experiments has counted."""
 
     @cached_property
     def events(self) -> list[Event]:
@@ -126,6 +128,9 @@ class TracedAnswer:
         return self.sub_answers if has_own else [*self.sub_answers, own]
 
 
+Measure = Callable[[TracedAnswer], Share]
+
+
 def _passages_per_iteration(answered: TracedAnswer) -> Share:
     """Count the passages that are left in an iteration, one of several queries once (MIGRES, Table 4)."""
     by_hop: dict[int, set[str]] = defaultdict(set)
@@ -159,6 +164,11 @@ def _questions_of_tree(answered: TracedAnswer) -> Share:
     return Share(len(parts.union(event.id for event in answered.of(Planted))), 1)
 
 
+def _rate(of: str, over: str) -> Measure:
+    """Divide what an experiment has counted (MIGRES, Tables 1 and 2)."""
+    return lambda answered: Share(answered.measured.get(of, 0), answered.measured.get(over, 0))
+
+
 def _documents(answered: TracedAnswer) -> Share:
     """Count the different paragraphs that a review tree retrieved, the pruned ones too (Tree of Reviews, Table 5)."""
     nodes = (node for event in answered.of(Grown) for node in event.nodes)
@@ -176,8 +186,6 @@ def _settled_right(module: str, answered: TracedAnswer) -> Share:
     return Share(right * _settled(module, answered).of, 1)
 
 
-Measure = Callable[[TracedAnswer], Share]
-
 SHARES: dict[str, Measure] = {
     **{f"shown_{metric.name}": partial(_of_last_shown, metric) for metric in (PRECISION, RECALL, S_PRECISION)},
     "recalled_right": _recalled_right,
@@ -188,6 +196,14 @@ SHARES: dict[str, Measure] = {
     "failure": partial(_hops_that, ("stayed_wrong",)),
     "misled": partial(_hops_that, ("spoilt",)),
     **{f"workload {module}": partial(_settled, module) for module in _MODULES},
+    "extraction_precision": _rate("right", "statements"),
+    "extraction_recall": _rate("found", "gold"),
+    "entailed_precision": _rate("entailed_right", "entailed_statements"),
+    "entailed_recall": _rate("entailed_found", "gold"),
+    "useful": _rate("useful", "entailed_statements"),
+    "all_right": _rate("all_right", "all"),
+    "partial_unanswerable": _rate("unanswerable", "partial"),
+    "missing_aligned": _rate("aligned", "unanswerable"),
 }
 """Measures that are shares from 0 to 1, by name."""
 COUNTS: dict[str, Measure] = {f"right {module}": partial(_settled_right, module) for module in _MODULES}
@@ -218,11 +234,12 @@ def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[
     gold_by = reader.manifest.corpus.gold_by
     for outcome in reader.latest(method).values():
         question = questions[outcome["id"]]
-        trace: list[StepEvent] = reader.trace(outcome)["trace"] if outcome["trace"] else []
-        answered = TracedAnswer(question, outcome, trace, gold_names(question, gold_by), gold_by == "titles")
+        record: Mapping[str, Any] = reader.trace(outcome) if outcome["trace"] else {"trace": ()}
+        of_gold = gold_names(question, gold_by), gold_by == "titles"
+        answered = TracedAnswer(question, outcome, record["trace"], *of_gold, record.get("measured", {}))
         shortened = answered.of(Shortened)[-1:]
         given[question.id] += (shortened[0].sampled if shortened else []) or [outcome["answer"]]
-        if trace:
+        if answered.trace:
             for name, measure in measures.items():
                 sums[name].append(measure(answered))
     found: dict[str, float] = {}
