@@ -75,15 +75,11 @@ class Judgements:
 
 def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
     """Read a judge's judgements, by default those of the last judge; empty without a file."""
-    by_judge: dict[tuple[str, str], dict[tuple[str, str], bool]] = {}
-    last = "", ""
-    for line in read_json_lines(reader.folder, JUDGEMENTS, _LINE):
-        last = line.judge, line.prompt
-        verdicts = by_judge.setdefault(last, {})
-        if line.right is not None:
-            verdicts[line.id, line.prediction] = line.right
-    chosen = last if spec is None else (redact(spec), _prompt_hash())
-    return Judgements(chosen[0], by_judge.get(chosen, {}))
+    lines = [*read_json_lines(reader.folder, JUDGEMENTS, _LINE)]
+    last = lines[-1] if lines else _Line("")
+    named, prompt = (last.judge, last.prompt) if spec is None else (redact(spec), _prompt_hash())
+    own = (each for each in lines if (each.judge, each.prompt) == (named, prompt))
+    return Judgements(named, {(each.id, each.prediction): each.right for each in own if each.right is not None})
 
 
 def _prompt_hash() -> str:

@@ -194,8 +194,11 @@ def _run_experiment(options: EvalOptions) -> None:
     """Run or resume an experiment; progress goes to standard error."""
 
     def check(prepared: PreparedRun) -> None:
-        for question in prepared.questions:
-            annotated_sub_questions(question)  # raises, before the first call, where this data set has none
+        if lacking := [each.id for each in prepared.questions if not annotated_sub_questions(each)]:
+            raise SettingsError(
+                f"question {lacking[0]!r} has no annotated sub-answers, which this experiment needs; use MuSiQue or "
+                "2WikiMultihopQA"
+            )
 
     spec = replace(run_spec(options, experiment_settings(options)), keep_contexts=True)
     with answered(replace(options, retry_failed=True), spec, check):

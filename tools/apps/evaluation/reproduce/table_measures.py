@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from hopgraph.state import SettingsError, StepEvent
+from hopgraph.state import StepEvent
 from hopgraph.state.events import (
     Compressed,
     Decomposed,
@@ -115,10 +115,7 @@ class TracedAnswer:
     @cached_property
     def sub_answers(self) -> list[tuple[str, ...]]:
         """The answers to the annotated sub-questions, each with its other forms; empty where there are none."""
-        try:
-            return [each.answers for each in annotated_sub_questions(self.question)]
-        except SettingsError:
-            return []
+        return [each.answers for each in annotated_sub_questions(self.question)]
 
     @cached_property
     def all_answers(self) -> list[tuple[str, ...]]:
