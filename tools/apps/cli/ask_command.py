@@ -17,6 +17,7 @@ from rich.console import Console
 from hopgraph.graphs import find_method
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
+from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli.commands import AskOptions
 from hopgraph.tools.apps.cli.console import console_on, print_json
 from hopgraph.tools.apps.cli.review_prompts import ask_person, review_settings
@@ -24,7 +25,6 @@ from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_h
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.io.guarded_files import write_files
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -49,7 +49,7 @@ def run_ask(options: AskOptions) -> None:
         print_header(console if steps else console_on(stderr=True), graph.get_name(), settings)
     with RunDisplay(console if steps else Console(quiet=True), whole=options.verbose) as display:
         state, seconds = _answer(graph, question, settings, narrator, display)
-    record = answer_record(settings, state, narrator.trace())
+    record = answer_record(settings, state, sorted(narrator.events, key=event_order))
     if options.save:
         # Half of a pair of surrogates, which a model may send, is no text that a file could hold.
         text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
@@ -59,7 +59,7 @@ def run_ask(options: AskOptions) -> None:
         return
     print_answer(console, state, seconds if steps else None)
     if steps:
-        print_tree(console, TerminalTree(question, narrator.events, options.verbose), whole=options.verbose)
+        print_tree(console, question, narrator.events, whole=options.verbose)
 
 
 def _answer(
@@ -99,7 +99,7 @@ async def _run(
                 continue
             state = chunk
             display.print_lines(narrator.add_passages(chunk["passages"]))
-            display.show_tree(TerminalTree(chunk["question"], tuple(narrator.events), narrator.verbose))
+            display.show_tree(chunk["question"], narrator.events)
         elif "input" in chunk:  # a task begins; its end is reported, too
             display.show_node(chunk["name"])
     display.print_lines(narrator.flush())

@@ -11,11 +11,11 @@ from rich.spinner import Spinner
 from rich.style import Style
 from rich.text import Text
 
-from hopgraph.state import Context, Usage
+from hopgraph.state import Context, StepEvent, Usage
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.runs.tree_text import TerminalTree
+from hopgraph.tools.apps.runs.tree_text import terminal_tree
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
@@ -76,10 +76,10 @@ class RunDisplay:
         """Show which node is at work."""
         self._busy.update(text=Text(sanitize_line(node).replace("_", " "), "dim"))
 
-    def show_tree(self, tree: TerminalTree) -> None:
+    def show_tree(self, question: str, events: Iterable[StepEvent]) -> None:
         """Show the tree so far; its last lines where the terminal has no room for all."""
         if self._console.is_terminal:
-            lines = self._console.render_lines(tree, pad=False)  # once, and not for each frame
+            lines = terminal_tree(self._console, question, events, full=self._whole)
             room = max(self._console.size.height - _LINES_ABOVE, 3)
             if len(lines) > room:
                 lines = [[Segment("...", Style(dim=True))], *lines[1 - room :]]
@@ -112,13 +112,13 @@ class RunDisplay:
         return folds
 
 
-def print_tree(console: Console, tree: TerminalTree, *, whole: bool = False) -> None:
+def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, whole: bool = False) -> None:
     """Print the finished tree under a heading, unless `whole` its first MAX_LINES.
 
     Nothing where it says no more than the list of steps.
     """
-    lines = console.render_lines(tree, pad=False)
-    if not any(lines):
+    lines = terminal_tree(console, question, events, full=whole)
+    if not lines:
         return
     console.print()
     print_line(console, "The run", "bold")

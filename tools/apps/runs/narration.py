@@ -65,10 +65,6 @@ class Narrator:
                 above = line.label or above
         return lines
 
-    def trace(self) -> list[StepEvent]:
-        """Return all events in the order of the run, which is the same in every run."""
-        return sorted(self.events, key=event_order)
-
     def _lines(self, step: _Step, *, parallel: bool) -> list[Line]:
         view = EventView(self.passages, parallel, self.verbose, self._statements)
         lines = event_lines(step.event, view)

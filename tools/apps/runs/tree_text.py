@@ -1,10 +1,9 @@
 """A run's tree as text, on a terminal and in a file."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
@@ -79,23 +78,14 @@ def _strip(line: list[Segment]) -> list[Segment]:
     return _strip(before) if before and not text else [*before, Segment(text, last.style)]
 
 
-@dataclass(frozen=True)
-class TerminalTree:
-    """The tree of a run so far; it prints nothing while it says no more than the list of steps."""
+def terminal_tree(console: Console, question: str, events: Iterable[StepEvent], *, full: bool) -> list[list[Segment]]:
+    """Return the lines of the tree of a run so far on a console, with texts in full or cut.
 
-    question: str
-    events: Sequence[StepEvent]
-    full: bool
-    """Whether texts are shown in full."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines."""
-        tree = build_tree(self.question, self.events)
-        if tree.is_multi_step:
-            root = group_paragraphs(tree.root, titles=None if self.full else 3)
-            for line in _tree_lines(root, console, options, full=self.full):
-                yield from line
-                yield Segment.line()
+    There are none while it says no more than the list of steps.
+    """
+    tree = build_tree(question, events)
+    root = group_paragraphs(tree.root, titles=None if full else 3)
+    return _tree_lines(root, console, console.options, full=full) if tree.is_multi_step else []
 
 
 def draw_run_text(tree: RunTree, title: str) -> str:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.segment import SegmentLines
 from rich.text import Text
 
+from hopgraph.state import StepEvent
 from hopgraph.tools.apps.cli.run_output import RunDisplay
-from hopgraph.tools.apps.runs.tree_text import TerminalTree
+from hopgraph.tools.apps.runs.tree_text import terminal_tree
 from support.hostile_text import ANY_TEXT, is_harmless
 from support.recorded_runs import QUESTION, recorded
 from support.step_events import sparse_event
@@ -18,9 +20,11 @@ Run = Callable[..., Any]
 TREES = ("ra_isf", "tree_of_reviews", "chain_of_reviews", "migres", "genground")
 
 
-def printed(picture: TerminalTree, width: int, encoding: str = "utf-8") -> list[str]:
+def printed(question: str, events: list[StepEvent], width: int, encoding: str = "utf-8", *, full: bool) -> list[str]:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
-    Console(file=out, width=width, markup=False, highlight=False, emoji=False).print(picture, crop=False)
+    console = Console(file=out, width=width, markup=False, highlight=False, emoji=False)
+    lines = terminal_tree(console, question, events, full=full)
+    console.print(SegmentLines(lines, new_lines=True), end="", crop=False)
     out.seek(0)
     return out.read().splitlines()
 
@@ -29,7 +33,7 @@ def printed(picture: TerminalTree, width: int, encoding: str = "utf-8") -> list[
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) -> None:
     events, _, answer = recorded(method)
-    lines = printed(TerminalTree(QUESTION, events, full=True), width)
+    lines = printed(QUESTION, events, width, full=True)
     assert all(len(line) <= width and line == line.rstrip() for line in lines)
     text = " ".join(" ".join(lines).replace("│", " ").split())
     assert text.startswith("✓ answered In which city" if answer else "? unknown In which city")
@@ -38,7 +42,7 @@ def test_a_tree_fits_the_terminal_and_nothing_trails(method: str, width: int) ->
 
 def test_a_small_encoding_gets_signs_in_ascii() -> None:
     events, _, _ = recorded("tree_of_reviews")
-    text = "\n".join(printed(TerminalTree(QUESTION, events, full=False), 80, "ascii"))
+    text = "\n".join(printed(QUESTION, events, 80, "ascii", full=False))
     assert "+-- * + accepted" in text
     assert "x rejected" in text
     assert "✓" not in text
@@ -54,7 +58,7 @@ def test_hostile_text_does_nothing_to_a_terminal(text: str, full: bool) -> None:
         ("solved", {"id": "0.1", "question": text, "status": "answered", "answer": text, "how": "passages"}),
     ]
     events = [sparse_event(kind, each, step=number) for number, (kind, each) in enumerate(data)]
-    for line in printed(TerminalTree(text, events, full), 60):
+    for line in printed(text, events, 60, full=full):
         assert is_harmless(line)
 
 
@@ -65,7 +69,7 @@ def test_a_path_deeper_than_the_terminal_is_wide_keeps_its_text() -> None:
     nodes: Any = [{"id": key, "parent": key[:-2], "passage_ids": [f"p{len(key)}"], "titles": ["Deep"]} for key in keys]
     grown = sparse_event("grown", {"nodes": nodes})
     expanded = sparse_event("expanded", {"id": "0.1", "query": "more"}, step=2)
-    lines = printed(TerminalTree("Q?", [grown, expanded], full=False), 40)
+    lines = printed("Q?", [grown, expanded], 40, full=False)
     assert sum("Deep" in line for line in lines) == 30
 
 
@@ -88,7 +92,7 @@ def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None
     events, _, _ = recorded("ra_isf")
     with RunDisplay(console) as display:
         for count in (3, len(events)):
-            display.show_tree(TerminalTree(QUESTION, tuple(events[:count]), full=False))
+            display.show_tree(QUESTION, events[:count])
             display.show_node("solve")
             console.print("a line")
     text = out.getvalue()
@@ -101,9 +105,9 @@ def test_on_a_terminal_the_tree_grows_below_the_lines_and_is_wiped_out() -> None
 def test_only_the_last_lines_are_shown_where_there_is_room_for_no_more() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, no_color=True, width=80, height=14, markup=False)
-    tree = TerminalTree(QUESTION, recorded("tree_of_reviews")[0], full=False)
+    events, _, _ = recorded("tree_of_reviews")
     with RunDisplay(console) as display:
-        display.show_tree(tree)
-    whole, shown = printed(tree, 80), Text.from_ansi(out.getvalue()).plain.splitlines()
+        display.show_tree(QUESTION, events)
+    whole, shown = printed(QUESTION, events, 80, full=False), Text.from_ansi(out.getvalue()).plain.splitlines()
     start = shown.index("...")
     assert shown[start + 1 : start + 8] == whole[-7:]

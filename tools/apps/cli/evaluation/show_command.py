@@ -18,7 +18,6 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.apps.runs.tree_text import TerminalTree
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -53,7 +52,7 @@ def run_show(options: ShowOptions) -> None:
     if parts := [f"{label} {100 * scores[name]:.0f}" for name, label in _SCORES.items() if name in scores]:
         judged = "green" if scores.get("em") == 1.0 else "red"
         print_line(console, " · ".join(parts), judged if "em" in scores else "dim")
-    print_tree(console, TerminalTree(question.question, narrator.events, verbose), whole=verbose)
+    print_tree(console, question.question, narrator.events, whole=verbose)
 
 
 def _method(reader: RunReader, given: str | None) -> str:
