@@ -5,11 +5,12 @@ A new kind of event gets a case in the function of its topic, or is listed in `L
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, cast
+from itertools import count
+from typing import Any, Final, cast
 
 from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import EVENTS, Event, TreeNode, event_order, parse_event
-from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, RunNode, RunTree, Status
+from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, Kind, RunNode, RunTree, Status
 
 _SEARCHABLE = frozenset({"question", "query", "thought"})
 """The kinds of nodes whose text is searched."""
@@ -53,21 +54,17 @@ class TreeBuilder:
     def __post_init__(self) -> None:
         self.nodes[ROOT] = RunNode(ROOT, "question", parent="", text=self.question)
 
-    def add(self, node: RunNode) -> RunNode:
-        """Add a node below its parent, else below the root; return the node that has its id already, if one has."""
-        node.id = node.id or self.fresh_id("n")
-        if node.id not in self.nodes:
-            node.parent = node.parent if node.parent in self.nodes else ROOT
-            self.nodes[node.id] = node
-            self.nodes[node.parent].children.append(node)
-        return self.nodes[node.id]
+    def add(self, kind: Kind, text: str, key: str = "", parent: str = ROOT, **about: Any) -> RunNode:
+        """Return the node of this id, a new one if there is none, or without an id; below the root where no parent is.
 
-    def fresh_id(self, prefix: str) -> str:
-        """Return an id that no node has."""
-        number = 1
-        while f"{prefix}{number}" in self.nodes:
-            number += 1
-        return f"{prefix}{number}"
+        `about` are further fields of a new node.
+        """
+        key = key or next(fresh for number in count(1) if (fresh := f"{kind}{number}") not in self.nodes)
+        if key not in self.nodes:
+            above = self.nodes.get(parent, self.nodes[ROOT])
+            self.nodes[key] = RunNode(key, kind, above.id, text, **about)
+            above.children.append(self.nodes[key])
+        return self.nodes[key]
 
     def add_titles(self, passage_ids: Iterable[str], titles: Iterable[str]) -> None:
         """Remember the titles of passages."""
@@ -102,7 +99,7 @@ class TreeBuilder:
     def paragraph(self, parent: RunNode, passage_id: str) -> RunNode:
         """Return a search's paragraph, which is added as found if it is new."""
         key, title = f"{parent.id}/{passage_id}", self.title(passage_id)
-        return self.add(RunNode(key, "paragraph", parent.id, title, status="found", passage_ids=[passage_id]))
+        return self.add("paragraph", title, key, parent.id, status="found", passage_ids=[passage_id])
 
     def judge(self, parent: RunNode, kept: Mapping[str, str]) -> None:
         """Accept paragraphs of a search, by their passages' ids with notes that may be empty, and reject its others."""
@@ -156,19 +153,14 @@ def _mark_evidence(tree: RunTree, used: set[str]) -> None:
 
 
 def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
-    cited = {quote["passage_id"] for quote in quotes}
-    judged = [
-        node
-        for node in nodes
-        if node.id != ROOT and node.status in ("accepted", "answered") and cited & {*node.passage_ids}
-    ]
-    found, covered = {node.id for node in judged}, {key for node in judged for key in node.passage_ids}
-    for node in nodes:
-        if node.status == "found" and (new := cited & {*node.passage_ids} - covered):
+    cited, found, covered = {quote["passage_id"] for quote in quotes}, set[str](), set[str]()
+    judged = {node.id for node in nodes[1:] if node.status in ("accepted", "answered")}
+    for node in sorted(nodes[1:], key=lambda node: node.id not in judged):
+        cites = cited & {*node.passage_ids}
+        recalled = node.kind == "knowledge" and any(quote["quote"] and quote["quote"] in node.text for quote in quotes)
+        if recalled or (cites if node.id in judged else node.status == "found" and cites - covered):
             found.add(node.id)
-            covered |= new
-        elif node.kind == "knowledge" and any(quote["quote"] and quote["quote"] in node.text for quote in quotes):
-            found.add(node.id)
+            covered |= cites
     return found
 
 
@@ -205,18 +197,17 @@ def _add_branch(label: str, query: str, tree: TreeBuilder) -> None:
     if asker is not None and asker.id != ROOT and asker.id not in tree.searched:
         asker.label += f", {label}"  # one text is searched once
     else:
-        tree.add(RunNode(tree.fresh_id("q"), "query", text=query, label=label))
+        tree.add("query", query, label=label)
 
 
 def _add_query(event: events.QuerySent, tree: TreeBuilder) -> None:
     asker = tree.asker(event.query)
     if tree.interim:  # an answer was given, and the run continues
-        tree.add(RunNode(tree.fresh_id("a"), "answer", text=tree.interim, label="answer so far", status="expanded"))
+        tree.add("answer", tree.interim, label="answer so far", status="expanded")
         tree.interim = ""
     if asker is None or asker.id in tree.searched:
         note = f"looks for: {event.why}" if event.why and event.why != tree.question else ""
-        label = f"hop {event.hop}" if event.hop else ""
-        asker = tree.add(RunNode(tree.fresh_id("q"), "query", text=event.query, label=label, note=note))
+        asker = tree.add("query", event.query, label=f"hop {event.hop}" if event.hop else "", note=note)
     tree.searched.add(asker.id)
     if asker.status == "open":
         asker.status = "expanded"
@@ -243,8 +234,8 @@ def _add_reading(event: Event, tree: TreeBuilder) -> bool:
             tree.place(event.query).note = event.judgement
         case events.Recalled():
             if event.known:
-                parent, label = tree.place(event.query).id, "model's own knowledge"
-                tree.add(RunNode(tree.fresh_id("k"), "knowledge", parent, event.text, label, status="found"))
+                place, label = tree.place(event.query), "model's own knowledge"
+                tree.add("knowledge", event.text, parent=place.id, label=label, status="found")
         case _:
             return False
     return True
@@ -257,8 +248,8 @@ def _add_statements(event: Event, tree: TreeBuilder) -> bool:
                 text = each["statement"]
                 titles = [title for key in each["passage_ids"] if not text.startswith(title := tree.title(key))]
                 note = f"from {', '.join(titles)}" if titles else ""
-                parent, passage_ids = tree.place(event.query).id, each["passage_ids"]
-                tree.add(RunNode(each["id"], "statement", parent, text, note=note, passage_ids=passage_ids))
+                place, keys = tree.place(event.query), each["passage_ids"]
+                tree.add("statement", text, each["id"], place.id, note=note, passage_ids=keys)
         case events.Verified():
             for each in event.statements:
                 node = tree.nodes.get(each["id"])
@@ -268,8 +259,8 @@ def _add_statements(event: Event, tree: TreeBuilder) -> bool:
             tree.interim, tree.used = event.answer, set(event.used)
         case events.Reasoned():
             if text := event.reasoning or event.answer:
-                node = tree.add(RunNode(tree.fresh_id("t"), "thought", text=text, label="first reasoning"))
-                node.status, node.answer = "found", event.answer if event.reasoning else ""
+                answer = event.answer if event.reasoning else ""
+                tree.add("thought", text, label="first reasoning", status="found", answer=answer)
         case events.Answered():
             tree.end = event
         case _:
@@ -283,9 +274,8 @@ def _add_samples(event: Event, tree: TreeBuilder) -> bool:
             if isinstance(event, events.Shortened) and len(answers) == 1:
                 return True  # the only answer has no need of a node
             for number, answer in enumerate(answers, start=1):
-                node = RunNode(f"s{number}", "answer", text=answer or "no answer")
-                node.label, node.status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
-                tree.add(node)
+                label, status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
+                tree.add("answer", answer or "no answer", f"s{number}", label=label, status=status)
         case events.Voted() | events.Compared() | events.AnswersScored():
             notes: list[str] = []
             if isinstance(event, events.Compared):
@@ -310,17 +300,17 @@ def _add_question(event: Event, tree: TreeBuilder) -> bool:
         case events.Decomposed():
             _add_parts(event, tree)
         case events.ReferencesFilled():
-            tree.add(RunNode(event.id, "question", text=event.question)).text = event.question
+            tree.add("question", event.question, event.id).text = event.question
         case events.SelfKnowledgeJudged():
-            node = tree.add(RunNode(event.id, "question", text=event.question))
+            node = tree.add("question", event.question, event.id)
             node.note = "known to the model" if event.known else ""
         case events.RelevanceJudged():
-            node = tree.add(RunNode(event.id, "question", text=event.question))
+            node = tree.add("question", event.question, event.id)
             for key in event.passage_ids:
                 tree.paragraph(node, key)
             tree.judge(node, dict.fromkeys(event.relevant, ""))
         case events.Solved():
-            node = tree.add(RunNode(event.id, "question", event.parent, event.question))
+            node = tree.add("question", event.question, event.id, event.parent)
             node.status = "answered" if event.status == "answered" else "unknown"
             node.answer, node.passage_ids, node.note = event.answer, event.passage_ids, SETTLED.get(event.how, "")
         case _:
@@ -332,14 +322,13 @@ def _add_parts(event: events.Decomposed, tree: TreeBuilder) -> None:
     if event.sub_questions and event.id in tree.nodes:
         tree.nodes[event.id].status = "expanded"
     for part in event.sub_questions:
-        tree.add(RunNode(part["id"], "question", event.id, part["question"]))
+        tree.add("question", part["question"], part["id"], event.id)
 
 
 def _add_hop(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Deduced():
-            label = f"hop {event.hop or ''}".strip()
-            node = tree.add(RunNode(tree.fresh_id("hop"), "question", text=event.question, label=label))
+            node = tree.add("question", event.question, label=f"hop {event.hop or ''}".strip())
             node.note = f"from memory: {event.generated}" if event.generated else event.thought
             if event.repeated or event.limit:
                 node.status, node.note = "pruned", "no more hops are allowed" if event.limit else "asked before"
@@ -362,7 +351,7 @@ def _add_hop(event: Event, tree: TreeBuilder) -> bool:
 
 def _add_thought(event: events.ThoughtAdded, tree: TreeBuilder) -> None:
     if event.text:
-        node = tree.add(RunNode(tree.fresh_id("t"), "thought", text=event.text, label="thought"))
+        node = tree.add("thought", event.text, label="thought")
         if not event.new:
             node.status, node.note = "pruned", "said before"
         elif event.reached or event.limit:
@@ -417,4 +406,4 @@ def _add_paragraphs(tree: TreeBuilder, node: TreeNode) -> RunNode:
             above = tree.nodes[bare.parent]
             above.children = [child for child in above.children if child is not bare]
     text = " · ".join(map(tree.title, keys))
-    return tree.add(RunNode(node["id"], "paragraph", node["parent"], text, passage_ids=keys))
+    return tree.add("paragraph", text, node["id"], node["parent"], passage_ids=keys)
