@@ -131,7 +131,7 @@ def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, A
     group_paragraphs(tree.root)
 
 
-IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "q1", "0/a", "a", "b"])
+IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "query1", "0/a", "a", "b"])
 ANY_EVENTS = st.lists(
     st.one_of([st.from_type(kind).map(lambda event: dict(vars(event)) | {"": event.event}) for kind in EVENTS]),
     max_size=8,
@@ -296,7 +296,7 @@ def test_statements_mark_the_paragraphs_of_their_own_query() -> None:
         "--accepted Z",
         "--rejected Z is y.",
     ]
-    assert node(tree, "q1").note == "looks for: z?"
+    assert node(tree, "query1").note == "looks for: z?"
 
 
 def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
@@ -322,8 +322,8 @@ def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
         "--found Z",
         "-pruned A?",
     ]
-    assert node(tree, "hop1").note == "from memory: wrong; corrected by passages"
-    assert node(tree, "hop2").note == "asked before"
+    assert node(tree, "question1").note == "from memory: wrong; corrected by passages"
+    assert node(tree, "question2").note == "asked before"
 
 
 def test_an_answer_that_the_run_goes_on_from_stands_between_the_searches() -> None:
