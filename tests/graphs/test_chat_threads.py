@@ -252,7 +252,7 @@ async def test_a_turn_that_waits_is_not_tidied_away(threads: Threads) -> None:
 
 
 async def _checkpoints(threads: Threads, key: str) -> int:
-    rows = await threads.database.rows("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (key,))
+    rows = await threads.rows("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (key,))
     return int(rows[0][0])
 
 
@@ -260,7 +260,7 @@ async def test_lost_connections_to_postgres_are_made_anew(address: str) -> None:
     async with open_threads(address) as threads, open_threads(address) as other:
         config = threads.config("lost", await threads.create("lost"))
         await say(app_on(threads), "Who painted Guernica?", config)
-        await other.database.rows(
+        await other.rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'chat'"
         )
         assert (await say(app_on(threads), "Where was he born?", config)).startswith("Málaga")
@@ -269,7 +269,7 @@ async def test_lost_connections_to_postgres_are_made_anew(address: str) -> None:
 async def test_a_locked_file_is_told_in_one_line_and_can_be_used_again(tmp_path: Path) -> None:
     place = tmp_path / "threads.sqlite"
     async with open_threads(place) as threads:
-        await threads.database.rows("PRAGMA busy_timeout = 10")
+        await threads.rows("PRAGMA busy_timeout = 10")
         app, config = app_on(threads), threads.config("locked", await threads.create("locked"))
         with sqlite3.connect(place) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -289,7 +289,7 @@ async def test_a_server_that_fails_is_told_in_one_line_without_the_password(addr
     async with open_threads(f"{await fresh_database(address)}&password=secret") as threads:
         app, config = app_on(threads), threads.config("ann", await threads.create("ann"))
         for table in ("hopgraph_threads", "checkpoints"):
-            await threads.database.rows(f"DROP TABLE {table}")
+            await threads.rows(f"DROP TABLE {table}")
         told = [
             await failure(each) for each in (threads.list_for("ann"), say(app, "Hello", config), app.aget_state(config))
         ]
@@ -311,7 +311,7 @@ async def fresh_database(address: str) -> str:
     """Make a database on the server; gives its address."""
     name = f"fresh_{uuid.uuid4().hex}"
     async with open_threads(address) as threads:
-        await threads.database.rows(f"CREATE DATABASE {name}")
+        await threads.rows(f"CREATE DATABASE {name}")
     return address.replace("/postgres?", f"/{name}?")
 
 
@@ -320,7 +320,7 @@ async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
 
     async def begin(number: int) -> None:
         async with open_threads(new) as threads:
-            await TurnStore(threads.database).prepare()
+            await TurnStore(threads).prepare()
             await threads.create("many", thread=str(number))
 
     await asyncio.gather(*(begin(number) for number in range(6)))
@@ -339,7 +339,7 @@ async def test_a_thread_is_held_against_other_processes(address: str) -> None:
             assert theirs
     async with open_threads(address) as other:
         async with open_threads(address) as threads, threads.lock("hold", "one") as mine:
-            await other.database.rows(
+            await other.rows(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
                 "AND usename = 'chat'"
             )

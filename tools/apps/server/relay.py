@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -20,14 +20,15 @@ _IDLE_SECONDS = 15.0
 """After so long without a byte a proxy would close the stream."""
 
 
-@asynccontextmanager
-async def run_in_task(
-    steps: AsyncGenerator[TurnStep], seconds: float
-) -> AsyncGenerator[tuple[asyncio.Task[None], asyncio.Queue[TurnStep | None]]]:
-    """Yield a task that runs a turn, and the queue of its steps: None comes last, however it ended.
+async def relay_steps(
+    steps: AsyncGenerator[TurnStep], seconds: float, idle: float = _IDLE_SECONDS
+) -> AsyncGenerator[TurnStep | None]:
+    """Run a turn in a task of its own; yield its steps as they happen, and None after a long time without any.
 
-    The turn does not wait for its reader, so that a slow reader does not occupy a slot. After so many `seconds` the
-    task fails with a TimeoutError; leaving the block cancels it.
+    The turn does not wait for its reader, so that a slow reader does not occupy a slot. The first None comes after
+    `idle` seconds. Closing the generator cancels the turn.
+
+    Whatever the turn raises, or a TimeoutError after so many `seconds`, is raised after its last step.
     """
     arrived = asyncio.Queue[TurnStep | None]()
 
@@ -36,25 +37,9 @@ async def run_in_task(
             async for step in steps:
                 arrived.put_nowait(step)
 
-    task = asyncio.create_task(run())
-    task.add_done_callback(lambda _: arrived.put_nowait(None))
+    turn = asyncio.create_task(run())
+    turn.add_done_callback(lambda _: arrived.put_nowait(None))
     try:
-        yield task, arrived
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def relay_steps(
-    steps: AsyncGenerator[TurnStep], seconds: float, idle: float = _IDLE_SECONDS
-) -> AsyncGenerator[TurnStep | None]:
-    """Yield a turn's steps as they happen, and None after a long time without any; closing it cancels the turn.
-
-    The first None comes after `idle` seconds.
-
-    Whatever the turn raises, or the TimeoutError of `run_in_task`, is raised after its last step.
-    """
-    async with run_in_task(steps, seconds) as (turn, arrived):
         while True:
             try:
                 async with asyncio.timeout(idle):
@@ -67,6 +52,9 @@ async def relay_steps(
                 break
             yield step
         await turn
+    finally:
+        turn.cancel()
+        await asyncio.wait([turn])
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,13 +27,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve on a socket until SIGINT or SIGTERM; a second SIGINT does not wait for anything.
 
-    The socket is closed at the end; `ready` is called once requests are answered. A HopgraphError where the app cannot
+    The socket is closed at the end; `ready` is called once requests are taken. A HopgraphError where the app cannot
     be opened.
     """
     app = create_app(options)
     # Opened here and not by uvicorn, which would report a failure as a traceback.
     async with app.router.lifespan_context(app):
-        await _Server(app, options, ready).serve(sockets=[listener])
+        server = _Server(server_config(app, options))
+        ready()  # what is asked from now on waits in the listener's queue
+        await server.serve(sockets=[listener])
 
 
 def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on", "off"] = "off") -> uvicorn.Config:
@@ -53,15 +55,6 @@ def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on",
 class _Server(uvicorn.Server):
     """A uvicorn server that lets turns end, but not idle streams, and returns after the signal that stops it."""
 
-    def __init__(self, app: FastAPI, options: ServingOptions, ready: Callable[[], None]) -> None:
-        super().__init__(server_config(app, options))
-        self._app, self._ready = app, ready
-
-    @override
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._ready()
-
     @contextmanager
     @override
     def capture_signals(self) -> Generator[None]:
@@ -80,7 +73,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        service: Service = self._app.state.service
+        service: Service = cast("FastAPI", self.config.app).state.service
         until = time.monotonic() + _GRACE_SECONDS
         while service.admission.active and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
             await asyncio.sleep(0.05)

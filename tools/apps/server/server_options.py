@@ -103,11 +103,6 @@ class ServingOptions:
         asks_sample = (self.chat_settings.retriever or DEFAULT_RETRIEVER) == DEFAULT_RETRIEVER
         return self.examples or (_SAMPLE_QUESTIONS if asks_sample else ())
 
-    @property
-    def initial_method(self) -> str:
-        """The method that the page preselects."""
-        return self.chat_settings.use_method
-
 
 def is_loopback(host: str) -> bool:
     """Whether an address is this machine's alone; of names only localhost is."""

@@ -26,13 +26,12 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.constants import START
 from typing_extensions import TypedDict, override
 
@@ -66,8 +65,22 @@ class StorageError(HopgraphError, RuntimeError):
     """The database of the threads failed; one line, without the password."""
 
 
-class Database(ABC):
-    """An open database with its checkpointer; every method may raise a StorageError."""
+class Thread(TypedDict):
+    """One conversation of one user."""
+
+    id: str
+    title: str
+    """May be empty."""
+    changed: float
+    """When it was created, renamed or asked in last, in seconds since the epoch."""
+
+
+class Threads(ABC):
+    """The threads of all users in an open database, and the checkpointer that holds their messages.
+
+    Every method may raise a `StorageError`, and those that take a user or a thread's id a `SettingsError` for a
+    malformed one.
+    """
 
     def __init__(self, saver: Any, place: str, error: type[Exception]) -> None:
         """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
@@ -115,26 +128,83 @@ class Database(ABC):
         """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
         # Polled: a lock waited for in the server would hold up the indexes that are being created there.
         while True:
-            async with self.lock(_SETUP_KEY) as acquired:
+            async with self.lock_key(_SETUP_KEY) as acquired:
                 if acquired:
                     yield
                     return
             await asyncio.sleep(_SETUP_POLL_SECONDS)
 
     @asynccontextmanager
-    async def lock(self, key: str) -> AsyncGenerator[bool]:
-        """Lock a thread against other processes, until the block, the process or the connection to the server ends.
+    async def lock_key(self, key: str) -> AsyncGenerator[bool]:
+        """Lock a key against other processes, until the block, the process or the connection to the server ends.
 
         Yields False where it is locked already; SQLite, which is for one process at a time, always True.
         """
         yield True
 
     @abstractmethod
-    async def prune(self, key: str, checkpoint: str) -> None:
+    async def drop_checkpoints(self, key: str, checkpoint: str) -> None:
         """Delete all checkpoints of a thread but its latest, `checkpoint`; its subgraphs' older ones, too."""
 
+    def config(self, user: str, thread: str) -> RunnableConfig:
+        """Return the config with which the chat runs on a thread; it need not have been created here."""
+        return {"configurable": {"thread_id": thread_key(user, thread)}}
 
-class _SqliteDatabase(Database):
+    def lock(self, user: str, thread: str) -> AbstractAsyncContextManager[bool]:
+        """Lock a thread, while a turn runs on it, as `lock_key` does; other processes may use the same one."""
+        return self.lock_key(thread_key(user, thread))
+
+    async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
+        """Create a thread and return its id; one that the user has already only comes first in the list."""
+        thread = thread or uuid.uuid4().hex
+        _check_names(user, thread)
+        clean, now = _clean_title(title), time.time()
+        await self.rows(
+            "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (owner, thread) DO UPDATE SET changed = excluded.changed",
+            (user, thread, clean, now, now),
+        )
+        return thread
+
+    async def list_for(self, user: str) -> list[Thread]:
+        """Return the user's threads, the last changed one first; empty for none."""
+        _check_names(user)
+        rows = await self.rows(
+            "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread",
+            (user,),
+        )
+        return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
+
+    async def rename(self, user: str, thread: str, title: str) -> None:
+        """Give a thread another title; a SettingsError where the user has no such thread."""
+        _check_names(user, thread)
+        found = await self.rows(
+            "UPDATE hopgraph_threads SET title = ?, changed = ? WHERE owner = ? AND thread = ? RETURNING thread",
+            (_clean_title(title), time.time(), user, thread),
+        )
+        if not found:
+            raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
+
+    async def delete(self, user: str, thread: str) -> None:
+        """Delete a thread and its messages; nothing happens if there is none."""
+        await self.saver.adelete_thread(thread_key(user, thread))
+        await self.rows("DELETE FROM hopgraph_threads WHERE owner = ? AND thread = ?", (user, thread))
+
+    async def prune(self, user: str, thread: str) -> None:
+        """Delete the checkpoints of a thread but the latest, which has its messages and the last turn.
+
+        Those of a turn take about a megabyte. Nothing happens while one is interrupted: it resumes from them.
+        """
+        key = thread_key(user, thread)
+        latest = await self.saver.aget_tuple({"configurable": {"thread_id": key}})
+        if latest is None:
+            return
+        channels = latest.checkpoint["channel_values"]
+        if not any(name == START or name.startswith("branch:") for name in channels):  # no node is still to run
+            await self.drop_checkpoints(key, latest.checkpoint["id"])
+
+
+class _SqliteThreads(Threads):
     @override
     async def recover(self, error: Exception) -> str:
         # A transaction left open would keep its view of the file, and no later change could be written.
@@ -153,14 +223,14 @@ class _SqliteDatabase(Database):
             return found
 
     @override
-    async def prune(self, key: str, checkpoint: str) -> None:
+    async def drop_checkpoints(self, key: str, checkpoint: str) -> None:
         for table in ("writes", "checkpoints"):
             sql = f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id < ?"  # noqa: S608 - the names are ours
             await self.rows(sql, (key, checkpoint))
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
+async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
     """Open a file that only its owner may read, created if needed; a SettingsError where it cannot be opened."""
     aiosqlite, checkpoints = require("aiosqlite", "chat"), require("langgraph.checkpoint.sqlite.aio", "chat")
     async with AsyncExitStack() as opened:
@@ -176,10 +246,10 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Database]:
             await saver.setup()  # with a write-ahead log
         except (OSError, aiosqlite.Error) as error:
             raise _cannot_open(str(path), error) from None
-        yield _SqliteDatabase(saver, str(path), sqlite3.Error)
+        yield _SqliteThreads(saver, str(path), sqlite3.Error)
 
 
-class _PostgresDatabase(Database):
+class _PostgresThreads(Threads):
     """A server; its locks are advisory locks on one connection, and end with it at the latest."""
 
     def __init__(self, saver: Any, place: str, error: type[Exception], lock_pool: Any) -> None:
@@ -198,7 +268,7 @@ class _PostgresDatabase(Database):
 
     @override
     @asynccontextmanager
-    async def lock(self, key: str) -> AsyncGenerator[bool]:
+    async def lock_key(self, key: str) -> AsyncGenerator[bool]:
         if key in self._locked:  # the server would grant it to the same connection again
             yield False
             return
@@ -221,12 +291,12 @@ class _PostgresDatabase(Database):
             return bool((await cursor.fetchone())[0])
 
     @override
-    async def prune(self, key: str, checkpoint: str) -> None:
+    async def drop_checkpoints(self, key: str, checkpoint: str) -> None:
         await self.saver.aprune([key], strategy="keep_latest")
 
 
 @asynccontextmanager
-async def open_postgres(address: str) -> AsyncGenerator[Database]:
+async def open_postgres(address: str) -> AsyncGenerator[Threads]:
     """Connect to a server with a pool, which outlives its restart; a SettingsError without the password if it fails."""
     psycopg, pools = require("psycopg", "postgres"), require("psycopg_pool", "postgres")
     checkpoints = require("langgraph.checkpoint.postgres.aio", "postgres")
@@ -244,12 +314,12 @@ async def open_postgres(address: str) -> AsyncGenerator[Database]:
             for each in (pool, lock_pool):
                 await opened.enter_async_context(each)
             saver = checkpoints.AsyncPostgresSaver(pool)
-            database = _PostgresDatabase(saver, address, psycopg.Error, lock_pool)
-            async with database.setup_lock():
+            threads = _PostgresThreads(saver, address, psycopg.Error, lock_pool)
+            async with threads.setup_lock():
                 await saver.setup()
         except psycopg.Error as error:
             raise _cannot_open(address, error) from None
-        yield database
+        yield threads
 
 
 def _cannot_open(place: str, error: Exception) -> SettingsError:
@@ -262,88 +332,6 @@ def _one_line(error: Exception) -> str:
 
 def _mask_password(text: str) -> str:
     return redact(_PASSWORD.sub(lambda found: f"{found[1] or found[2]}[key]", text))
-
-
-class Thread(TypedDict):
-    """One conversation of one user."""
-
-    id: str
-    title: str
-    """May be empty."""
-    changed: float
-    """When it was created, renamed or asked in last, in seconds since the epoch."""
-
-
-@dataclass(frozen=True)
-class Threads:
-    """The threads of all users, and the checkpointer that holds their messages.
-
-    Every method raises a `SettingsError` for a malformed user or thread id, and may raise a `StorageError`.
-    """
-
-    database: Database
-
-    @property
-    def saver(self) -> BaseCheckpointSaver[Any]:
-        """The checkpointer that a chat is compiled with."""
-        return self.database.saver
-
-    def config(self, user: str, thread: str) -> RunnableConfig:
-        """Return the config with which the chat runs on a thread; it need not have been created here."""
-        return {"configurable": {"thread_id": thread_key(user, thread)}}
-
-    def lock(self, user: str, thread: str) -> AbstractAsyncContextManager[bool]:
-        """Lock a thread, while a turn runs on it, as `Database.lock` does; other processes may use the same one."""
-        return self.database.lock(thread_key(user, thread))
-
-    async def create(self, user: str, title: str = "", *, thread: str | None = None) -> str:
-        """Create a thread and return its id; one that the user has already only comes first in the list."""
-        thread = thread or uuid.uuid4().hex
-        _check_names(user, thread)
-        clean, now = _clean_title(title), time.time()
-        await self.database.rows(
-            "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (owner, thread) DO UPDATE SET changed = excluded.changed",
-            (user, thread, clean, now, now),
-        )
-        return thread
-
-    async def list_for(self, user: str) -> list[Thread]:
-        """Return the user's threads, the last changed one first; empty for none."""
-        _check_names(user)
-        rows = await self.database.rows(
-            "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread",
-            (user,),
-        )
-        return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
-
-    async def rename(self, user: str, thread: str, title: str) -> None:
-        """Give a thread another title; a SettingsError where the user has no such thread."""
-        _check_names(user, thread)
-        found = await self.database.rows(
-            "UPDATE hopgraph_threads SET title = ?, changed = ? WHERE owner = ? AND thread = ? RETURNING thread",
-            (_clean_title(title), time.time(), user, thread),
-        )
-        if not found:
-            raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
-
-    async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread and its messages; nothing happens if there is none."""
-        await self.saver.adelete_thread(thread_key(user, thread))
-        await self.database.rows("DELETE FROM hopgraph_threads WHERE owner = ? AND thread = ?", (user, thread))
-
-    async def prune(self, user: str, thread: str) -> None:
-        """Delete the checkpoints of a thread but the latest, which has its messages and the last turn.
-
-        Those of a turn take about a megabyte. Nothing happens while one is interrupted: it resumes from them.
-        """
-        key = thread_key(user, thread)
-        latest = await self.saver.aget_tuple({"configurable": {"thread_id": key}})
-        if latest is None:
-            return
-        channels = latest.checkpoint["channel_values"]
-        if not any(name == START or name.startswith("branch:") for name in channels):  # no node is still to run
-            await self.database.prune(key, latest.checkpoint["id"])
 
 
 def thread_key(user: str, thread: str) -> str:
@@ -386,7 +374,7 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
     """
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))
-    async with opened as database:
-        async with database.setup_lock():
-            await database.rows(_TABLE)
-        yield Threads(database)
+    async with opened as threads:
+        async with threads.setup_lock():
+            await threads.rows(_TABLE)
+        yield threads

@@ -71,11 +71,11 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     app.include_router(ag_ui.router, include_in_schema=False)
     hidden: dict[str, Any] = {"include_in_schema": False}
     app.add_api_route(_HEALTH_PATH, _health, **hidden)
-    app.add_api_route(f"{_HEALTH_PATH}/ready", _ready, **hidden)
+    app.add_api_route(f"{_HEALTH_PATH}/ready", _health, **hidden)
     app.add_api_route(_METRICS_PATH, _metrics, **hidden)
     if alone:
         app.router.routes.append(Route(MCP_PATH, endpoint=mcp))  # also without a trailing slash
-        app.add_api_route("/", _start if options.page else _health, **hidden)
+        app.add_api_route("/", _page if options.page else _health, **hidden)
         app.add_api_route("/favicon.ico", lambda: Response(status_code=204), **hidden)
     if options.page:
         app.add_api_route(PAGE_PATH, _page, **hidden)
@@ -86,21 +86,15 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 
 
 async def _health(request: Request) -> Response:
-    """Say whether the models and the index can be used; the app itself can, so the status is 200."""
-    return JSONResponse(await _condition(request))
+    """Say whether the models and the index can be used; the app itself can, so the status is 200.
 
-
-async def _ready(request: Request) -> Response:
-    """Say the same with 503 where one of them cannot, for a load balancer."""
-    condition = await _condition(request)
-    return JSONResponse(condition, 200 if condition["status"] == "ok" else 503)
-
-
-async def _condition(request: Request) -> dict[str, Any]:
+    At `/ready` it is 503 where one of them cannot, for a load balancer.
+    """
     service: Service = request.app.state.service
     parts = await service.health.statuses()
-    status = "ok" if set(parts.values()) == {"ok"} else "degraded"
-    return {"status": status, "turns": service.admission.active, **parts}
+    ok = set(parts.values()) == {"ok"}
+    condition = {"status": "ok" if ok else "degraded", "turns": service.admission.active, **parts}
+    return JSONResponse(condition, 200 if ok or not request.url.path.endswith("/ready") else 503)
 
 
 async def _metrics(request: Request) -> Response:
@@ -121,12 +115,8 @@ async def _fail(request: Request, error: Exception) -> Response:
     return Refusal(500, line).response(path_in_app(request.scope))
 
 
-async def _start() -> Response:
-    return RedirectResponse(f"{PAGE_PATH.strip('/')}/")  # relative, as the app may be mounted in another
-
-
 async def _page(request: Request) -> Response:
-    """Redirect to the page with a slash, which its relative links need; a LangGraph server does not do so itself."""
+    """Redirect to the page with a slash, which its relative links need; relative, as the app may be mounted."""
     query = request.url.query
     return RedirectResponse(f"{PAGE_PATH.strip('/')}/{'?' if query else ''}{query}")
 

@@ -337,7 +337,7 @@ async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
         async with open_endpoints(slow(server, tmp_path)) as app:
-            await app.service.threads.database.rows("PRAGMA busy_timeout = 10")
+            await app.service.threads.rows("PRAGMA busy_timeout = 10")
             other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
             status, detail = await refused(app, json.dumps(body(QUESTION)).encode())
@@ -360,7 +360,7 @@ async def test_of_what_nobody_foresaw_only_the_kind_is_told(
     app: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await run(app, body("Who painted Guernica?"))
-    await app.service.threads.database.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
+    await app.service.threads.rows("UPDATE checkpoints SET checkpoint = ?", (b"secret",))
     status, detail = await refused(app, json.dumps(body("And where was he born?")).encode())
     assert status == 500
     assert detail.startswith("something failed that should not (")

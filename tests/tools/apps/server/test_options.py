@@ -91,7 +91,7 @@ async def test_auto_stands_for_the_method_that_the_app_was_started_with(
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", environment)
     settings: dict[str, JsonValue] = {} if given is None else {"use_method": given}
     options = ServingOptions(settings=settings, threads=tmp_path / "threads.sqlite")
-    assert options.initial_method == method
+    assert options.chat_settings.use_method == method
     async with open_service(options) as service:
         assert service.settings("auto", {}).use_method == method
         assert service.settings("migres", {}).use_method == "migres"

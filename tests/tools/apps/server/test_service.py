@@ -70,13 +70,13 @@ async def test_an_answer_stands_when_its_thread_cannot_be_tidied_up(
     service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def checkpoints() -> int:
-        return (await service.threads.database.rows("SELECT count(*) FROM checkpoints"))[0][0]
+        return (await service.threads.rows("SELECT count(*) FROM checkpoints"))[0][0]
 
     def turn() -> AsyncGenerator[TurnStep]:
         given = {"messages": [HumanMessage("Who painted Guernica?")]}
         return service.run_on_thread("ann", "one", given, service.settings(AUTO, {}))
 
-    await service.threads.database.rows("PRAGMA busy_timeout = 10")
+    await service.threads.rows("PRAGMA busy_timeout = 10")
     with sqlite3.connect(tmp_path / "threads.sqlite") as other, caplog.at_level(logging.WARNING):
         async for step in turn():
             if isinstance(step, TurnEnd):

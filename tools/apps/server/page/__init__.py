@@ -89,7 +89,7 @@ def _create_private(folder: Path) -> Path:
 @asynccontextmanager
 async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
     """Create the page's table, and remove old uploads now and then; at the end its turns are stopped and stored."""
-    await TurnStore(service.threads.database).prepare()
+    await TurnStore(service.threads).prepare()
     cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
     try:
         yield

@@ -51,7 +51,7 @@ class ChatSession:
     @property
     def turn_store(self) -> TurnStore:
         """Where turns are stored."""
-        return TurnStore(self.service().threads.database)
+        return TurnStore(self.service().threads)
 
     @cached_property
     def documents(self) -> UserDocuments:

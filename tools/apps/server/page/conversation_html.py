@@ -66,17 +66,6 @@ def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False, examp
     return replace_surrogates(str(_elements.conversation(drawn, welcome, examples)))
 
 
-def answer_html(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> str:
-    """Write an answer with its sources as HTML; empty where nothing was looked up, as for small talk.
-
-    A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
-    closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
-    among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
-    """
-    told = _answer(reply, passages, name)
-    return str(_elements.answer(told)) if told else ""
-
-
 def picture_html(turn: PageTurn | None) -> str:
     """Draw a turn's tree or chain; a placeholder where there is none."""
     drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
@@ -84,7 +73,12 @@ def picture_html(turn: PageTurn | None) -> str:
 
 
 def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> dict[str, Any]:
-    """Return what the template's `answer` shows; empty where nothing was looked up."""
+    """Return what the template's `answer` shows; empty where nothing was looked up, as for small talk.
+
+    A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
+    closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
+    among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
+    """
     question, answer, reason = (
         str(reply.get("question") or ""),
         str(reply.get("answer") or ""),

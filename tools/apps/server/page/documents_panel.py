@@ -126,10 +126,8 @@ def _stage_html(stage: IndexingStage) -> str:
 
 
 def _corpus_html(corpus: UserCorpus) -> str:
-    skipped = (
-        [f"{pluralize(corpus['skipped'], 'file or record', 'files or records')} could not be used"]
-        if corpus["skipped"]
-        else []
-    )
-    result = "; ".join([f"{pluralize(corpus['passages'], 'passage')} indexed", *skipped, *corpus["first_skipped"]])
+    told = [f"{pluralize(corpus['passages'], 'passage')} indexed"]
+    if corpus["skipped"]:
+        told.append(f"{pluralize(corpus['skipped'], 'file or record', 'files or records')} could not be used")
+    result = "; ".join([*told, *corpus["first_skipped"]])
     return f'<p role="status">“{inline_html(corpus["name"])}”: {inline_html(result)}.</p>'

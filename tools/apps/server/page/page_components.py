@@ -96,7 +96,7 @@ class PageComponents:
     """Gradio's components, which have no types; to be created within Blocks."""
 
     def __init__(self, gr: Any, options: ServingOptions) -> None:
-        self.gr, initial_method = gr, options.initial_method
+        self.gr, initial_method = gr, options.chat_settings.use_method
         self.opened = gr.State("")  # the id of the shown thread; empty for a new one
         self.last_opened = gr.BrowserState("", storage_key="hopgraph-thread", secret="not-secret")  # noqa: S106
         self.changes = gr.State({})  # the settings that were changed: name → value

@@ -44,7 +44,7 @@ def build_page(session: ChatSession, options: ServingOptions, uploads: Mapping[s
 
 class _PageEvents:
     def __init__(self, session: ChatSession, parts: PageComponents, options: ServingOptions) -> None:
-        self.session, self.parts, self.initial_method = session, parts, options.initial_method
+        self.session, self.parts, self.initial_method = session, parts, options.chat_settings.use_method
         self.examples = options.example_questions
         self.gr = parts.gr
         self.asking = set[str]()

@@ -10,6 +10,7 @@ import time
 import uuid
 import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
@@ -24,8 +25,8 @@ from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
-from hopgraph.tools.apps.server.relay import run_in_task
-from hopgraph.tools.apps.server.threads import Database
+from hopgraph.tools.apps.server.relay import relay_steps
+from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line, step_lines
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
@@ -110,17 +111,17 @@ class ThreadView:
 class TurnStore:
     """The turns of all users' threads, in the threads' own database."""
 
-    database: Database
+    threads: Threads
 
     async def prepare(self) -> None:
         """Create the table if it does not exist."""
-        async with self.database.setup_lock():
-            await self.database.rows(_TABLE)
+        async with self.threads.setup_lock():
+            await self.threads.rows(_TABLE)
 
     async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
         """Write a turn, replacing what was written of it before."""
         packed = zlib.compress(json.dumps(asdict(turn), separators=(",", ":")).encode())
-        await self.database.rows(
+        await self.threads.rows(
             "INSERT INTO hopgraph_turns VALUES (?, ?, ?, ?) "
             "ON CONFLICT (owner, thread, turn) DO UPDATE SET kept = excluded.kept",
             (owner, thread, turn.id, packed),
@@ -128,7 +129,7 @@ class TurnStore:
 
     async def load(self, owner: str, thread: str) -> dict[str, PageTurn]:
         """Return a thread's turns by their ids; one that never ended was stopped with its process."""
-        rows = await self.database.rows(
+        rows = await self.threads.rows(
             "SELECT kept FROM hopgraph_turns WHERE owner = ? AND thread = ?", (owner, thread)
         )
         turns: dict[str, PageTurn] = {}
@@ -143,9 +144,9 @@ class TurnStore:
         """Delete some of a thread's turns, all for None; nothing happens if there are none."""
         every = "DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?"
         if turns is None:
-            await self.database.rows(every, (owner, thread))
+            await self.threads.rows(every, (owner, thread))
         for turn in turns or ():
-            await self.database.rows(f"{every} AND turn = ?", (owner, thread, turn))
+            await self.threads.rows(f"{every} AND turn = ?", (owner, thread, turn))
 
 
 async def record_run(
@@ -157,27 +158,29 @@ async def record_run(
         What a person is asked, where it pauses; else none. A turn that has not `ended` then was stopped.
     """
     narrator, end = Narrator(passages=turn.passages), None
-    async with run_in_task(steps, seconds) as (task, arrived):
-        while (step := await arrived.get()) is not None:
-            turn.lines += step_lines(step, narrator)
-            if isinstance(step, TurnEnd):
-                end = step
-            elif isinstance(step, WrittenText):
-                turn.said += unescape_markup(step.text)
-            elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
-                turn.events.append(step)
-            if arrived.empty():
+    try:
+        async with aclosing(relay_steps(steps, seconds)) as arriving:
+            async for step in arriving:
+                if step is None:
+                    continue
+                turn.lines += step_lines(step, narrator)
+                if isinstance(step, TurnEnd):
+                    end = step
+                elif isinstance(step, WrittenText):
+                    turn.said += unescape_markup(step.text)
+                elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
+                    turn.events.append(step)
                 news()
-        turn.lines += narrator.flush()
-        # Only once the task has ended: until then the thread takes no other question.
-        if end and end.paused:
-            turn.ended = "paused"
-        elif end:
-            turn.record_reply(end.state["messages"][-1])
-            turn.ended = "done"
-        elif not task.cancelled() and (error := task.exception()):
+    except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
+        if not end:
             turn.ended, turn.problem = "failed", error_line(error, seconds)
-        return end.paused if end else ()
+    turn.lines += narrator.flush()
+    # Only now that the task has ended: until then the thread takes no other question.
+    if end and not end.paused:
+        turn.record_reply(end.state["messages"][-1])
+    if end:
+        turn.ended = "paused" if end.paused else "done"
+    return end.paused if end else ()
 
 
 class LiveTurn:

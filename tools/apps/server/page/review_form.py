@@ -37,14 +37,10 @@ class ReviewRequest:
         return self.payload[self.kind]
 
 
-def _open_request(asked: Sequence[ReviewRequest]) -> int | None:
-    return next((number for number, each in enumerate(asked) if each.answer is None), None)
-
-
 def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any] | str) -> list[ReviewRequest]:
     """Answer the first open request."""
-    number = _open_request(asked)
-    return [replace(each, answer=answer) if at == number else each for at, each in enumerate(asked)]
+    first = next(each for each in asked if each.answer is None)
+    return [replace(each, answer=answer) if each is first else each for each in asked]
 
 
 def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., None]) -> None:
@@ -52,10 +48,9 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
 
     `connect(button, inputs, make)` connects a button: `make` turns the inputs' values into the answer.
     """
-    number = _open_request(asked)
-    if number is None:
+    number, one = next(((at, each) for at, each in enumerate(asked, start=1) if each.answer is None), (0, None))
+    if one is None:
         return
-    one = asked[number]
     if told := question_of_others(one.payload):
         with gr.Column(elem_classes="hg-review"):
             gr.HTML(f'<div class="hg-review-head"><h3>{inline_html(told)}</h3></div>')
@@ -65,7 +60,7 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     size = len(one.items)
     problem = problem_html(str(one.payload.get("problem") or ""))
     question = inline_html(str(one.payload.get("question", "")))
-    of_all = f" ({number + 1} of {len(asked)})" if len(asked) > 1 else ""
+    of_all = f" ({number} of {len(asked)})" if len(asked) > 1 else ""
     title = f"Review the {inline_html(one.kind)}, iteration {inline_html(str(one.payload['hop']))}{of_all}"
     with gr.Column(elem_classes="hg-review"):
         gr.HTML(f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{problem}</div>')

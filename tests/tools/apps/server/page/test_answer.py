@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from hopgraph.state import Citation, Passage
-from hopgraph.tools.apps.server.page.conversation_html import answer_html
+from hopgraph.tools.apps.server.page.conversation_html import conversation_html
+from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from support.hostile_text import ANY_TEXT
 
 TEXT = "It rains in Bergen. Oslo is dry. It rains in Bergen."
@@ -20,8 +21,11 @@ def citation(quote: str, start: int, **other: Any) -> Citation:
     return Citation(quote=quote, start=start, end=start + len(quote), **made)
 
 
-def drawn(reply: dict[str, Any], *passages: Passage, name: str = "source-1") -> str:
-    return answer_html(reply, {each["id"]: each for each in passages}, name)
+def drawn(reply: dict[str, Any], *passages: Passage, name: str = "1") -> str:
+    """What a turn that has ended shows as its reply."""
+    turn = PageTurn("?", name, told=reply, passages={each["id"]: each for each in passages}, ended="done")
+    _, _, shown = conversation_html([turn]).partition('<div class="hg-reply" aria-live="polite">')
+    return shown.partition('</div><div class="hg-actions"')[0]
 
 
 def told(*citations: Citation, answer: str = "Bergen", reason: str = "answered") -> dict[str, Any]:
