@@ -38,9 +38,7 @@ from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.threads import StorageError
 from hopgraph.tools.apps.server.turn import (
-    PassagesRead,
     TurnEnd,
-    WrittenText,
     answer_payload,
     error_line,
     replace_surrogates,
@@ -112,15 +110,15 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
         while not isinstance(step, TurnEnd):
             if step is None:
                 yield None
-            elif isinstance(step, WrittenText):
+            elif step.text:
                 if not written:
                     yield ag.TextMessageStartEvent(message_id=step.message_id, role="assistant")
                 written += step.text
                 yield ag.TextMessageContentEvent(message_id=step.message_id, delta=step.text)
-            elif not isinstance(step, PassagesRead):
-                for event in _step_events(step, node):
+            elif step.event:
+                for event in _step_events(step.event, node):
                     yield event
-                node = step["node"]
+                node = step.event["node"]
             step = await anext(steps)
         if node:
             yield ag.StepFinishedEvent(step_name=node)

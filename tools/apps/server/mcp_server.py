@@ -31,7 +31,6 @@ from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
-from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -42,7 +41,6 @@ from hopgraph.tools.apps.server.turn import (
     answer_payload,
     error_line,
     replace_surrogates,
-    step_lines,
 )
 
 _AUTO_DESCRIPTION = (
@@ -125,14 +123,14 @@ async def _call(
         raise SettingsError("argument 'question' is missing or no text; give the question as a string")
     question = checked_question(question)
     turn = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user)
-    narrator, number = Narrator(), 0
+    number = 0
     async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         async for step in steps:
             if isinstance(step, TurnEnd):
                 text, payload = step.state["messages"][-1].text, answer_payload(step.state)
                 content = types.TextContent(text=replace_surrogates(text))
                 return types.CallToolResult(content=[content], structured_content=payload)
-            for line in step_lines(step, narrator) if step else ():
+            for line in step.lines if step else ():
                 if not line.label and line.style != "heading":
                     continue  # what a step found, sentence by sentence
                 number += 1

@@ -30,22 +30,18 @@ from hopgraph.state.context import MAX_STYLE
 from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
-from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.server.refusal import CLIENT_LEFT, BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
 from hopgraph.tools.apps.server.turn import (
     AnswerPayload,
-    PassagesRead,
     TurnEnd,
     TurnStep,
-    WrittenText,
     answer_payload,
     error_line,
     replace_surrogates,
     rest_of,
-    step_lines,
 )
 from hopgraph.tools.retrieval.passage_metadata import name_citation
 from hopgraph.tools.text.sanitize import truncate_line
@@ -186,9 +182,9 @@ def task_reply(message: str) -> str | None:
     return json.dumps({key[1]: values.get(key[1], [])}, ensure_ascii=False)
 
 
-def write_reasoning(step: TurnStep, narrator: Narrator) -> str:
-    """Return the Markdown lines, as reasoning, that a step adds to what the narrator told; may be empty."""
-    return replace_surrogates("".join(_markdown(line) for line in step_lines(step, narrator)))
+def write_reasoning(lines: Iterable[Line]) -> str:
+    """Return the lines of a step in Markdown, as reasoning; may be empty."""
+    return replace_surrogates("".join(map(_markdown, lines)))
 
 
 def _markdown(line: Line) -> str:
@@ -342,14 +338,14 @@ async def complete(request: Request) -> Response:
 async def _only_reply(text: str) -> Steps:
     """Yield the end of a turn that only says something, without running any."""
     nothing: dict[str, Any] = {"answer": "", "explanation": "", "citations": [], "stop_reason": None, "chosen": None}
-    yield TurnEnd({**nothing, "usage": total([], iterations=0), "messages": [AIMessage(text)]})
+    yield TurnEnd(state={**nothing, "usage": total([], iterations=0), "messages": [AIMessage(text)]})
 
 
 async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
-    narrator, written = Narrator(), ""
+    written = ""
     async with aclosing(steps):
         async for step in steps:
-            written += write_reasoning(step, narrator) if step else ""
+            written += write_reasoning(step.lines) if step else ""
             if isinstance(step, TurnEnd):
                 return writer.whole(step, written)
     raise AssertionError("a turn gave no end")
@@ -360,16 +356,16 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
 
     A second without a step ends the wait, too.
     """
-    narrator, started, written = Narrator(), False, ""
+    started, written = False, ""
     chunks = [_event(writer.chunk({"role": "assistant", "content": ""}))]
     async with aclosing(steps):
         async for step in steps:
             if step is None:
                 chunks.append(KEEP_ALIVE)
-            elif isinstance(step, WrittenText):
+            elif step.text:
                 written += step.text
                 chunks.append(_event(writer.chunk({"content": step.text})))
-            elif text := write_reasoning(step, narrator):
+            elif text := write_reasoning(step.lines):
                 chunks.append(_event(writer.chunk({"reasoning_content": text})))
             if isinstance(step, TurnEnd):
                 with_usage = bool(asked.stream_options and asked.stream_options.include_usage)
@@ -382,9 +378,9 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
 
 def _is_early(step: TurnStep | None) -> bool:
     """Whether a step may come before the first reply of a model; a keep-alive must not wait for one."""
-    if step is None or isinstance(step, TurnEnd | WrittenText):
+    if step is None or step.text or isinstance(step, TurnEnd):
         return False
-    return isinstance(step, PassagesRead) or step["event"] in _EARLY
+    return step.event is None or step.event["event"] in _EARLY
 
 
 def _event(data: Mapping[str, Any]) -> str:

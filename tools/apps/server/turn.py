@@ -3,9 +3,9 @@
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
@@ -34,62 +34,61 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class PassagesRead:
-    """The passages that a run has read so far; events name them by id."""
+class TurnStep:
+    """Something new of a run."""
 
-    passages: list[Passage]
+    lines: Sequence[Line] = ()
+    """What it adds in words, about itself and the steps before; may be empty."""
+    event: StepEvent | None = None
+    passages: Sequence[Passage] = ()
+    """All that the run has read so far; events name them by id."""
+    text: str = ""
+    """A piece of the reply while it is written, for chat clients; those before it and this one begin the reply."""
+    message_id: str = ""
+    """Of that reply."""
 
 
 @dataclass(frozen=True)
-class TurnEnd:
+class TurnEnd(TurnStep):
     """How a run ended."""
 
-    state: Mapping[str, Any]
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The graph's last state; without a checkpointer, what its input and output schemas have."""
     paused: tuple[Interrupt, ...] = ()
     """What a person is asked, in the order of the ids; empty where the run came to its end."""
 
 
-@dataclass(frozen=True)
-class WrittenText:
-    """A piece of the reply while it is written, for chat clients; those before it and this one begin the reply."""
-
-    text: str
-    message_id: str
-
-
-TurnStep = StepEvent | PassagesRead | WrittenText | TurnEnd
-
-
 async def run_turn(
     graph: CompiledMethod, given: Any, config: RunnableConfig, context: ChatContext
 ) -> AsyncGenerator[TurnStep]:
-    """Run the chat; yield each step event as it happens, and `TurnEnd` at last.
+    """Run the chat; yield each step as it happens, and `TurnEnd` at last.
 
     What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
     thread of a graph with a checkpointer. Closing the generator cancels what runs.
     """
     modes: list[StreamMode] = ["custom", "values", *_messages_mode(context)]
-    state: Mapping[str, Any] = {}
-    paused: list[Interrupt] = []
-    stream = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
-    async for namespace, mode, chunk in cast("Any", stream):
-        if mode == "custom":
-            yield _public(cast("StepEvent", chunk))
-            continue
-        if mode == "messages":
-            message = chunk[0]
-            if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
-                yield WrittenText(replace_surrogates(message.text), str(message.id))
-            continue
-        if any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
-            continue  # the state of a graph of others, whose keys are its own
-        paused += chunk.get("__interrupt__", ()) if not namespace else ()
-        if chunk.get("passages"):
-            yield PassagesRead(chunk["passages"])
-        if not namespace:
-            state = chunk
-    yield TurnEnd(state, tuple(sorted(paused, key=lambda each: each.id)))
+    narrator, state, paused = Narrator(), dict[str, Any](), list[Interrupt]()
+    stream: Any = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
+    try:
+        async for namespace, mode, chunk in stream:
+            if mode == "custom":
+                event = _public(chunk)
+                yield TurnStep(narrator.add_event(event), event)
+            elif mode == "messages":
+                message = chunk[0]
+                if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
+                    yield TurnStep(text=replace_surrogates(message.text), message_id=str(message.id))
+            # The state of a graph of others has keys of its own.
+            elif not any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
+                if chunk.get("passages"):
+                    yield TurnStep(narrator.add_passages(chunk["passages"]), passages=chunk["passages"])
+                if not namespace:
+                    paused += chunk.get("__interrupt__", ())
+                    state = chunk
+    except Exception:
+        yield TurnStep(narrator.flush())  # what happened before it failed
+        raise
+    yield TurnEnd(narrator.flush(), state=state, paused=tuple(sorted(paused, key=lambda each: each.id)))
 
 
 def _messages_mode(context: ChatContext) -> list[StreamMode]:
@@ -119,19 +118,6 @@ def error_line(error: BaseException, seconds: float = 0) -> str:
         return f"the answer took longer than {seconds:g} seconds and was ended"
     _log.error("a turn failed", exc_info=error)
     return f"something failed that should not ({type(error).__name__}); the app's log says more"
-
-
-def step_lines(step: TurnStep, narrator: Narrator) -> list[Line]:
-    """Return the lines that a step adds about itself and the steps before; may be empty."""
-    match step:
-        case TurnEnd():
-            return narrator.flush()
-        case WrittenText():
-            return []
-        case PassagesRead():
-            return narrator.add_passages(step.passages)
-        case _:
-            return narrator.add_event(step)
 
 
 def rest_of(text: str, written: str) -> str:

@@ -22,12 +22,11 @@ from hopgraph.nodes.core.marked_text import unescape_markup
 from hopgraph.state import Passage, StepEvent
 from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.runs.lines import Line
-from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.threads import Threads
-from hopgraph.tools.apps.server.turn import PassagesRead, TurnEnd, TurnStep, WrittenText, error_line, step_lines
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
     owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
@@ -157,24 +156,22 @@ async def record_run(
     Returns:
         What a person is asked, where it pauses; else none. A turn that has not `ended` then was stopped.
     """
-    narrator, end = Narrator(passages=turn.passages), None
+    end: TurnEnd | None = None
     try:
         async with aclosing(relay_steps(steps, seconds)) as arriving:
             async for step in arriving:
                 if step is None:
                     continue
-                turn.lines += step_lines(step, narrator)
-                if isinstance(step, TurnEnd):
-                    end = step
-                elif isinstance(step, WrittenText):
-                    turn.said += unescape_markup(step.text)
-                elif not isinstance(step, PassagesRead) and step["event"] in TREE_EVENTS:
-                    turn.events.append(step)
+                turn.lines += step.lines
+                turn.said += unescape_markup(step.text)
+                turn.passages.update((each["id"], each) for each in step.passages)
+                if step.event and step.event["event"] in TREE_EVENTS:
+                    turn.events.append(step.event)
+                end = step if isinstance(step, TurnEnd) else None
                 news()
     except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
         if not end:
             turn.ended, turn.problem = "failed", error_line(error, seconds)
-    turn.lines += narrator.flush()
     # Only now that the task has ended: until then the thread takes no other question.
     if end and not end.paused:
         turn.record_reply(end.state["messages"][-1])
