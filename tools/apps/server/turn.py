@@ -86,7 +86,8 @@ async def run_turn(
                     paused += chunk.get("__interrupt__", ())
                     state = chunk
     except Exception:
-        yield TurnStep(narrator.flush())  # what happened before it failed
+        if lines := narrator.flush():  # what happened before it failed
+            yield TurnStep(lines)
         raise
     yield TurnEnd(narrator.flush(), state=state, paused=tuple(sorted(paused, key=lambda each: each.id)))
 
