@@ -84,15 +84,9 @@ class UploadJob(TypedDict):
     max_memory: int
 
 
-class _Line(TypedDict, total=False):
-    """What the process writes: one of these."""
-
-    stage: IndexingStage
-    corpus: UserCorpus
-    refused: str
-
-
-_JOB, _LINE = TypeAdapter(UploadJob), TypeAdapter(_Line)
+_JOB: TypeAdapter[UploadJob] = TypeAdapter(UploadJob)
+_LINE: TypeAdapter[IndexingStage | UserCorpus | str] = TypeAdapter(IndexingStage | UserCorpus | str)
+"""What the process writes; a text says why there is no corpus."""
 
 
 async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
@@ -101,7 +95,7 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
     Raises:
         CorpusError: no file can be used, the disk is full, or the limits on time and memory were reached.
     """
-    message: _Line = {}
+    message: IndexingStage | UserCorpus | str | None = None
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__),
         stdin=PIPE,
@@ -116,17 +110,17 @@ async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | Use
         to_process.close()
         async for line in from_process:
             message = _LINE.validate_json(line)
-            if "stage" in message:
-                yield message["stage"]
+            if isinstance(message, IndexingStage):
+                yield message
     finally:
         if not from_process.at_eof():  # else it ends by itself; killed then, asyncio would lose sight of it
             with suppress(ProcessLookupError):
                 process.kill()
         await process.communicate()
-    if "corpus" in message:
-        yield message["corpus"]
-    elif "refused" in message:
-        raise CorpusError(message["refused"])
+    if isinstance(message, dict):
+        yield message
+    elif isinstance(message, str):
+        raise CorpusError(message)
     elif (process.returncode or 0) < 0:  # by a signal of the limits, or of a system short of memory
         raise CorpusError(_too_much(job))
     else:
@@ -256,18 +250,18 @@ def main() -> None:
     yield_to_others()
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
 
-    def say(line: _Line) -> None:
+    def say(line: IndexingStage | UserCorpus | str) -> None:
         lines.write(_LINE.dump_json(line) + b"\n")
         lines.flush()
 
     try:
-        say({"corpus": build_corpus(job, lambda stage: say({"stage": stage}))})
+        say(build_corpus(job, say))
     except HopgraphError as error:
-        say({"refused": str(error)})
+        say(str(error))
     except MemoryError:
-        say({"refused": _too_much(job)})
+        say(_too_much(job))
     except OSError as error:
-        say({"refused": f"the documents cannot be stored: {error.strerror or error}"})
+        say(f"the documents cannot be stored: {error.strerror or error}")
 
 
 if __name__ == "__main__":
