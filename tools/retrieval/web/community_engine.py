@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.state.errors import describe_problem
+from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.web.web_index import WebEngine, WebPage, make_page, merge_by_address
@@ -30,48 +31,44 @@ _ADDRESSES = ("source", "link", "url", "Entry ID")
 _SECRET = ("key", "token", "secret", "password", "headers")
 
 
-class CommunityEngine(WebEngine):
-    """An object of a class of langchain-community."""
+def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebEngine:
+    """Return the engine of an object of langchain-community; `seconds` is the deadline of a search."""
+    name, limit = f"web:community:{type(searcher).__name__}", asyncio.Semaphore(PARALLEL)
 
-    most = 50
-
-    def __init__(self, searcher: Any, cache_key: str, seconds: float) -> None:
-        """Wrap an object; `seconds` is the deadline of a search."""
-        self.name = f"web:community:{type(searcher).__name__}"
-        self.cache_key = cache_key
-        self._searcher, self._seconds = searcher, seconds
-        self._limit = asyncio.Semaphore(PARALLEL)
-
-    async def search(self, query: str, k: int) -> list[WebPage]:
+    async def search(query: str, k: int) -> list[WebPage]:
         """Return at most k pages in the order of the class; those without a web address are left out."""
         try:
-            async with asyncio.timeout(self._seconds):
-                await self._limit.acquire()
-                found = await asyncio.wrap_future(self._start(query, k))
+            async with asyncio.timeout(seconds):
+                await limit.acquire()
+                found = await asyncio.wrap_future(_start(limit, searcher, query, k))
                 return merge_by_address(map(_page, found))[:k]
         except TimeoutError:
-            raise CorpusError(f"{self.name}: no answer in {self._seconds:g} s") from None
+            raise CorpusError(f"{name}: no answer in {seconds:g} s") from None
         except Exception as error:  # noqa: BLE001 - each class raises errors of its own, some a bare Exception
-            raise CorpusError(f"{self.name}: {_one_line(f'{type(error).__name__}: {error}')}") from None
+            raise CorpusError(f"{name}: {_one_line(f'{type(error).__name__}: {error}')}") from None
 
-    def _start(self, query: str, k: int) -> Future[list[Any]]:
-        """Search in a daemon thread, so that one that hangs does not keep the process alive."""
-        future: Future[list[Any]] = Future()
-        future.set_running_or_notify_cancel()
-        loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._limit.release))
-
-        def work() -> None:
-            try:
-                future.set_result(list(_search(self._searcher, query, k)))
-            except BaseException as error:  # noqa: BLE001 - raised again by `search`
-                future.set_exception(error)
-
-        threading.Thread(target=work, name="hopgraph-web", daemon=True).start()
-        return future
+    # The limit belongs to one event loop.
+    return WebEngine(name, 50, cache_key, lambda query, k: run_on(background_loop(), search(query, k)))
 
 
-def make_community_engine(name: str, options: Mapping[str, str], seconds: float) -> CommunityEngine:
+def _start(limit: asyncio.Semaphore, searcher: Any, query: str, k: int) -> Future[list[Any]]:
+    """Search in a daemon thread, so that one that hangs does not keep the process alive."""
+    future: Future[list[Any]] = Future()
+    future.set_running_or_notify_cancel()
+    loop = asyncio.get_running_loop()
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(limit.release))
+
+    def work() -> None:
+        try:
+            future.set_result(list(_search(searcher, query, k)))
+        except BaseException as error:  # noqa: BLE001 - raised again by `search`
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="hopgraph-web", daemon=True).start()
+    return future
+
+
+def make_community_engine(name: str, options: Mapping[str, str], seconds: float) -> WebEngine:
     """Make an object of any retriever class of langchain-community, or of one of WRAPPERS, by name.
 
     `options` are fields of the class; its keys are read from the environment variables that it documents.
@@ -97,7 +94,7 @@ def make_community_engine(name: str, options: Mapping[str, str], seconds: float)
             searcher = kind(**options)
         except (ImportError, ValidationError) as error:
             raise SpecError(f"web:community:{name}: {_one_line(describe_problem(error))}") from None
-    return CommunityEngine(searcher, f"{name}({sorted(options.items())})", seconds)
+    return _engine_of(searcher, f"{name}({sorted(options.items())})", seconds)
 
 
 def _search(searcher: Any, query: str, k: int) -> list[Any]:

@@ -32,22 +32,18 @@ class SerperAnswer(BaseModel):
     organic: list[Fields] | None = None
 
 
-class Serper(WebEngine):
-    """Google's results by serper.dev, as GenGround uses them."""
-
+def serper(url: str, seconds: float, retries: int, country: str, language: str) -> WebEngine:
+    """Return Google's results by serper.dev, as GenGround uses them."""
     name, most = "web:serper", 100
+    settings = f"country={country!r}, language={language!r}, name={name!r}, most={most}"
+    server = JsonServer(f"{url.rstrip('/')}/search", KEY_VARIABLE, "X-API-KEY", name, CorpusError, seconds, retries)
 
-    def __init__(self, url: str, seconds: float, retries: int, country: str, language: str) -> None:
-        self.url, self._place = url, {"gl": country, "hl": language}
-        settings = f"country={country!r}, language={language!r}, name={self.name!r}, most={self.most}"
-        self.cache_key = f"Serper(url={url!r}, {settings})"
-        address = f"{url.rstrip('/')}/search"
-        self._server = JsonServer(address, KEY_VARIABLE, "X-API-KEY", self.name, CorpusError, seconds, retries)
-
-    async def search(self, query: str, k: int) -> list[WebPage]:
+    async def search(query: str, k: int) -> list[WebPage]:
         """Return the answer box, the knowledge panel and the results; those of one address as one page."""
-        body = {"q": query, **self._place, "num": min(k, self.most)}
-        return (await self._server.request("POST", _serper_pages, json=body))[:k]
+        body = {"q": query, "gl": country, "hl": language, "num": min(k, most)}
+        return (await server.request("POST", _serper_pages, json=body))[:k]
+
+    return WebEngine(name, most, f"Serper(url={url!r}, {settings})", search)
 
 
 def _serper_pages(answer: Any) -> list[WebPage]:
@@ -81,17 +77,12 @@ class WikiAnswer(BaseModel):
     further: dict[str, str | int] | None = Field(None, alias="continue")
 
 
-class Wikipedia(WebEngine):
-    """MediaWiki's full-text search, with the introduction of each article."""
-
+def wikipedia(url: str, seconds: float, retries: int) -> WebEngine:
+    """Return MediaWiki's full-text search, with the introduction of each article."""
     name, most = "web:wikipedia", 50
+    server = JsonServer(url, name=name, error=CorpusError, seconds=seconds, retries=retries)
 
-    def __init__(self, url: str, seconds: float, retries: int) -> None:
-        self.url = url
-        self.cache_key = f"Wikipedia(url={url!r}, name={self.name!r}, most={self.most})"
-        self._server = JsonServer(url, name=self.name, error=CorpusError, seconds=seconds, retries=retries)
-
-    async def search(self, query: str, k: int) -> list[WebPage]:
+    async def search(query: str, k: int) -> list[WebPage]:
         """Return the k best articles that have an introduction; a long query is cut before a word."""
         longest = _LONGEST_WIKIPEDIA_QUERY
         if len(query) > longest:
@@ -102,7 +93,7 @@ class Wikipedia(WebEngine):
             "formatversion": 2,
             "generator": "search",
             "gsrsearch": query,
-            "gsrlimit": min(k, self.most),
+            "gsrlimit": min(k, most),
             "gsrnamespace": 0,
             "prop": "extracts|info",
             "exintro": 1,
@@ -112,12 +103,14 @@ class Wikipedia(WebEngine):
         }
         pages: dict[str, WebPage] = {}
         for _ in range(k):  # an answer may promise more for ever
-            found, rest = await self._server.request("GET", _wiki_pages, params=parameters)
+            found, rest = await server.request("GET", _wiki_pages, params=parameters)
             pages |= {page.url: page for page in found}
             if "excontinue" not in rest or len(pages) >= k:
                 break
             parameters |= rest
         return list(pages.values())[:k]
+
+    return WebEngine(name, most, f"Wikipedia(url={url!r}, name={name!r}, most={most})", search)
 
 
 def _wiki_pages(answer: Any) -> tuple[list[WebPage], dict[str, str | int]]:

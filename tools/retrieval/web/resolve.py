@@ -12,7 +12,7 @@ from hopgraph.state import SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.web.community_engine import make_community_engine
-from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, Serper, Wikipedia
+from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, serper, wikipedia
 from hopgraph.tools.retrieval.web.web_index import WebCache, WebEngine, WebIndex
 
 VALID_WEB_SPECS = (
@@ -100,8 +100,8 @@ def _check_key(spec: str, *, needed: bool) -> None:
 def _make_engine(options: WebOptions, class_name: str) -> WebEngine:
     if isinstance(options, SerperOptions):
         url = options.base_url or SERPER
-        return Serper(url, options.timeout, options.retries, options.country, options.lang)
+        return serper(url, options.timeout, options.retries, options.country, options.lang)
     if isinstance(options, WikipediaOptions):
         url = options.base_url or f"https://{options.lang}.wikipedia.org/w/api.php"
-        return Wikipedia(url, options.timeout, options.retries)
+        return wikipedia(url, options.timeout, options.retries)
     return make_community_engine(class_name, cast("dict[str, str]", options.model_extra or {}), options.timeout)

@@ -3,16 +3,15 @@
 import hashlib
 import json
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.io.background import background_loop, in_search_thread, run_on
+from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.io.guarded_files import make_cache, open_inside, write_inside
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.index import Hit
@@ -33,7 +32,8 @@ class WebPage:
     text: str
 
 
-class WebEngine(ABC):
+@dataclass(frozen=True)
+class WebEngine:
     """A search engine."""
 
     name: str
@@ -42,14 +42,8 @@ class WebEngine(ABC):
     """How many results it returns at most."""
     cache_key: str
     """The engine and the settings that results depend on, without keys."""
-
-    @abstractmethod
-    async def search(self, query: str, k: int) -> list[WebPage]:
-        """Return at most k pages, best first; runs on the background loop.
-
-        Raises:
-            CorpusError: the search failed; one line, without keys.
-        """
+    search: Callable[[str, int], Awaitable[list[WebPage]]] = field(repr=False)
+    """Returns at most so many pages for a query, best first; raises CorpusError, of one line, without keys."""
 
 
 def make_page(url: object, title: object, *texts: object) -> WebPage | None:
@@ -158,7 +152,7 @@ class WebIndex:
         key = self.engine.cache_key
         pages = await in_search_thread(self.cache.read, key, query, k) if self.cache else None
         if pages is None:
-            pages = await run_on(background_loop(), self.engine.search(query, k))
+            pages = await self.engine.search(query, k)
             if self.cache:
                 await in_search_thread(self.cache.write, key, query, k, pages)
         passages = (StoredPassage(page.url, page.title, page.text, {"url": page.url}) for page in pages)
