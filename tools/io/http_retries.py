@@ -90,11 +90,6 @@ async def with_retries(
         await asyncio.sleep(seconds)
 
 
-class _NeverRaised(Exception):  # noqa: N818 - it stands in for a class that is not loaded
-    pass
-
-
-def openai_error(name: str) -> type[BaseException]:
-    """Return the named error class of the openai package; one that nothing raises where it is not loaded."""
-    found: Any = getattr(sys.modules.get("openai"), name, _NeverRaised)
-    return found
+def openai_error(name: str) -> Any:
+    """Return the named error class of the openai package; where it is not loaded a tuple of no classes."""
+    return getattr(sys.modules.get("openai"), name, ())

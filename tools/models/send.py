@@ -53,7 +53,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, TimeoutError | httpx.TimeoutException | openai_error("APITimeoutError"))
+    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
 
 
 def _address(handle: ModelHandle) -> str:
