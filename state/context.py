@@ -217,7 +217,10 @@ class Context(BaseModel):
         Raises:
             SettingsError: no such family, or a bad setting.
         """
-        return make_settings(cls, {**preset_values(cls, family), **settings})
+        if family not in cls.presets:
+            known = ", ".join(cls.presets) or "none"
+            raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
+        return make_settings(cls, {**cls.presets[family], **settings})
 
 
 def settings_in_use(cls: type[Context]) -> set[str]:
@@ -233,18 +236,6 @@ def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
     files = filter(None, (getattr(module, "__file__", None) for module in modules))
     folders = (Path(file).resolve().parent / "prompts" for file in files)
     return tuple(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
-
-
-def preset_values(cls: type[Context], family: str) -> dict[str, Any]:
-    """Look a preset up.
-
-    Raises:
-        SettingsError: the method has no preset of this name.
-    """
-    if family not in cls.presets:
-        known = ", ".join(cls.presets) or "none"
-        raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
-    return cls.presets[family]
 
 
 _SCORERS: dict[str, type[Any]] = {"reranker": Reranker, "entailment": EntailmentChecker}
