@@ -29,18 +29,16 @@ def make_root(question: str) -> ReviewNode:
 
 def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
     """Make the child of this number, from 1 in the order of retrieval; open, or pruned where `why` gives a reason."""
-    return ReviewNode(
-        id=f"{parent['id']}.{number}",
-        parent=parent["id"],
-        depth=parent["depth"] + 1,
-        passage_ids=list(passage_ids),
-        status="pruned" if why else "open",
-        verdict="",
-        analysis="",
-        answer="",
-        query="",
-        why=why,
-    )
+    return {
+        **make_root(""),
+        "id": f"{parent['id']}.{number}",
+        "parent": parent["id"],
+        "depth": parent["depth"] + 1,
+        "passage_ids": list(passage_ids),
+        "status": "pruned" if why else "open",
+        "verdict": "",
+        "why": why,
+    }
 
 
 def nodes_with_status(tree: Tree, status: str) -> list[ReviewNode]:
