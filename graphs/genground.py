@@ -43,11 +43,6 @@ from hopgraph.state.genground import GengroundContext, GengroundState
 Context = GengroundContext
 
 
-def how_to_answer(_state: GengroundState, settings: GengroundContext) -> Literal["hop by hop", "at once"]:
-    """Choose between deduction and one answer to the whole question."""
-    return "hop by hop" if settings.deduction else "at once"
-
-
 def how_to_use(_state: GengroundState, settings: GengroundContext) -> Literal["grounding", "no grounding"]:
     """Choose between grounding the generated answer and reading one off the passages."""
     return "grounding" if settings.grounding else "no grounding"
@@ -74,7 +69,7 @@ def build() -> AnswerGraph:
     builder.add_node("best_answer", best_answer_with())
     builder.add_node("accept", accept_last_answer)
 
-    builder.add_conditional_edges("prepare", how_to_answer, {"hop by hop": "deduce", "at once": "generate"})
+    builder.add_choice("prepare", "deduction", {"hop by hop": "deduce"}, {"at once": "generate"})
     builder.add_edge("generate", "retrieve")
     builder.add_conditional_edges(
         "deduce", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
@@ -84,7 +79,7 @@ def build() -> AnswerGraph:
         "ground", what_was_cited, {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"}
     )
     for closing in ("revise", "keep", "read_passages"):
-        builder.add_conditional_edges(closing, how_to_answer, {"hop by hop": "deduce", "at once": "accept"})
+        builder.add_choice(closing, "deduction", {"hop by hop": "deduce"}, {"at once": "accept"})
     return builder.end("best_answer", "accept")
 
 

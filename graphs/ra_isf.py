@@ -99,11 +99,6 @@ def what_can_go_on(state: RaIsfState, settings: RaIsfContext) -> list[Send] | Li
     return "left unsolved" if is_left_unsolved(state["tree"][ROOT], settings) else "settled"
 
 
-def parts_in_order(settings: RaIsfContext) -> bool:
-    """Whether parts may refer to the answers of earlier ones."""
-    return settings.part_order == "in_order"
-
-
 def build_solve() -> MethodGraph:
     """Draw how one question is solved (Algorithm 1, lines 2-16)."""
     builder = MethodGraph(SolveState, Context, output_schema=SolveOutput)
@@ -112,7 +107,8 @@ def build_solve() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("judge_relevance", judge_relevance)
     builder.add_node("answer", answer_question(own_knowledge=False))
-    builder.add_node("decompose", split_with(needs_parts=True, in_order=parts_in_order), reserve_calls=1)
+    split = split_with(needs_parts=True, in_order=lambda settings: settings.part_order == "in_order")
+    builder.add_node("decompose", split, reserve_calls=1)
     builder.add_node("give_up", give_up)
 
     unsolved = {"break down": "decompose", "give up": "give_up"}

@@ -10,8 +10,6 @@ its own; the question is answered from theirs. GenGround says no more than that 
 is read is cited as the model's own knowledge, never as a passage.
 """
 
-from typing import Literal
-
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
@@ -24,11 +22,6 @@ from hopgraph.state.baselines import GenReadContext, PartsState
 Context = GenReadContext
 
 
-def where_to_begin(_state: PartsState, settings: GenReadContext) -> Literal["whole question", "in parts"]:
-    """Whether the question is to be broken down first."""
-    return "in parts" if settings.decomposition else "whole question"
-
-
 def build() -> AnswerGraph:
     """Build the graph: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context)
@@ -39,7 +32,7 @@ def build() -> AnswerGraph:
     builder.add_node("read_part", answer_part_with(), reserve_calls=1)
     builder.add_node("compose", best_answer_with())
 
-    builder.add_conditional_edges("prepare", where_to_begin, {"whole question": "generate", "in parts": "decompose"})
+    builder.add_choice("prepare", "decomposition", {"in parts": "decompose"}, {"whole question": "generate"})
     builder.add_edge("decompose", "next_part")
     builder.add_choice("next_part", "queries", {"look up": "generate"}, {"all answered": "compose"})
     builder.add_choice("generate", "hops", {"in parts": "read_part"}, {"whole question": "read"})

@@ -26,11 +26,14 @@ class AnswerGraph(MethodGraph):
         self.add_node("prepare", prepare_for(state_schema, given=given)).add_edge(START, "prepare")
 
     def add_choice(self, source: str, key: str, some: Mapping[str, str], none: Mapping[str, str]) -> Self:
-        """Add two edges, each as its label and where it leads: to `none` where the state's `key` is empty or false."""
+        """Add two edges, each as its label and where it leads: to `none` where the state's `key` is empty or false.
+
+        A key that the state does not have is that of a setting, as the run recorded it.
+        """
         [yes], [no] = some, none
 
         def route(state: Mapping[str, Any]) -> str:
-            return yes if state[key] else no
+            return yes if (state if key in state else state["settings"])[key] else no
 
         route.__name__ = f"any_{key}"
         route.__annotations__["state"] = self.state_schema  # else LangGraph shows it no more than the node reads

@@ -129,10 +129,7 @@ def approve_evidence(
         "kind": "evidence",
         "question": question,
         "hop": hop,
-        "evidence": [
-            {"id": item.id, "text": item.text, "titles": list[JsonValue](item.titles), "editable": item.editable}
-            for item in items
-        ],
+        "evidence": [item._asdict() for item in items],
         "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
         "statements (editable) that are to say something else.",
     }

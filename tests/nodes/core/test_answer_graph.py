@@ -8,12 +8,20 @@ from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.state import Context, MethodState
 
 
-@pytest.mark.parametrize(("queries", "label"), [([1], "new queries"), ([], "none left")])
-async def test_a_choice_is_by_what_the_state_has_under_a_key(queries: list[int], label: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "label"),
+    [
+        ({"queries": [1]}, "new queries"),
+        ({"queries": []}, "none left"),
+        ({"settings": {"queries": True}}, "new queries"),
+        ({"settings": {"queries": False}, "queries": [1]}, "new queries"),
+    ],
+)
+async def test_a_choice_is_by_what_the_state_or_a_setting_has_under_a_key(state: dict[str, Any], label: str) -> None:
     builder = AnswerGraph(MethodState, Context)
     builder.add_choice("prepare", "queries", {"new queries": "prepare"}, {"none left": "finish"})
     [branch] = builder.branches["prepare"].values()
-    assert await branch.path.ainvoke({"queries": queries}) == label
+    assert await branch.path.ainvoke(state) == label
     assert branch.ends == {"new queries": "prepare", "none left": "finish"}
 
 
