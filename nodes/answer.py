@@ -1,7 +1,6 @@
 """Answer a question from what is given: passages, answered sub-questions, or own knowledge."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -14,7 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Evidence, Excerpt, Knowledge, MethodState, StopReason
+from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, StopReason
 from hopgraph.state.events import Decided
 from hopgraph.tools.prompts import Value, clean
 
@@ -31,17 +30,6 @@ class DirectAnswer(AnswerReply):
     """A reply of the role `answer`, which is not asked for its reasons."""
 
     reasoning: SkipJsonSchema[LongText] = ""
-
-
-@dataclass(frozen=True)
-class ReadAnswer:
-    """What a reader made of a question."""
-
-    answer: str
-    """Short, cleaned; empty when the question could not be answered."""
-    reasoning: str
-    evidence: list[Evidence]
-    """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
 
 
 def reader_ask(
@@ -73,7 +61,7 @@ def read_answer(
     *,
     evidence_id: str = "1.1.1",
     question: str = "",
-) -> ReadAnswer:
+) -> Draft:
     """Turn a reader's reply into an answer with its evidence.
 
     Passage numbers that were not shown are ignored. The evidence's statement is the reasoning, else the
@@ -85,10 +73,10 @@ def read_answer(
     in_range = [number for number in reply.used_passages if 1 <= number <= len(excerpts)]
     ids = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in in_range))
     if not answer or not ids:
-        return ReadAnswer(answer, reasoning, [])
+        return Draft(reasoning=reasoning, answer=answer, evidence=[])
     statement = reasoning or f"{question} {answer}".strip()
     evidence = Evidence(id=evidence_id, statement=statement, passage_ids=ids, quote="", verified=False)
-    return ReadAnswer(answer, reasoning, [evidence])
+    return Draft(reasoning=reasoning, answer=answer, evidence=[evidence])
 
 
 def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
@@ -116,7 +104,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
 
 
 def answer_update(
-    reading: ReadAnswer, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
+    reading: Draft, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
 ) -> dict[str, Any]:
     """Make a node's update of a final reading, and report it as a `decided` event.
 
@@ -126,16 +114,16 @@ def answer_update(
     return {**reading_update(reading, runtime, limit=limit or budget), "calls": calls_of([answered])}
 
 
-def reading_update(reading: ReadAnswer, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
+def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
     """Make a node's update of a final reading that took no call; else as `answer_update`."""
-    used = [each["id"] for each in reading.evidence]
-    said = {"answer": reading.answer, "explanation": reading.reasoning}
+    used = [each["id"] for each in reading["evidence"]]
+    said = {"answer": reading["answer"], "explanation": reading["reasoning"]}
     emit(runtime, Decided(**said, confidence=None, missing="", used=list(used), final=True))
     return {
         **said,
-        "evidence": reading.evidence,
+        "evidence": reading["evidence"],
         "used": used,
-        "stop_reason": limit or ("answered" if reading.answer else "unanswerable"),
+        "stop_reason": limit or ("answered" if reading["answer"] else "unanswerable"),
     }
 
 

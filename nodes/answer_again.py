@@ -34,11 +34,11 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
     )
     answered = await ask(runtime, state, wanted)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{turn}.1.1", question=state["question"])
-    generated = f"{reading.reasoning} {reading.answer}".strip()[:MAX_QUESTION_CHARACTERS]
+    generated = f"{reading['reasoning']} {reading['answer']}".strip()[:MAX_QUESTION_CHARACTERS]
     spent = Spent(calls=merge_calls(state["calls"], calls_of([answered])), started_at=state["started_at"])
     cut_off = answered.outcome == "budget" or (turn < settings.iterations and is_exhausted(settings, spent, 1))
     limit: StopReason | None = "budget" if cut_off else None
-    if state["answer"] and not reading.answer:
+    if state["answer"] and not reading["answer"]:
         return {"generated": generated, "stop_reason": limit or "answered", "calls": calls_of([answered])}
     return {**answer_update(reading, answered, runtime, limit=limit), "generated": generated}
 

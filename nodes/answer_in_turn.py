@@ -41,7 +41,7 @@ async def answer_in_turn(state: DecomposingState, runtime: Runtime[DecomposingCo
     )
     answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
     reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
-    if not reading.answer:
+    if not reading["answer"]:
         how = "budget" if answered.outcome == "budget" else "unsolved"
     elif excerpts:
         how = "passages"

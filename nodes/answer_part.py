@@ -50,13 +50,13 @@ def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnsw
         wanted = reader_ask(question, settings, passages=prompt_passages(excerpts, passages), sub_answers=earlier)
         answered = await ask(runtime, state, replace(wanted, step=step, schema=reply))
         reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=question)
-        agrees = contains(reading.answer, claim) or contains(claim, reading.answer)
+        agrees = contains(reading["answer"], claim) or contains(claim, reading["answer"])
         stop_reason = "budget" if answered.outcome == "budget" else state["stop_reason"]
         update = {"stop_reason": stop_reason, "calls": calls_of([answered])}
-        if not reading.answer or (claim and not agrees and _is_doubtful(answered.record, settings)):
+        if not reading["answer"] or (claim and not agrees and _is_doubtful(answered.record, settings)):
             return {**accept_generated(hops, runtime), **update}
-        evidence = [quoted(each, passages) for each in reading.evidence]
-        closed = close_hop(hops, evidence, claim if agrees else reading.answer, runtime)
+        evidence = [quoted(each, passages) for each in reading["evidence"]]
+        closed = close_hop(hops, evidence, claim if agrees else reading["answer"], runtime)
         return {"hops": closed, "evidence": evidence, **update}
 
     return answer_part

@@ -1,12 +1,11 @@
 """Answer one question of a question tree, or give it up."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, read_answer, reader_ask
+from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
@@ -20,7 +19,7 @@ from hopgraph.nodes.question_tree.branch import (
     spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import settle
-from hopgraph.state import Evidence, Passage
+from hopgraph.state import Draft, Evidence, Passage
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, SolveState
 
@@ -45,30 +44,30 @@ def answer_question(*, own_knowledge: bool) -> Node:
         wanted = reader_ask(node["question"], settings, step="answer_step_by_step", passages=passages)
         answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
         reading = read_answer(answered, settings, excerpts, evidence_id=node["id"], question=node["question"])
-        recalled = own_knowledge or not (settings.abstain or reading.evidence)
-        said = [own_words(node, reading)] if recalled and reading.answer else []
+        recalled = own_knowledge or not (settings.abstain or reading["evidence"])
+        said = [own_words(node, reading)] if recalled and reading["answer"] else []
         rests_on = [each["id"] for each in said] or [each["passage_id"] for each in excerpts]
-        if not reading.answer and answered.outcome != "budget":
+        if not reading["answer"] and answered.outcome != "budget":
             return {"calls": calls_of([answered])}
-        how = "budget" if not reading.answer else "known" if recalled else "passages"
+        how = "budget" if not reading["answer"] else "known" if recalled else "passages"
         update = settle(runtime, node, how, reading=grounded(node, reading, rests_on))
         return {**update, "passages": said, "calls": calls_of([answered])}
 
     return answer if own_knowledge else with_passage_review("knowledge", question_in_branch)(answer)
 
 
-def grounded(node: QuestionNode, reading: ReadAnswer, passage_ids: list[str]) -> ReadAnswer:
+def grounded(node: QuestionNode, reading: Draft, passage_ids: list[str]) -> Draft:
     """Let an answer without evidence rest on these passages; one without an answer, or with evidence, stays."""
-    if not reading.answer or reading.evidence or not passage_ids:
+    if not reading["answer"] or reading["evidence"] or not passage_ids:
         return reading
-    statement = reading.reasoning or f"{node['question']} {reading.answer}"
+    statement = reading["reasoning"] or f"{node['question']} {reading['answer']}"
     evidence = Evidence(id=node["id"], statement=statement, passage_ids=passage_ids, quote="", verified=False)
-    return replace(reading, evidence=[evidence])
+    return {**reading, "evidence": [evidence]}
 
 
-def own_words(node: QuestionNode, reading: ReadAnswer) -> Passage:
+def own_words(node: QuestionNode, reading: Draft) -> Passage:
     """Return own knowledge as a passage: the question as its title, the model's text as its text."""
-    said = reading.reasoning or reading.answer
+    said = reading["reasoning"] or reading["answer"]
     return knowledge_passage(node["id"], said, title=node["question"], hop=node["depth"] + 1)
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask, reading_update
+from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask, reading_update
 from hopgraph.nodes.core.ask import ask
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.hops.hop_history import answered_lines, evidence_of_hops, observed_excerpts
-from hopgraph.state import Context, Excerpt
+from hopgraph.state import Context, Draft, Excerpt
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
@@ -56,10 +56,9 @@ def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
 async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
     """Take the last hop's answer as the answer, without a call (GenGround without deduction, Table 4)."""
     said = last_answer(state["hops"]).answer
-    reading = ReadAnswer(short_answer(said, yes_no=runtime.context.answer_type == "yes_no"), "", [])
-    return reading_update(
-        evidence_of_hops(reading, state["hops"], state["evidence"]), runtime, limit=state["stop_reason"]
-    )
+    answer = short_answer(said, yes_no=runtime.context.answer_type == "yes_no")
+    reading = evidence_of_hops(Draft(reasoning="", answer=answer, evidence=[]), state["hops"], state["evidence"])
+    return reading_update(reading, runtime, limit=state["stop_reason"])
 
 
 def last_answer(hops: list[Hop]) -> AnswerReply:

@@ -10,9 +10,8 @@ from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.vote import answer_of_sample
-from hopgraph.state import Context, EntailmentChecker, Passage
+from hopgraph.state import Context, Draft, EntailmentChecker, Passage
 from hopgraph.state.baselines import SamplesState
-from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Compared
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.scoring.pair_scorers import check_scores

@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import reader_ask
+from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
 from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches, share_among_branches
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.nodes.recall_knowledge import read_knowledge
 from hopgraph.nodes.write_passages import knowledge_ask
 from hopgraph.state import Query, Spent
@@ -73,7 +72,7 @@ async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
         state["question"], settings, step="reason", passages=prompt_passages(excerpts, passages) or None
     )
     answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted)
-    draft = draft_of(answered, as_short(settings), excerpts, number=1, question=state["question"])
+    draft = read_answer(answered, as_short(settings), excerpts, question=state["question"])
     emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
     return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

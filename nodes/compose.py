@@ -41,7 +41,7 @@ async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[
     )
     answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
     reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
-    how = "composed" if reading.answer else "budget" if answered.outcome == "budget" else "unsolved"
+    how = "composed" if reading["answer"] else "budget" if answered.outcome == "budget" else "unsolved"
     return {**settle(runtime, node, how, reading=reading, event=Composed), "calls": calls_of([answered])}
 
 
@@ -94,16 +94,16 @@ async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapp
         wanted = replace(wanted, fallback=AnswerReply(answer=answered_parts[-1]["answer"]))
     answered = await ask(runtime, state, wanted)
     reading = read_answer(answered, settings, excerpts, evidence_id=ROOT, question=root["question"])
-    said = [own_words(root, reading)] if reading.answer and not answered_parts and not excerpts else []
+    said = [own_words(root, reading)] if reading["answer"] and not answered_parts and not excerpts else []
     reading = grounded(root, reading, [each["id"] for each in said])
-    how = "best_effort" if reading.answer else root["how"] or "budget"
+    how = "best_effort" if reading["answer"] else root["how"] or "budget"
     update = settle(runtime, root, how, reading=reading, event=Composed)
     used = [key for part in answered_parts for key in evidence_under(state["tree"], part["id"])]
     return {
         **answer_update(reading, answered, runtime, limit=state["stop_reason"]),
         **update,
         "passages": said,
-        **rest_on_evidence(([ROOT] if reading.evidence else used) if reading.answer else []),
+        **rest_on_evidence(([ROOT] if reading["evidence"] else used) if reading["answer"] else []),
     }
 
 

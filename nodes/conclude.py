@@ -5,8 +5,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, reading_update
+from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
+from hopgraph.state import Draft
 from hopgraph.state.review_tree import ReviewContext, ReviewTreeState
 
 
@@ -19,4 +20,5 @@ async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> M
     ids = {node["id"] for node in chosen}
     evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
     answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
-    return reading_update(ReadAnswer(answer, analysis, evidence), runtime, limit=state["stop_reason"])
+    reading = Draft(reasoning=analysis, answer=answer, evidence=evidence)
+    return reading_update(reading, runtime, limit=state["stop_reason"])

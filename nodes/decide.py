@@ -74,7 +74,7 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping
         update["stop_reason"] = "budget"
     elif state["iteration"] >= settings.max_iterations:
         update["stop_reason"] = "max_iterations"
-    _report(runtime, update, final=False)
+    emit(runtime, Decided.from_record(update, final=False))
     return update
 
 
@@ -93,7 +93,7 @@ async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> M
     update = _read(answered, state, settings)
     ended: StopReason = "answered" if update["answer"] else "unanswerable"
     update["stop_reason"] = state["stop_reason"] or ("budget" if answered.outcome == "budget" else ended)
-    _report(runtime, update, final=True)
+    emit(runtime, Decided.from_record(update, final=True))
     return update
 
 
@@ -115,8 +115,3 @@ def _read(answered: AskResult[Decision], state: MigresState, settings: MigresCon
         "used": list(dict.fromkeys(used)) if text else [],
         "calls": calls_of([answered]),
     }
-
-
-def _report(runtime: Runtime[MigresContext], update: Mapping[str, Any], *, final: bool) -> None:
-    decided = {key: update[key] for key in ("answer", "confidence", "explanation", "missing", "used")}
-    emit(runtime, Decided(**decided, final=final))

@@ -91,8 +91,8 @@ def _close_last(
     hop, passages = state["hops"][-1], passages_by_id(state["passages"])
     settings = as_short(runtime.context)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
-    evidence = [quoted(each, passages) for each in reading.evidence]
-    *before, closed = close_hop(state["hops"], evidence, reading.answer, runtime)
+    evidence = [quoted(each, passages) for each in reading["evidence"]]
+    *before, closed = close_hop(state["hops"], evidence, reading["answer"], runtime)
     return {"hops": [*before, Hop({**closed, "passage_ids": hop["passage_ids"]})], "evidence": evidence}
 
 

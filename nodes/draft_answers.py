@@ -6,13 +6,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, excerpts_of_all_queries, read_answer, reader_ask
-from hopgraph.nodes.core.ask import AskResult, as_short, ask_all, calls_of
+from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
+from hopgraph.nodes.core.ask import as_short, ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import knowledge_passage
-from hopgraph.state import Context, Evidence, Excerpt, Passage
-from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, Draft
+from hopgraph.state import Draft, Evidence, Passage
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 
 
 @with_passage_review("knowledge")
@@ -33,7 +33,7 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
         runtime, state, [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)]
     )
     drafts = [
-        draft_of(answered, as_short(settings), excerpts, number=number, question=state["question"])
+        read_answer(answered, as_short(settings), excerpts, evidence_id=f"1.1.{number}", question=state["question"])
         for number, answered in enumerate(answers, start=1)
         if answered.outcome == "replied"
     ] or [Draft(**each) for each in state["reasoned"]]
@@ -54,14 +54,6 @@ def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
     if top_p <= 0:
         return {"temperature": 0.0}
     return {"temperature": temperature or 1.0, "top_p": top_p}
-
-
-def draft_of(
-    answered: AskResult[AnswerReply], settings: Context, excerpts: Sequence[Excerpt], *, number: int, question: str
-) -> Draft:
-    """Read a chain of thought; its evidence has the id `1.1.number`."""
-    reading = read_answer(answered, settings, excerpts, evidence_id=f"1.1.{number}", question=question)
-    return Draft(reasoning=reading.reasoning, answer=reading.answer, evidence=reading.evidence)
 
 
 def _own_words(drafts: Sequence[Draft]) -> list[Passage]:

@@ -6,13 +6,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reader_ask, reading_update
+from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.draft_answers import draft_of
-from hopgraph.state import Context
+from hopgraph.state import Context, Draft
 from hopgraph.state.baselines import ReplugContext, SamplesState
 from hopgraph.state.events import AnswersScored, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
@@ -32,7 +31,7 @@ async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Map
         runtime, state, [reader_ask(state["question"], settings, passages=[each]) for each in shown]
     )
     drafts = [
-        draft_of(answered, settings, [excerpt], number=number, question=state["question"])
+        read_answer(answered, settings, [excerpt], evidence_id=f"1.1.{number}", question=state["question"])
         for number, (answered, excerpt) in enumerate(zip(answers, excerpts, strict=True), start=1)
     ]
     emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
@@ -67,7 +66,7 @@ async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapp
     emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=scores, chosen=chosen))
     resting = [each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]]
     limit = "budget" if any(each.outcome == "budget" for each in scored) else state["stop_reason"]
-    reading = ReadAnswer("" if best is None else texts[best], "", resting)
+    reading = Draft(reasoning="", answer="" if best is None else texts[best], evidence=resting)
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(scored)}
 
 

@@ -7,14 +7,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import AnswerReply, ReadAnswer, answer_update, read_answer, reader_ask
+from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
-from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state import Draft, Evidence, Excerpt, Passage
 from hopgraph.state.events import Fused
 from hopgraph.state.review_tree import ReviewTreeState
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
@@ -55,12 +55,12 @@ async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -
         fused = await ask(runtime, state, _ask(state["question"], chosen, excerpts, passages, settings, best))
         reading, answered = _read(fused, chosen, settings), fused
     if answered.outcome != "replied":
-        reading = replace(reading, evidence=[piece for piece in pool if piece["id"] in agreed])
+        reading["evidence"] = [piece for piece in pool if piece["id"] in agreed]
     event = Fused(
         mode=settings.fusion,
         pieces=[{"id": piece["id"], "passage_ids": list(piece["passage_ids"])} for piece in chosen],
         left_out=[piece["id"] for piece in pool if piece not in chosen],
-        answer=reading.answer,
+        answer=reading["answer"],
     )
     emit(runtime, event)
     return answer_update(reading, answered, runtime, limit=state["stop_reason"])
@@ -95,8 +95,8 @@ def _ask(
     return Ask("fuse", variables, Fusion, Fusion(answer=best))
 
 
-def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> ReadAnswer:
+def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Draft:
     reply = fused.record
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
-    return ReadAnswer(answer, clean(reply.reasoning).strip(), used if answer else [])
+    return Draft(reasoning=clean(reply.reasoning).strip(), answer=answer, evidence=used if answer else [])

@@ -20,7 +20,7 @@ async def generate(state: MethodState, runtime: Runtime[Context]) -> Mapping[str
     """
     question = state["question"]
     answered = await ask(runtime, state, reader_ask(question, runtime.context))
-    hop = open_hop(1, question, generated=read_answer(answered, runtime.context).answer)
+    hop = open_hop(1, question, generated=read_answer(answered, runtime.context)["answer"])
     emit(
         runtime, Deduced(hop=1, question=question, thought="", generated=hop["generated"], repeated=False, limit=False)
     )

@@ -72,7 +72,7 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
     judge = _judge_each if settings.judge == "each" else _judge_together
     kept, answers = await judge(excerpts, state, runtime)
     seen, relevant = ([each["passage_id"] for each in some] for some in (excerpts, kept))
-    emit(runtime, RelevanceJudged(id=node["id"], question=node["question"], passage_ids=seen, relevant=relevant))
+    emit(runtime, RelevanceJudged.from_record(node, passage_ids=seen, relevant=relevant))
     return {
         "knowledge": [Knowledge(query=node["question"], excerpts=kept)],
         "cut_off": state["cut_off"] or any(answer.outcome == "budget" for answer in answers),

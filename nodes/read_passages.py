@@ -32,10 +32,10 @@ async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Mapp
     answered = await ask(runtime, state, wanted, reserve_calls=calls_after_hop(hop, state["question"], runtime.context))
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     limit = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
-    if not reading.answer:
+    if not reading["answer"]:
         return {**accept_generated(state["hops"], runtime), "calls": calls_of([answered]), **limit}
-    evidence = [quoted(each, passages) for each in reading.evidence]
-    hops = close_hop(state["hops"], evidence, reading.answer, runtime)
+    evidence = [quoted(each, passages) for each in reading["evidence"]]
+    hops = close_hop(state["hops"], evidence, reading["answer"], runtime)
     return {"hops": hops, "evidence": evidence, "calls": calls_of([answered]), **limit}
 
 

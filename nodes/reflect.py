@@ -6,7 +6,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import ReadAnswer, excerpts_of_all_queries, reader_ask, reading_update
+from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
@@ -24,7 +24,7 @@ from hopgraph.nodes.core.reflection_tokens import (
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.state import Evidence
+from hopgraph.state import Draft, Evidence
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
 from hopgraph.state.events import AnswersScored, RetrievalDecided, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
@@ -89,10 +89,10 @@ async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Map
     emit(runtime, Sampled(answers=[*answers]))
     emit(runtime, AnswersScored(answers=answers, scores=scores, chosen=chosen))
     answer = "" if chosen is None else answers[chosen]
-    reading = ReadAnswer(answer, "", [])
+    reading = Draft(reasoning="", answer=answer, evidence=[])
     if chosen is not None and excerpts:
         stated, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
-        reading.evidence.append(Evidence(id="1.1.1", statement=stated, passage_ids=ids, quote="", verified=False))
+        reading["evidence"].append(Evidence(id="1.1.1", statement=stated, passage_ids=ids, quote="", verified=False))
     limit = "budget" if any(each.outcome == "budget" for each in replies) else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(replies)}
 

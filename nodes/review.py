@@ -93,7 +93,8 @@ def review_with(
         ]
         accepted = [node for node in reviewed if node["verdict"] == "accept"]
         for node in reviewed:
-            emit(runtime, _event(node, passages))
+            titles = [passages[key]["title"] for key in node["passage_ids"]]
+            emit(runtime, Reviewed.from_record(node, titles=titles))
         frontier = [node["id"] for node in reviewed if is_to_expand(node, runtime.context)]
         tree = {**state["tree"], **{node["id"]: node for node in reviewed}}
         update: dict[str, Any] = {
@@ -174,17 +175,3 @@ def _ends(state: GrowState, answers: Sequence[AskResult[Review]], expands: bool,
     calls = merge_calls(state["calls"], calls_of(answers))
     completion = 1 if expands and settings.expansion == "mpc" else 0
     return is_exhausted(settings, Spent(calls=calls, started_at=state["started_at"]), 2 + completion)
-
-
-def _event(node: ReviewNode, passages: Mapping[str, Passage]) -> Reviewed:
-    return Reviewed(
-        id=node["id"],
-        parent=node["parent"],
-        depth=node["depth"],
-        passage_ids=node["passage_ids"],
-        titles=[passages[key]["title"] for key in node["passage_ids"]],
-        verdict=node["verdict"],
-        analysis=node["analysis"],
-        answer=node["answer"],
-        query=node["query"],
-    )

@@ -6,13 +6,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask
+from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask_all, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.draft_answers import draft_of
 from hopgraph.state import MethodState
 from hopgraph.state.baselines import SamplingContext
 from hopgraph.state.events import Sampled
@@ -36,7 +35,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
         samples = [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
         answers = await ask_all(runtime, state, samples)
         drafts = [
-            draft_of(answered, settings, excerpts, number=number, question=state["question"])
+            read_answer(answered, settings, excerpts, evidence_id=f"1.1.{number}", question=state["question"])
             for number, answered in enumerate(answers, start=1)
             if answered.outcome != "budget"
         ]

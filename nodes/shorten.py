@@ -6,12 +6,12 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, reading_update
+from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context
-from hopgraph.state.blendfilter import BlendFilterState, Draft
+from hopgraph.state import Context, Draft
+from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Shortened
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.text.comparison import normalize_answer
@@ -44,10 +44,9 @@ async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping
     sampled = [_short(draft, replies.get(number), settings) for number, draft in enumerate(drafts)]
     cut_off = state["cut_off"] or any(answered.outcome == "budget" for answered in answers)
     chosen = majority_answer(sampled)
-    draft = drafts[chosen] if chosen is not None else Draft(reasoning="", answer="", evidence=[])
-    answer = sampled[chosen] if chosen is not None else ""
+    nothing = Draft(reasoning="", answer="", evidence=[])
+    reading: Draft = nothing if chosen is None else {**drafts[chosen], "answer": sampled[chosen]}
     emit(runtime, Shortened(sampled=list(sampled)))
-    reading = ReadAnswer(answer, draft["reasoning"], draft["evidence"] if answer else [])
     return {
         **reading_update(reading, runtime, limit="budget" if cut_off else None),
         "sampled": [each for each in sampled if each],

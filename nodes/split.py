@@ -74,7 +74,7 @@ def _parts(node: QuestionNode, questions: Sequence[str], ordered: bool) -> list[
 
 def _grown(node: QuestionNode, parts: Sequence[QuestionNode], runtime: Runtime[Any]) -> dict[str, QuestionNode]:
     listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
-    emit(runtime, Decomposed(id=node["id"], depth=node["depth"], question=node["question"], sub_questions=listed))
+    emit(runtime, Decomposed.from_record(node, sub_questions=listed))
     waiting = node.copy()
     waiting["status"] = "split"
     return {each["id"]: each for each in (waiting, *parts)}

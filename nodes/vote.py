@@ -5,12 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer, reading_update
+from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.shorten import majority_answer
-from hopgraph.state import Context
+from hopgraph.state import Context, Draft
 from hopgraph.state.baselines import SamplesState
-from hopgraph.state.blendfilter import Draft
 from hopgraph.state.events import Voted
 
 
@@ -26,9 +25,8 @@ async def vote(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, A
     return reading_update(answer_of_sample(state["drafts"], chosen), runtime, limit=state["stop_reason"])
 
 
-def answer_of_sample(drafts: Sequence[Draft], chosen: int | None) -> ReadAnswer:
-    """Turn the chosen sample into the reading of the question; None into one without an answer."""
+def answer_of_sample(drafts: Sequence[Draft], chosen: int | None) -> Draft:
+    """Return the chosen sample; where None is chosen, the first one's reasoning without an answer."""
     if chosen is None:
-        return ReadAnswer("", drafts[0]["reasoning"] if drafts else "", [])
-    draft = drafts[chosen]
-    return ReadAnswer(draft["answer"], draft["reasoning"], draft["evidence"])
+        return Draft(reasoning=drafts[0]["reasoning"] if drafts else "", answer="", evidence=[])
+    return drafts[chosen]

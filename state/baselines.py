@@ -5,11 +5,11 @@ from typing import ClassVar, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
-from hopgraph.state.blendfilter import Draft
 from hopgraph.state.context import Context, Presets, Resource, setting
 from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.question_tree import DecomposingContext
+from hopgraph.state.records import Draft
 from hopgraph.state.schemas import MethodState, QuestionInput
 
 _DELTA_FOR = {"threshold_for": "bge"}

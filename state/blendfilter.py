@@ -6,22 +6,12 @@ from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, Presets, setting
-from hopgraph.state.records import Call, Evidence, Knowledge, Passage
+from hopgraph.state.records import Call, Draft, Knowledge, Passage
 from hopgraph.state.reducers import any_true, merge_calls, merge_knowledge, merge_passages
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, SearchState
 
 BranchName = Literal["original", "external", "internal"]
 """The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
-
-
-class Draft(TypedDict):
-    """An answer by a chain of thought, before it is shortened."""
-
-    reasoning: str
-    answer: str
-    """As the model wrote it, on one line; empty when the chain found none."""
-    evidence: list[Evidence]
-    """What the chain rests on; empty when it named no passage."""
 
 
 class QueryBranch(TypedDict):

@@ -7,9 +7,9 @@ your own may subclass `Event` with a kind of its own; readers that do not know i
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, NotRequired, TypeGuard, cast
+from typing import Any, ClassVar, Literal, NotRequired, Self, TypeGuard, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, dataclass_transform
@@ -54,6 +54,12 @@ class Event:
             cls.event = kind
         if kind and cls.__module__ == __name__:
             EVENTS.append(cls)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], **more: Any) -> Self:
+        """Make the event of a record of the state: its fields of the same names, and what is given beside it."""
+        given = {**record, **more}
+        return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
 
 
 EVENTS: list[type[Event]] = []

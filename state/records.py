@@ -79,6 +79,16 @@ class Evidence(TypedDict):
     """True when the entailment check passed; False while it is pending or is switched off."""
 
 
+class Draft(TypedDict):
+    """What a reader made of a question: its answer, or one of several to choose from."""
+
+    reasoning: str
+    answer: str
+    """Cleaned, on one line; empty when the question could not be answered."""
+    evidence: list[Evidence]
+    """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
+
+
 class Origin(TypedDict, total=False):
     """Where a passage stands; fields that are unknown are absent."""
 

@@ -1,16 +1,14 @@
 """Hops as prompts and events show them, and the evidence of an answer that rests on them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import knowledge_passage, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state import Draft, Evidence, Excerpt, Passage
 from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext
 
@@ -77,17 +75,8 @@ def close_hop(hops: Sequence[Hop], evidence: Sequence[Evidence], answer: str, ru
         "quote": " ".join(dict.fromkeys(each["quote"] for each in evidence if each["quote"])),
         "passage_ids": list(dict.fromkeys(key for each in evidence for key in each["passage_ids"])),
     }
-    event = Revised(
-        hop=hop["number"],
-        question=hop["question"],
-        generated=hop["generated"],
-        answer=answer,
-        grounded=done["grounded"],
-        changed=normalized_query(answer) != normalized_query(hop["generated"]),
-        passage_ids=done["passage_ids"],
-        quote=done["quote"],
-    )
-    emit(runtime, event)
+    changed = normalized_query(answer) != normalized_query(hop["generated"])
+    emit(runtime, Revised.from_record(done, hop=hop["number"], changed=changed))
     return [*hops[:-1], done]
 
 
@@ -120,14 +109,14 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
     ]
 
 
-def evidence_of_hops(reading: ReadAnswer, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> ReadAnswer:
+def evidence_of_hops(reading: Draft, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> Draft:
     """Let a final answer rest on the evidence of all hops, with their answers as its explanation.
 
     Answers that no passage supports are marked there. Without an answer there is no evidence.
     """
     lines = [_answered(hop) for hop in hops if hop["answer"]]
-    return replace(
-        reading,
-        reasoning=reading.reasoning or "; ".join(lines),
-        evidence=[*evidence, *reading.evidence] if reading.answer else [],
-    )
+    return {
+        "reasoning": reading["reasoning"] or "; ".join(lines),
+        "answer": reading["answer"],
+        "evidence": [*evidence, *reading["evidence"]] if reading["answer"] else [],
+    }

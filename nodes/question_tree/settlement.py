@@ -6,10 +6,9 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of
-from hopgraph.state import StopReason
+from hopgraph.state import Draft, StopReason
 from hopgraph.state.events import Solved
 from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
 
@@ -29,18 +28,18 @@ def settle(
     node: QuestionNode,
     how: HowSolved,
     *,
-    reading: ReadAnswer | None = None,
+    reading: Draft | None = None,
     event: type[Solved] = Solved,
 ) -> dict[str, Any]:
     """Make the update that settles a question, and report it; `Composed` is the event where others' answers made it."""
-    answer = reading.answer if reading else ""
-    evidence = reading.evidence if reading else []
+    answer = reading["answer"] if reading else ""
+    evidence = reading["evidence"] if reading else []
     settled: QuestionNode = {
         **node,
         "status": "answered" if answer else "unknown",
         "answer": answer,
         "how": how,
-        "explanation": reading.reasoning if reading else "",
+        "explanation": reading["reasoning"] if reading else "",
         "passage_ids": [key for each in evidence for key in each["passage_ids"]],
     }
     emit(runtime, event(**settled))

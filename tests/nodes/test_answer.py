@@ -33,8 +33,8 @@ def test_an_answer_rests_on_the_passages_that_the_reply_names(
     fields: dict[str, Any], answer: str, statements: list[tuple[str, list[str]]]
 ) -> None:
     reading = read_answer(replied(**fields), Context(), EXCERPTS, question="Where?")
-    assert reading.answer == answer
-    assert [(each["statement"], each["passage_ids"]) for each in reading.evidence] == statements
+    assert reading["answer"] == answer
+    assert [(each["statement"], each["passage_ids"]) for each in reading["evidence"]] == statements
 
 
 def test_a_passage_is_shown_once_at_its_first_place() -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.ensemble import ensemble, propose_answers
-from hopgraph.state import Knowledge, StepEvent
+from hopgraph.state import Draft, Knowledge, StepEvent
 from hopgraph.state.baselines import ReplugContext
-from hopgraph.state.blendfilter import Draft
 from support.node_inputs import evidence, node_runtime, passage, spent
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.verifying_questions import verifying_questions
-from hopgraph.state.blendfilter import Draft
+from hopgraph.state import Draft
 from hopgraph.state.revising import VerifyAndEditContext
 from support.node_inputs import model_call, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel

@@ -19,4 +19,4 @@ async def test_without_an_answer_nothing_is_chosen() -> None:
     state: Any = {"question": "Where?", "drafts": [draft("", "thought")], "stop_reason": "budget"}
     update = await vote(state, node_runtime(Context()))
     assert (update["answer"], update["explanation"], update["stop_reason"]) == ("", "thought", "budget")
-    assert answer_of_sample([], None).reasoning == ""
+    assert answer_of_sample([], None)["reasoning"] == ""

@@ -8,8 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
-from hopgraph.state import Call, Citation, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
-from hopgraph.state.blendfilter import Draft
+from hopgraph.state import Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
 from hopgraph.state.context import ContextT
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.review_tree import ReviewNode

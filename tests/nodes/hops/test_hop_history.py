@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.hops.hop_history import (
     accept_generated,
     answered_lines,
@@ -19,7 +18,7 @@ from hopgraph.nodes.hops.hop_history import (
 from hopgraph.state import Context
 from hopgraph.state.genground import GengroundContext
 from hopgraph.state.hops import Hop
-from support.node_inputs import evidence, node_runtime, passage
+from support.node_inputs import draft, evidence, node_runtime, passage
 
 
 def hop(number: int, question: str, **fields: Any) -> Hop:
@@ -80,6 +79,6 @@ def test_hops_as_lines() -> None:
 def test_an_answer_rests_on_the_evidence_of_all_hops() -> None:
     hops = [hop(1, "Who?", answer="Ada", grounded=True), hop(2, "Where?", answer="Lima"), hop(3, "When?")]
     first, own = evidence(1, "s"), evidence(2, "t")
-    reading = evidence_of_hops(ReadAnswer("Lima", "", [own]), hops, [first])
-    assert (reading.reasoning, reading.evidence) == ("Who? Ada; Where? Lima (not grounded)", [first, own])
-    assert evidence_of_hops(ReadAnswer("", "why", []), hops, [first]) == ReadAnswer("", "why", [])
+    reading = evidence_of_hops(draft("Lima", "", own), hops, [first])
+    assert (reading["reasoning"], reading["evidence"]) == ("Who? Ada; Where? Lima (not grounded)", [first, own])
+    assert evidence_of_hops(draft("", "why"), hops, [first]) == draft("", "why")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.answer import ReadAnswer
 from hopgraph.nodes.question_tree.settlement import (
     evidence_under,
     format_sub_answers,
@@ -14,7 +13,7 @@ from hopgraph.nodes.question_tree.settlement import (
     settle_root,
 )
 from hopgraph.state import Context
-from support.node_inputs import evidence, node_runtime, question_node
+from support.node_inputs import draft, evidence, node_runtime, question_node
 
 
 def test_an_unanswered_question_rests_on_nothing() -> None:
@@ -26,7 +25,7 @@ def test_a_settled_question_is_answered_or_unknown() -> None:
     events: list[Any] = []
     runtime = node_runtime(Context(), events)
     node = question_node("0.1", status="split")
-    reading = ReadAnswer("Ada", "because", [evidence(1, "s", "a", "b")])
+    reading = draft("Ada", "because", evidence(1, "s", "a", "b"))
     update = settle(runtime, node, "composed", reading=reading)
     assert update["tree"]["0.1"] == {
         **node,
