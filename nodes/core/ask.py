@@ -164,17 +164,7 @@ def report_call(
 ) -> str:
     """Report a call as the `asked` event of this number, and return its id among the state's `calls`."""
     where = current_place()
-    event = Asked(
-        role=call["role"],
-        model=model,
-        outcome=outcome,
-        attempts=call["attempts"],
-        cached=call["cached"],
-        prompt_tokens=call["prompt_tokens"],
-        completion_tokens=call["completion_tokens"],
-        parse_failures=call["parse_failures"],
-        seconds=seconds,
-    )
+    event = Asked.from_record(call, model=model, outcome=outcome, seconds=seconds)
     emit(runtime, event, number=number)
     return f"{where.step:05}:{where.path}:{number:04}:{call['role']}"
 

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -70,21 +71,22 @@ async def run_turn(
     narrator, state, paused = Narrator(), dict[str, Any](), list[Interrupt]()
     stream: Any = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
     try:
-        async for namespace, mode, chunk in stream:
-            if mode == "custom":
-                event = _public(chunk)
-                yield TurnStep(narrator.add_event(event), event)
-            elif mode == "messages":
-                message = chunk[0]
-                if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
-                    yield TurnStep(text=replace_surrogates(message.text), message_id=str(message.id))
-            # The state of a graph of others has keys of its own.
-            elif not any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
-                if chunk.get("passages"):
-                    yield TurnStep(narrator.add_passages(chunk["passages"]), passages=chunk["passages"])
-                if not namespace:
-                    paused += chunk.get("__interrupt__", ())
-                    state = chunk
+        async with aclosing(stream):
+            async for namespace, mode, chunk in stream:
+                if mode == "custom":
+                    event = _public(chunk)
+                    yield TurnStep(narrator.add_event(event), event)
+                elif mode == "messages":
+                    message = chunk[0]
+                    if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
+                        yield TurnStep(text=replace_surrogates(message.text), message_id=str(message.id))
+                # The state of a graph of others has keys of its own.
+                elif not any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
+                    if chunk.get("passages"):
+                        yield TurnStep(narrator.add_passages(chunk["passages"]), passages=chunk["passages"])
+                    if not namespace:
+                        paused += chunk.get("__interrupt__", ())
+                        state = chunk
     except Exception:
         if lines := narrator.flush():  # what happened before it failed
             yield TurnStep(lines)
