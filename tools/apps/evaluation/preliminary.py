@@ -19,12 +19,11 @@ from typing import Any, ClassVar, cast
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
-from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
-from hopgraph.nodes.core.reply_text import ReplyModel, read_numbers
+from hopgraph.nodes.core.reply_text import ReplyModel, ShownNumbers
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.decide import decide
 from hopgraph.nodes.extract import extract
@@ -67,9 +66,7 @@ class Usefulness(ReplyModel):
 class Alignment(ReplyModel):
     """A reply of the role `judge_alignment`."""
 
-    aligned: list[int]
-
-    _numbers = field_validator("aligned", mode="before")(read_numbers)
+    aligned: ShownNumbers
 
 
 @dataclass(frozen=True)
