@@ -5,8 +5,8 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
 1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a Context:
    `method` and `steps` make its roles, METHOD/STEP, and fields its settings; where it needs no retriever, or a
    reranker too, `resources` says so.
-2. Begin with `prepare_for(State)`, named "prepare", and end with `finish`, named "finish", as an `AnswerGraph` does by
-   itself; between them add nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`,
+2. Build an `AnswerGraph(State, Context)`, which begins with the node `prepare` and, by `end(…)`, ends with `finish`;
+   between them add nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`,
    `take_top_with`, `answer_with`, `review_with`. A node's docstring says what it reads and writes.
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt, `prompts/METHOD/STEP.md` beside the
    file with the Context (syntax: `tools/prompts/prompt_files.py`); `ask_all` sends the calls of one node concurrently.

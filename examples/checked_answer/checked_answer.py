@@ -7,19 +7,16 @@ where it does not come to the same answer, more passages are retrieved, and the 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.answer import DirectAnswer, answer_with
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.finish import finish
-from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.take_top import take_top_with
-from hopgraph.state import AnswerOutput, Context, MethodState, QuestionInput
+from hopgraph.state import Context, MethodState
 from hopgraph.state.context import setting
 from hopgraph.state.events import Event
 
@@ -68,19 +65,16 @@ def is_settled(state: MethodState) -> Literal["settled", "try again"]:
     return "settled" if state["stop_reason"] else "try again"
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Join the nodes: retrieve → answer → verify, and from there back or to the end."""
-    builder = MethodGraph(MethodState, CheckedContext, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(MethodState))
+    builder = AnswerGraph(MethodState, CheckedContext)
     builder.add_node("retrieve", retrieve_with(wider))
     builder.add_node("take_top", take_top_with(lambda settings: settings.passages_per_query * settings.max_tries))
     builder.add_node("answer", answer_with())
     builder.add_node("verify", verify)
-    builder.add_node("finish", finish)
-    builder.add_path(START, "prepare", "retrieve", "take_top", "answer", "verify")
+    builder.add_path("prepare", "retrieve", "take_top", "answer", "verify")
     builder.add_conditional_edges("verify", is_settled, {"settled": "finish", "try again": "retrieve"})
-    builder.add_path("finish", END)
-    return builder
+    return builder.end()
 
 
 graph = build().compile(name="Checked answer")
