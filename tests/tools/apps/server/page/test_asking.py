@@ -135,7 +135,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
         await asyncio.sleep(2)
 
     monkeypatch.setattr(ChatSession, "ask", with_a_long_end)
-    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+    with OpenAIServer(OfflineExtractive(), latency=1.5) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
         chat.write("Who painted Guernica?")
         chat.box.press("Enter")
