@@ -1,13 +1,12 @@
 """Extract the statements of the kept passages that are useful for their query."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
-from hopgraph.nodes.core.ask import LONG_WORK, Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, max_items_hint, read_list
 from hopgraph.nodes.core.shown_memory import add_uncited
@@ -15,6 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext, MigresState
+from hopgraph.tools.io.background import LONG_SPLIT, LONG_TEXT, in_thread_if
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -52,11 +52,8 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mappin
     for (number, entry), answer in zip(entries, answers, strict=True):
         prefix = f"{state['iteration']}.{number}"
         size = sum(len(passages[each["passage_id"]]["text"]) for each in entry["excerpts"])
-        given = (answer.record, entry["excerpts"], passages, prefix)
-        if size * len(answer.record.useful_information) > LONG_WORK:  # quotes take time in long passages
-            found = await asyncio.to_thread(_statements, *given)
-        else:
-            found = _statements(*given)
+        long = size * len(answer.record.useful_information) > LONG_TEXT  # quotes take time in long passages
+        found = await in_thread_if(long, _statements, answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
         if answer.outcome == "replied" and runtime.context.memory:
             seen += entry["excerpts"]
@@ -67,7 +64,8 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mappin
         dropped = len(answer.record.useful_information) - len(found)
         emit(runtime, Extracted(query=entry["query"], statements=statements, dropped=dropped))
     cited = {key for draft in drafts for key in draft["passage_ids"]}
-    uncited, excluded = await asyncio.to_thread(add_uncited, state.get("uncited", {}), seen, cited, passages)
+    long = sum(len(passages[each["passage_id"]]["text"]) for each in seen) > LONG_SPLIT
+    uncited, excluded = await in_thread_if(long, add_uncited, state.get("uncited", {}), seen, cited, passages)
     return {"drafts": drafts, "uncited": uncited, "excluded": excluded, "calls": calls_of(answers)}
 
 

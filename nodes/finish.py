@@ -1,6 +1,5 @@
 """Close a run: citations, the ranked passages, the totals; with `answer_type="sentence"` a last model call."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from hopgraph.nodes.write_sentence import write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote
@@ -39,7 +39,8 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
         said = knowledge_passage("answer", (state["explanation"] or state["answer"])[:MAX_QUESTION_CHARACTERS])
         passages = {said["id"]: said}
         used = [Evidence(id="", statement=state["answer"], passage_ids=[said["id"]], quote="", verified=False)]
-    citations = await asyncio.to_thread(cite, used, passages)  # long passages take their time
+    long = sum(len(passages[key]["text"]) for each in used for key in each["passage_ids"]) > LONG_SPLIT
+    citations = await in_thread_if(long, cite, used, passages)
     answer, calls = state["answer"], state["calls"]
     written: dict[str, Any] = {}
     if answer and runtime.context.answer_type == "sentence":

@@ -1,6 +1,5 @@
 """Drop irrelevant passages, and irrelevant sentences of the rest."""
 
-import asyncio
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
 from hopgraph.state.schemas import FoundState
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -47,15 +47,17 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
     seen = state.get("uncited", {}) if settings.filters_sentences else None
-    left, pairs = await asyncio.to_thread(_pairs, state["candidates"], passages, seen)
-    found, calls = await score_pairs(runtime, reranker, pairs)
-    scores = iter(found)
+    long = sum(len(passage["text"]) for passage in state["passages"]) > LONG_SPLIT
+    left, pairs = await in_thread_if(long, _pairs, state["candidates"], passages, seen)
+    scores, calls = await score_pairs(runtime, reranker, pairs)
+    at = 0
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
-        parts = [  # the scores come in the order of the pairs
-            _Scored(passages[key], left[key], next(scores), [next(scores) for _ in left[key].sentences])
-            for key in candidates["passage_ids"]
-        ]
+        parts: list[_Scored] = []
+        for key in candidates["passage_ids"]:  # the scores come in the order of the pairs
+            end = at + 1 + len(left[key].sentences)
+            parts.append(_Scored(passages[key], left[key], scores[at], scores[at + 1 : end]))
+            at = end
         threshold = relevance_threshold(settings, reranker, max((part.score for part in parts), default=0.0))
         relevant = [part for part in parts if part.score >= threshold and (part.left.is_whole or part.left.sentences)]
         relevant.sort(key=lambda part: -part.score)
@@ -143,7 +145,8 @@ def _pairs(
             if key not in left:
                 left[key] = _left(passage, seen is not None, seen.get(key, ()) if seen else ())
             pairs.append((query, left[key].text))
-            pairs.extend((query, with_title(passage, passage["text"][a:b])) for a, b in left[key].sentences)
+            above, text = with_title(passage, ""), passage["text"]
+            pairs.extend([(query, above + text[start:end]) for start, end in left[key].sentences])
     return left, pairs
 
 

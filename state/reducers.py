@@ -41,7 +41,10 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
     def rank(passage: Passage) -> tuple[int, float, str]:
         return passage["hop"], -passage["score"], passage["id"]
 
-    return sorted(_by_key(((each["id"], each) for each in (*old, *new)), rank).values(), key=rank)
+    first: dict[str, Passage] = {}
+    for passage in sorted((*old, *new), key=rank):
+        first.setdefault(passage["id"], passage)
+    return list(first.values())
 
 
 def evidence_order(evidence: Evidence) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from hopgraph.nodes.core.budget import allocate_calls, seconds_left
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, PromptError, Spent, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
-from hopgraph.tools.io.background import gather_or_cancel
+from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
@@ -27,9 +27,6 @@ from hopgraph.tools.models.reply_schema import json_schema
 from hopgraph.tools.models.send import FailedRequest, SendOptions, send
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
-
-LONG_WORK = 200_000
-"""Characters of text above which work on it moves to a thread, so that the event loop is not held up."""
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
@@ -130,9 +127,8 @@ async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
     at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompt_folders) for each in wanted)
     size = sum(_characters(value) for each in wanted for value in each.variables.values())
-    if at_hand and settings.demonstrations is None and size < LONG_WORK:
-        return _render_all(settings, wanted)
-    return await asyncio.to_thread(_render_all, settings, wanted)
+    long = not at_hand or settings.demonstrations is not None or size > LONG_TEXT
+    return await in_thread_if(long, _render_all, settings, wanted)
 
 
 def _characters(value: Value) -> int:

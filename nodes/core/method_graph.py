@@ -211,8 +211,18 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     own tasks, so that the events of both have one order.
     """
 
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+        """Run the graph to its end.
+
+        All of it runs on the background loop, unless it is inside another graph or has a checkpointer, a store or a
+        cache, which may be sync only: then each node goes there by itself.
+        """
+        if self.checkpointer or self.store or self.cache or _is_inside_a_graph(config):
+            return super().invoke(input, config, **options)
+        return run_in_background(cast("Any", self).ainvoke(input, config, **options))
+
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
-        """Run the graph and give its steps; `invoke` and `batch` come through here too."""
+        """Run the graph and give its steps, each node by itself on the background loop."""
         try:
             yield from super().stream(input, _own_config(config), **self._resolved(config, options))
         except HopgraphError as error:
@@ -241,6 +251,10 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
             return options  # inherited
         own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
         return {**options, "context": begin_run(own, cls)}
+
+
+def _is_inside_a_graph(config: RunnableConfig | None) -> bool:
+    return any(name.startswith("__pregel_") for name in ensure_config(config).get("configurable", {}))
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:

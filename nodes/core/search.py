@@ -1,6 +1,5 @@
 """Ask LangChain retrievers for passages, and merge what several of them find."""
 
-import asyncio
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
@@ -10,11 +9,10 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import JsonValue
 
-from hopgraph.nodes.core.ask import LONG_WORK
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
 from hopgraph.state import Passage
-from hopgraph.tools.io.background import gather_or_cancel
+from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
@@ -63,10 +61,8 @@ async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResu
     for _ in range(_ROUNDS):
         documents = await fetch_documents(retriever, search.query, wanted)
         name = type(retriever).__name__
-        if search.question or sum(len(document.page_content) for document in documents) > LONG_WORK:
-            found = await asyncio.to_thread(_found_in, documents, name, search)
-        else:
-            found = _found_in(documents, name, search)
+        long = bool(search.question) or sum(len(document.page_content) for document in documents) > LONG_TEXT
+        found = await in_thread_if(long, _found_in, documents, name, search)
         if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
             break
         wanted *= 2
@@ -99,6 +95,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
         In the order of the documents. Empty for none.
     """
     passages: dict[str, Passage] = {}
+    unnamed = _foreign(retriever)
     for rank, document in enumerate(documents):
         metadata = cast("dict[str, Any]", document.metadata)
         carried = {} if metadata.keys() <= _OWN_FIELDS else _carried(metadata)
@@ -110,7 +107,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
             "title": title,
             "text": text,
             "score": _score(metadata, rank),
-            "source": _foreign(_named(metadata, "source") or retriever),
+            "source": _foreign(named) if (named := _named(metadata, "source")) else unnamed,
             "hop": hop,
         }
         if carried:

@@ -38,6 +38,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_search_threads.cache_clear)
 
 
+LONG_TEXT = 200_000
+"""Characters of text above which reading it once would hold up the event loop."""
+LONG_SPLIT = 40_000
+"""Characters of text above which splitting it into sentences would."""
+
+
+async def in_thread_if(long: bool, work: Callable[..., ResultT], *args: Any) -> ResultT:
+    """Run work in a thread if it is long; else on the event loop, as the way to a thread and back takes time, too."""
+    return await asyncio.to_thread(work, *args) if long else work(*args)
+
+
 async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
     """Run blocking work of a retriever in a thread of its own pool.
 

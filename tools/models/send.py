@@ -87,7 +87,7 @@ def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wai
 
 
 _MAX_WAIT_SECONDS = 60.0
-_REFUSAL_HOLDS_SECONDS = 0.25
+_REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
 _FILTERED = "the server's content filter stopped the reply"

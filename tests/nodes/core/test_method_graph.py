@@ -3,10 +3,14 @@
 import asyncio
 import traceback
 from collections import Counter
+from contextvars import ContextVar
 from typing import Any, cast
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import override
@@ -73,6 +77,47 @@ async def test_an_error_is_short() -> None:
             lines = "".join(traceback.format_exception(error.value)).splitlines()
             assert len(lines) < 20, lines
             assert lines[-1] == f"{type(error.value).__module__}.{type(error.value).__name__}: {error.value}"
+
+
+TENANT = ContextVar("TENANT", default="nobody")
+
+
+class Tenant(BaseRetriever):
+    """Finds who asks, as the caller's context says."""
+
+    @override
+    def _get_relevant_documents(self, query: str, *, run_manager: Any, **_: Any) -> list[Document]:
+        return [Document(f"{TENANT.get()} wrote Frankenstein.", metadata={"title": "Frankenstein"})]
+
+
+class SyncSaver(InMemorySaver):
+    """A checkpointer without a coroutine, as LangGraph's `SqliteSaver`."""
+
+    aget_tuple: Any = BaseCheckpointSaver.aget_tuple  # raises NotImplementedError
+
+
+def ask_as(tenant: str, graph: Any, config: Any = None) -> Any:
+    token = TENANT.set(tenant)
+    try:
+        return graph.invoke({"question": "Who wrote Frankenstein?"}, config, context={"retriever": Tenant()})
+    finally:
+        TENANT.reset(token)
+
+
+def test_invoke_runs_in_the_context_of_its_caller_with_and_without_a_checkpointer() -> None:
+    thread = {"configurable": {"thread_id": "1"}}
+    for graph, config in ((migres.graph, None), (migres.build().compile(checkpointer=SyncSaver()), thread)):
+        found = ask_as("Mary Shelley", graph, config)
+        assert [each["text"] for each in found["passages"]] == ["Mary Shelley wrote Frankenstein."]
+
+
+def test_invoke_in_a_function_of_another_graph() -> None:
+    def look_up(state: AnswerOutput) -> Any:
+        return {"answer": ask_as("Ann Radcliffe", migres.graph)["answer"]}
+
+    host: Any = StateGraph(AnswerOutput).add_node(look_up).add_edge(START, "look_up").add_edge("look_up", END)
+    for compiled in (host.compile(), host.compile(checkpointer=InMemorySaver())):
+        assert compiled.invoke({"answer": ""}, {"configurable": {"thread_id": "1"}})["answer"] == "Ann Radcliffe"
 
 
 async def test_a_stream_that_is_left_ends_its_run() -> None:

@@ -102,7 +102,7 @@ def check_refusal(
     assert "run the same command with --retry-failed" in last
     assert len(answers(out, methods)) >= count // 2 - CONCURRENCY
     server.forget_faults()
-    time.sleep(0.3)  # as long as a refusal holds for requests not yet sent
+    time.sleep(1.1)  # as long as a refusal holds for requests not yet sent
     assert run(*command(data, out, server, *more, "--retry-failed", methods=methods)).code == 0
     assert answers(out, methods) == right(*range(count))
     paid_twice = len(server.requests) - count * AT_ONCE[methods] - refused.picked
@@ -122,7 +122,7 @@ def test_a_run_that_fails_before_its_first_answer_keeps_no_folder(
     assert run(*command(data, out, server)).code == 1
     assert [each.name for each in out.iterdir()] == ["dataset-1.jsonl"]
     server.forget_faults()
-    time.sleep(0.3)  # as long as a refusal holds for requests not yet sent
+    time.sleep(1.1)  # as long as a refusal holds for requests not yet sent
     assert run(*command(data, out, server, "--set", "temperature=1")).code == 0
     server.fail_when(lambda _: True, ErrorStatus(401, "no such key"))
     other = run(*command(data, out, server, "--set", "temperature=1", methods="cot"))
