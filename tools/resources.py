@@ -27,10 +27,10 @@ _checkers: dict[str, EntailmentChecker] = {}
 
 async def get_model(settings: Context, role: str) -> ModelHandle:
     """Return the model of a role: bound to the role itself, else to its longest prefix, else the general one."""
+    given = find_model_spec(settings, role)
     sampling = Sampling(settings.temperature, settings.seed, settings.request_timeout)
-    return await awaited_once_per_run(
-        settings, ("model", role), lambda: resolve_model(find_model_spec(settings, role), sampling)
-    )
+    name = "model", given if isinstance(given, str) else id(given)
+    return await awaited_once_per_run(settings, name, lambda: resolve_model(given, sampling))
 
 
 def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:

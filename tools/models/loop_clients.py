@@ -3,9 +3,9 @@
 A client that is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
 and one that lives on a loop of its own costs two hand-overs between threads for each request.
 
-A loop has several small pools of connections in place of a big one: httpcore looks at every connection of a pool before
-and after each request, and asks the system about those that are idle, so that with 64 requests at a time half of a
-request's processor time goes into its pool.
+A loop has a client for each request at a time in place of one that they share: httpcore looks at every connection of a
+client before and after each request, and asks the system about those that are idle, so that with 64 requests at a time
+half of a request's processor time goes there.
 """
 
 import asyncio
@@ -23,9 +23,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 
 from hopgraph.tools.models.structured import is_openai
-
-_REQUESTS = 8
-"""At a time in one pool; the next pool is opened when all are full."""
 
 
 @dataclass
@@ -48,24 +45,23 @@ def takes_clients(model: BaseChatModel) -> bool:
     )
 
 
-class HttpPools:
-    """HTTP clients of one event loop, made when they are needed; the first that is not busy gets the next request."""
+class HttpClients:
+    """HTTP clients of one event loop, each with one request at a time; the one that was used last is used next."""
 
     def __init__(self, make: Callable[[], Any], address: Any) -> None:
         self._make, self._address = make, address
-        self._clients, self._busy = list[Any](), list[int]()
+        self._clients, self._idle = list[Any](), list[Any]()
 
     async def post(self, content: bytes) -> Any:
         """Send a body, and return the HTTP client's response; its errors pass."""
-        number = next((number for number, busy in enumerate(self._busy) if busy < _REQUESTS), len(self._busy))
-        if number == len(self._clients):
-            self._clients.append(self._make())
-            self._busy.append(0)
-        self._busy[number] += 1
+        if not self._idle:
+            self._idle.append(self._make())
+            self._clients.append(self._idle[-1])
+        client = self._idle.pop()
         try:
-            return await self._clients[number].post(self._address, content=content)
+            return await client.post(self._address, content=content)
         finally:
-            self._busy[number] -= 1
+            self._idle.append(client)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -103,16 +99,16 @@ class LoopClients:
 
         own = client()
         root = given.copy(http_client=own)
-        pools = HttpPools(partial(client, headers=texts), type(own.base_url)(f"{given.base_url}chat/completions"))
+        clients = HttpClients(partial(client, headers=texts), type(own.base_url)(f"{given.base_url}chat/completions"))
         copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-        if hasattr(copy, "use_pools"):
-            copy.use_pools(pools)
+        if hasattr(copy, "use_clients"):
+            copy.use_clients(clients)
         try:
             yield LoopModel(copy)
         finally:
             self._open.pop(loop, None)
             await own.aclose()
-            await pools.aclose()
+            await clients.aclose()
 
 
 @cache

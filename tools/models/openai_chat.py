@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
-from hopgraph.tools.models.loop_clients import HttpPools
+from hopgraph.tools.models.loop_clients import HttpClients
 
 _OTHER_OPTIONS = frozenset({"response_format", "extra_headers", "extra_query", "timeout"})
 _http: Any = sys.modules[openai.DefaultAsyncHttpxClient.__mro__[-2].__module__.partition(".")[0]]
@@ -26,12 +26,12 @@ class LeanChatOpenAI(ChatOpenAI):
     endpoint, goes the usual way.
     """
 
-    _pools: HttpPools | None = PrivateAttr(None)
+    _clients: HttpClients | None = PrivateAttr(None)
     """Of the loop that asks."""
 
-    def use_pools(self, pools: HttpPools) -> None:
+    def use_clients(self, clients: HttpClients) -> None:
         """Send requests over these connections."""
-        self._pools = pools
+        self._clients = clients
 
     async def _agenerate(
         self,
@@ -42,15 +42,15 @@ class LeanChatOpenAI(ChatOpenAI):
     ) -> ChatResult:
         payload = cast("dict[str, Any]", self._get_request_payload(messages, stop=stop, **kwargs))
         other = not _OTHER_OPTIONS.isdisjoint(payload) or self._use_responses_api(payload)
-        if self._pools is None or other:
+        if self._clients is None or other:
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
         extra = cast("dict[str, Any] | None", payload.pop("extra_body", None))
-        return self._create_chat_result(await self._post(self._pools, {**payload, **(extra or {})}))
+        return self._create_chat_result(await self._post(self._clients, {**payload, **(extra or {})}))
 
-    async def _post(self, pools: HttpPools, body: dict[str, Any]) -> dict[str, Any]:
+    async def _post(self, clients: HttpClients, body: dict[str, Any]) -> dict[str, Any]:
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         try:
-            response = await pools.post(content)
+            response = await clients.post(content)
         except _http.TimeoutException as error:
             raise openai.APITimeoutError(request=error.request) from error
         except _http.RequestError as error:
