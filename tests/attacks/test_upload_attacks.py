@@ -52,6 +52,7 @@ async def test_limits_end_the_process_and_nothing_is_left(tmp_path: Path, limit:
     assert (await add(UserDocuments(documents.folder, 1_000), file))["passages"] == 1
 
 
+@pytest.mark.slow
 async def test_whoever_stops_an_upload_ends_its_process(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("".join(f"Rain number {number} falls.\n\n" for number in range(200_000)))

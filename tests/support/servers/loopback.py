@@ -22,8 +22,8 @@ class _Connection(Protocol):
     transport: asyncio.Transport
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that says when it listens, stops at once, and then waits for no client.
+class PromptServer(uvicorn.Server):
+    """A uvicorn server that stops at once, and then waits for no client.
 
     uvicorn's own loop looks every 0.1 s whether to stop and then waits another 0.1 s: with a server for
     each test that is most of a suite's time.
@@ -31,24 +31,14 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.listening = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
 
     def connections(self) -> list[_Connection]:
         return cast("list[_Connection]", list(self.server_state.connections))
 
     def stop(self) -> None:
-        """Leave `main_loop`; from any thread, once the server listens."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        # The default pool has as few as five threads: models without an async side would queue up in it.
-        self._loop.set_default_executor(ThreadPoolExecutor(_WORKERS))
-        await super().startup(sockets)
-        self.listening.set()
+        """Leave `main_loop`; on the server's own loop."""
+        self._stop.set()
 
     async def main_loop(self) -> None:
         await self._stop.wait()
@@ -62,6 +52,27 @@ class _Server(uvicorn.Server):
             await asyncio.sleep(0.002)
         for listener in self.servers:
             await listener.wait_closed()
+        await self.lifespan.shutdown()
+
+
+class _ThreadServer(PromptServer):
+    """One that another thread waits for and stops."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def stop(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        # The default pool has as few as five threads: models without an async side would queue up in it.
+        self._loop.set_default_executor(ThreadPoolExecutor(_WORKERS))
+        await super().startup(sockets)
+        self.listening.set()
 
 
 def _accepting() -> bool:
@@ -93,7 +104,7 @@ class LoopbackServer:
             log_config=None,
             access_log=False,
         )
-        self._server = _Server(config)
+        self._server = _ThreadServer(config)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name=f"loopback-{self.port}", daemon=True
         )

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from hopgraph.tools.apps.server.run_server import server_config
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.web_app import create_app
+from support.servers.loopback import PromptServer
 
 START_SECONDS = 180
 
@@ -54,7 +54,7 @@ async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str =
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # The lifespan runs in the server's task: a fixture may be ended by another than the one that began it.
-    server = uvicorn.Server(server_config(served, options, lifespan="on"))
+    server = PromptServer(server_config(served, options, lifespan="on"))
     serving = asyncio.create_task(server.serve([listener]))
     while not server.started:
         assert not serving.done(), "the app did not start"
@@ -63,7 +63,7 @@ async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str =
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         yield WebApp(address + at, None) if mounted_in is not None else WebApp(address, app.state.service)
     finally:
-        server.should_exit = True
+        server.stop()
         await serving
         listener.close()
 

@@ -127,6 +127,7 @@ def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
 SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by Xyzzy. Smith. He left.'))"
 
 
+@pytest.mark.slow
 def test_the_full_nltk_is_imported_only_on_request(tmp_path: Path) -> None:
     code = f"import sys; {SHOW}; print('nltk' in sys.modules); import nltk; print(nltk.FreqDist('aab')['a'])"
     places = {"NLTK_DATA": str(tmp_path / "nothing"), "HOME": str(tmp_path)}
@@ -141,6 +142,7 @@ def test_the_full_nltk_is_imported_only_on_request(tmp_path: Path) -> None:
         assert done.stdout.splitlines() == ["[(0, 14), (15, 21), (22, 30)]", str(whole), "2"]
 
 
+@pytest.mark.slow
 def test_punkt_is_imported_while_other_threads_import() -> None:
     code = """
 import sys, threading, types

@@ -58,6 +58,7 @@ def test_a_mark_opens_the_passage_with_its_sentence(serve: Serve, open_chat: Ope
     assert not passage.count()
 
 
+@pytest.mark.slow
 def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     app = serve()
     chat = open_chat(app)
