@@ -2,8 +2,8 @@
 
 Both are batched: a node calls them once per step with all pairs of all queries, so that a neural model sees
 one large batch. `score` is all that is needed; it runs in a worker thread, and several at the same time. What
-waits for a server, or for a thread of its own, has `ascore` besides, and what asks a language model has `counted`;
-then nodes await that (`hopgraph.nodes.core.pair_scoring`).
+waits for a server or for a thread of its own, or scores by a little Python code, has `ascore` besides, and what asks
+a language model has `score_with_calls`; then nodes await that (`hopgraph.nodes.core.pair_scoring`).
 """
 
 from collections.abc import Sequence

@@ -96,9 +96,12 @@ class ReplyModel(BaseModel):
 
 
 def short_answer(text: str, *, yes_no: bool = False) -> str:
-    """Clean an answer: one line, empty for one that `abstains`; with `yes_no` only "yes", "no" or empty."""
+    """Clean an answer: one line, with `yes_no` only "yes" or "no".
+
+    Empty for one that `abstains` or, as a completion may be, is longer than `MAX_QUESTION_CHARACTERS`.
+    """
     answer = " ".join(clean(text).split())
-    if abstains(answer):
+    if abstains(answer) or len(answer) > MAX_QUESTION_CHARACTERS:
         return ""
     if yes_no:
         found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)

@@ -3,6 +3,7 @@
 import pytest
 
 from hopgraph.nodes.core.reply_text import is_dont_know, read_numbers, short_answer
+from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -152,3 +153,8 @@ def test_an_answer_that_merely_begins_like_an_abstention_stays(said: str) -> Non
 )
 def test_a_yes_no_answer_is_yes_or_no_or_nothing(said: str, answer: str) -> None:
     assert short_answer(said, yes_no=True) == answer
+
+
+def test_a_text_longer_than_a_question_may_be_is_no_answer() -> None:
+    assert short_answer("a" * MAX_QUESTION_CHARACTERS) == "a" * MAX_QUESTION_CHARACTERS
+    assert short_answer("a" * (MAX_QUESTION_CHARACTERS + 1)) == ""

@@ -30,6 +30,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from math import log
 
+from hopgraph.tools.scoring.pair_scorers import score_in_turns
 from hopgraph.tools.text import DEFAULT_ANALYSER
 from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
@@ -78,6 +79,10 @@ class LexicalReranker:
             that is worth reading, 3 to 5 for one that has all of the query and its name as title.
         """
         return [_score(_analyse_query(query), _read_text(text)) for query, text in pairs]
+
+    async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Score pairs as `score` does."""
+        return await score_in_turns(self.score, pairs)
 
     def threshold_for(self, best: float) -> float:
         """Return δ; where no text of the query stands out less, in proportion to the best score."""
