@@ -47,7 +47,9 @@ def prepare_for(
             that cannot work.
         """
         settings = runtime.context
-        question = checked_question(state.get("question", ""))
+        if "question" not in state:
+            raise QuestionError("the input has no 'question'; give {'question': '…'}")
+        question = checked_question(state["question"])
         check_resumable(settings)
         await check_settings(settings)
         return {

@@ -18,7 +18,7 @@ from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
 from hopgraph.state.schemas import FoundState
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, in_turns
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -47,9 +47,11 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
     seen = state.get("uncited", {}) if settings.filters_sentences else None
-    long = sum(len(passage["text"]) for passage in state["passages"]) > LONG_SPLIT
-    left, pairs = await in_thread_if(long, _pairs, state["candidates"], passages, seen)
-    scores, calls = await score_pairs(runtime, reranker, pairs)
+    shown = [passages[key] for key in dict.fromkeys(key for each in state["candidates"] for key in each["passage_ids"])]
+    long = any(len(passage["text"]) > LONG_SPLIT for passage in shown)
+    parts_left = await in_turns(lambda passage: _left(passage, seen), shown, long=long)
+    left = {passage["id"]: part for passage, part in zip(shown, parts_left, strict=True)}
+    scores, calls = await score_pairs(runtime, reranker, _pairs(state["candidates"], passages, left))
     at = 0
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
@@ -120,9 +122,11 @@ class _Scored(NamedTuple):
     sentence_scores: list[float]
 
 
-def _left(passage: Passage, split: bool, seen: Sequence[Sequence[int]]) -> _Left:
-    sentences = split_sentences(passage["text"]) if split else []
-    left = sentences_left(passage["text"], seen) if seen else sentences
+def _left(passage: Passage, seen: Mapping[str, list[list[int]]] | None) -> _Left:
+    """Find what is left of a passage; `seen` are the shown spans by passage, None where passages are not split."""
+    sentences = [] if seen is None else split_sentences(passage["text"])
+    shown = seen.get(passage["id"]) if seen else None
+    left = sentences_left(passage["text"], shown) if shown else sentences
     if len(left) == len(sentences):
         return _Left(with_title(passage), sentences, is_whole=True)
     text = " ".join(passage["text"][start:end] for start, end in left)
@@ -130,24 +134,17 @@ def _left(passage: Passage, split: bool, seen: Sequence[Sequence[int]]) -> _Left
 
 
 def _pairs(
-    candidates: Sequence[Candidates], passages: Mapping[str, Passage], seen: Mapping[str, list[list[int]]] | None
-) -> tuple[dict[str, _Left], list[tuple[str, str]]]:
-    """Pair each query with its passages, and each of these with their sentences; all of it is one batch.
-
-    `seen` are the shown spans by passage, of which some are set aside; None where passages are not split.
-    """
+    candidates: Sequence[Candidates], passages: Mapping[str, Passage], left: Mapping[str, _Left]
+) -> list[tuple[str, str]]:
+    """Pair each query with its passages, and each of these with their sentences; all of it is one batch."""
     pairs: list[tuple[str, str]] = []
-    left: dict[str, _Left] = {}
     for each in candidates:
         query = each["query"]
         for key in each["passage_ids"]:
-            passage = passages[key]
-            if key not in left:
-                left[key] = _left(passage, seen is not None, seen.get(key, ()) if seen else ())
             pairs.append((query, left[key].text))
-            above, text = with_title(passage, ""), passage["text"]
+            above, text = with_title(passages[key], ""), passages[key]["text"]
             pairs.extend([(query, above + text[start:end]) for start, end in left[key].sentences])
-    return left, pairs
+    return pairs
 
 
 def _excerpt(part: _Scored, threshold: float) -> Excerpt:

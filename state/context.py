@@ -240,6 +240,10 @@ def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
 
 _SCORERS: dict[str, type[Any]] = {"reranker": Reranker, "entailment": EntailmentChecker}
 """The settings that take an object with certain members, and which."""
+_RETRIEVER = "a LangChain retriever (a vector store's as_retriever())"
+_MODEL = "a LangChain chat model"
+_OBJECTS = {"model": _MODEL, "models": _MODEL, "retriever": _RETRIEVER, "second_retriever": _RETRIEVER}
+"""The settings that take an object of a class, and which."""
 
 
 def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
@@ -273,6 +277,8 @@ def describe_invalid(cls: type[Context], error: ValidationError, what: str = "se
         missing = [member for member in members if not hasattr(first["input"], member)]
         kind = type(first["input"]).__name__
         return f"{subject}: {kind} has no {' and no '.join(missing)}; it needs {', '.join(members)}"
+    if (wanted := _OBJECTS.get(name)) and first["loc"][-1] == "str":
+        return f"{subject}: expected a spec or {wanted}, got {type(first['input']).__name__}"
     return describe_problem(error, subject, got=True)
 
 

@@ -63,8 +63,10 @@ class _OnlyScores:
         ({"max_iterations": "soon"}, "'max_iterations': .*got 'soon'"),
         ({"threshold": float("nan")}, "'threshold'"),
         ({"answer_type": "essay"}, "'answer_type'"),
-        ({"model": 7}, "'model'"),
-        ({"retriever": object()}, "'retriever'"),
+        ({"model": 7}, "'model': expected a spec or a LangChain chat model, got int"),
+        ({"models": {"migres/decide": 7}}, "'models': expected a spec or a LangChain chat model, got int"),
+        ({"models": [7]}, "'models': Input should be a valid dictionary"),
+        ({"retriever": object()}, r"'retriever': expected a spec or a LangChain retriever \(.*\), got object"),
         (
             {"reranker": object()},
             "'reranker': object has no name and no score and no threshold; it needs name, score, thr",

@@ -99,7 +99,9 @@ class LoopClients:
 
         own = client()
         root = given.copy(http_client=own)
-        clients = HttpClients(partial(client, headers=texts), type(own.base_url)(f"{given.base_url}chat/completions"))
+        path, mark, query = given.base_url.raw_path.partition(b"?")
+        address = given.base_url.copy_with(raw_path=path.rstrip(b"/") + b"/chat/completions" + mark + query)
+        clients = HttpClients(partial(client, headers=texts), address)
         copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
         if hasattr(copy, "use_clients"):
             copy.use_clients(clients)

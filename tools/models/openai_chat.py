@@ -56,6 +56,5 @@ class LeanChatOpenAI(ChatOpenAI):
         except _http.RequestError as error:
             raise openai.APIConnectionError(request=error.request) from error
         if response.is_error:
-            message = f"Error code: {response.status_code} - {response.text}"
-            raise openai.APIStatusError(message, response=response, body=None)
+            raise openai.APIStatusError(response.text, response=response, body=None)
         return json.loads(response.content)

@@ -1,6 +1,7 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -33,7 +34,7 @@ UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Describe a failure of the server or the connection in one line; return any other error as it is."""
     status, trouble = status_of(error), trouble_of(error)
-    detail = " ".join(redact(str(error), handle.model).split())[:300]
+    detail = " ".join(redact(_message_of(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
         said = f"the server refused the key (HTTP 401: {detail}); check {which}"
@@ -50,6 +51,18 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     else:
         return error
     return ModelError(f"{handle.name}: {said}", trouble)
+
+
+def _message_of(error: Exception) -> str:
+    """Return what an error says; of a server's JSON, the message in it."""
+    text = re.sub(r"\AError code: \d+ - ", "", str(error))
+    try:
+        body = json.loads(text)
+        said = body.get("error", body)
+        message = said if isinstance(said, str) else said["message"]
+    except (ValueError, AttributeError, LookupError, TypeError, RecursionError):
+        return text
+    return message if message and isinstance(message, str) else text
 
 
 def _is_timeout(error: BaseException) -> bool:

@@ -1,16 +1,13 @@
 """Rerankers and entailment checkers as one function over pairs of texts, and what they share."""
 
-import asyncio
 import math
-import sys
-import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hopgraph.state import Call, ModelError
-from hopgraph.tools.io.background import LONG_SPLIT, run_in_background
+from hopgraph.tools.io.background import LONG_SPLIT, in_turns, run_in_background
 
 ThresholdT = TypeVar("ThresholdT", bound=float | None)
 Pair = tuple[str, str]
@@ -62,20 +59,9 @@ class JudgeScorer(Generic[ThresholdT]):
 
 
 async def score_in_turns(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
-    """Score pairs by Python code alone: on the event loop, which gets its turn as often as a thread would leave it one.
-
-    A thread would take the interpreter just as long, and the way there and back besides; one is taken for long texts.
-    """
-    if any(len(first) + len(second) > LONG_SPLIT for first, second in pairs):
-        return await asyncio.to_thread(score, pairs)
-    scores: list[float] = []
-    began = time.perf_counter()
-    for pair in pairs:
-        scores += score([pair])
-        if time.perf_counter() - began > sys.getswitchinterval():
-            await asyncio.sleep(0)
-            began = time.perf_counter()
-    return scores
+    """Score pairs by Python code alone without blocking the event loop."""
+    long = any(len(first) + len(second) > LONG_SPLIT for first, second in pairs)
+    return await in_turns(lambda pair: score([pair])[0], pairs, long=long)
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:

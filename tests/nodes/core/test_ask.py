@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all, calls_of
 from hopgraph.nodes.recall_knowledge import RecallReply
@@ -27,6 +30,7 @@ from hopgraph.tools.prompts import render
 from support.fake_clock import NEVER
 from support.node_inputs import spent
 from support.servers import faults
+from support.servers.loopback import LoopbackServer
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 from support.waiting import PATIENCE
@@ -250,13 +254,33 @@ async def test_usage_is_the_servers_else_counted() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 400, 404])
 async def test_a_final_failure_is_one_line_without_the_key(status: int) -> None:
-    with OpenAIServer(scripted(), api_key="sk-another-key-entirely") as server:
+    with OpenAIServer(scripted(), api_key=KEY) as server:
         server.fail_when(lambda _request: True, faults.ErrorStatus(status, f"bad key {KEY} for you"))
         with pytest.raises(ModelError) as caught:
             await ask(served(server), spent(), question())
     assert "\n" not in str(caught.value)
     assert "openai:scripted" in str(caught.value)
     assert KEY not in str(caught.value)
+    assert re.search(rf"HTTP {status}: bad key \S+ for you", str(caught.value)), "the server's message alone"
+
+
+async def test_a_key_that_the_server_repeats_is_not_shown() -> None:
+    with OpenAIServer(scripted(), api_key="sk-another-key-entirely") as server, pytest.raises(ModelError) as caught:
+        await ask(served(server), spent(), question())
+    assert re.search(r"the server refused the key \(HTTP 401: incorrect API key provided: \S+\)", str(caught.value))
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"error": 7}', b'{"detail": "gone"}', b"[1]", b"null", b'"gone"', b"{", b"[" * 100_000, b"<p>gone</p>"]
+)
+async def test_a_refusal_in_another_form_is_shown_as_it_is(body: bytes) -> None:
+    async def refuse(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        await Response(body, 404)(scope, receive, reply_to)
+
+    with LoopbackServer(refuse) as server, pytest.raises(ModelError) as caught:
+        await ask(runtime(model=f"openai:m?base_url={server.url}/v1"), spent(), question())
+    assert f"HTTP 404: {body.decode()[:100]}" in str(caught.value)
 
 
 @pytest.mark.parametrize("retries", [0, 1])

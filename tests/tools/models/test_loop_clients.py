@@ -12,6 +12,8 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
@@ -20,6 +22,7 @@ from hopgraph.tools.models import Sampling, resolve_model
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.resources import get_model
+from support.servers.loopback import LoopbackServer
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -153,3 +156,37 @@ async def test_the_models_of_a_run_are_resolved_once(monkeypatch: pytest.MonkeyP
         assert await get_model(run, "migres/decide") is handle
         later = begin_run(MigresContext(model=f"openai:scripted?base_url={running.base_url}"), MigresContext)
         assert await get_model(later, "migres/decide") is not handle
+
+
+@pytest.mark.parametrize("kind", ["spec", "environment", "object"])
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("", "/chat/completions"),
+        ("/", "/chat/completions"),
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("/a%20b/v1", "/a b/v1/chat/completions"),
+    ],
+)
+async def test_any_form_of_an_address_is_completed(
+    kind: str, given: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        seen.append(scope["path"])
+        reply = {"message": {"role": "assistant", "content": '{"knowledge": "Am Rhein."}'}, "finish_reason": "stop"}
+        response = JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **reply}]})
+        await response(scope, receive, reply_to)
+
+    with LoopbackServer(answer) as running:
+        address = f"{running.url}{given}"
+        model: Any = f"openai:m?base_url={address}"
+        if kind == "environment":
+            monkeypatch.setenv("OPENAI_BASE_URL", address)
+            model = "openai:m"
+        if kind == "object":
+            model = ChatOpenAI(model="m", base_url=address, api_key=SecretStr("none"))
+        reply = await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
+    assert (reply.text, seen) == ('{"knowledge": "Am Rhein."}', [asked])
