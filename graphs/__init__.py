@@ -22,6 +22,7 @@ Name it by its path, `--method my_method.py`, or offer it from a package by the 
 Any other compiled LangGraph graph with `question` in and `answer` out will do (`hopgraph.nodes.core.hosted_graph`).
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ __all__ = ["ALIASES", "GROUPS", "METHODS", "Method", "Methods", "find_method", "
 
 def __getattr__(name: str) -> Any:
     """Load the registry when it is first used: LangGraph alone takes most of a second to import."""
+    if Path(__file__).with_name("baselines").joinpath(f"{name}.py").is_file():
+        # `from … import` would not show the text of an AttributeError.
+        raise ImportError(f"{name} is a baseline: from {__name__}.baselines import {name}", name=__name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hopgraph.graphs import registry

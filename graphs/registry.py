@@ -65,7 +65,7 @@ class Method:
     @property
     def is_built_in(self) -> bool:
         """Whether it is one of hopgraph's."""
-        return self.place.place.startswith(f"{graphs.__name__}.")
+        return _is_built_in(self.place)
 
     @property
     def group(self) -> Group:
@@ -113,6 +113,8 @@ class Methods(Mapping[str, Method]):
     def add(self, place: CodePlace) -> Method:
         """Add the method at a place, under its own name; once, however often it is named.
 
+        It takes the place of an installed package's method of that name, unless that one is in use.
+
         Raises:
             SpecError: there is none. SettingsError: another method has its name.
         """
@@ -120,7 +122,8 @@ class Methods(Mapping[str, Method]):
         if known is not None:
             return self[known]
         method = _load(place)
-        if other := self._places.get(method.name):
+        other = self._places.get(method.name)
+        if other and (method.name in self._loaded or _is_built_in(other)):
             raise SettingsError(
                 f"{place}: it is called {method.name!r}, as the method at {other}; give its Context another `method`"
             )
@@ -130,11 +133,11 @@ class Methods(Mapping[str, Method]):
     def of_others(self) -> list[str]:
         """List, for `find_method` in another process, the methods loaded so far that are not hopgraph's."""
         own = ((name, each) for name, each in self._loaded.items() if not each.is_built_in)
-        return [name if name in _FOUND else str(each.place) for name, each in own]
+        return [name if _FOUND.get(name) == each.place else str(each.place) for name, each in own]
 
 
 def _load(place: CodePlace, name: str = "") -> Method:
-    found, module = load_object(place)
+    found, module = load_object(place, installed=bool(name))
     if not isinstance(found, CompiledStateGraph):
         raise SpecError(f"{place} is a {type(found).__name__}, and no compiled LangGraph graph; call builder.compile()")
     graph = cast("AnyGraph", found)
@@ -148,6 +151,10 @@ def _load(place: CodePlace, name: str = "") -> Method:
     gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
     method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)
     return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
+
+
+def _is_built_in(place: CodePlace) -> bool:
+    return place.place.startswith(f"{graphs.__name__}.")
 
 
 def find_paper(about: str) -> dict[str, str] | None:

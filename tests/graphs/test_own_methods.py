@@ -71,6 +71,35 @@ def test_a_package_offers_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert methods["broken"]
 
 
+def test_a_file_in_the_working_directory_does_not_hide_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site" / "their_methods").mkdir(parents=True)  # without __init__.py, as any file of its name wins
+    written(tmp_path / "site" / "their_methods", PLAIN, "flow.py")
+    written(tmp_path, "", "their_methods.py")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.chdir(tmp_path)
+    assert Methods({"flow": CodePlace("their_methods.flow", "graph")})["flow"].name == "flow"
+
+
+def test_a_named_file_wins_over_an_installed_method_that_is_not_in_use(tmp_path: Path) -> None:
+    installed = CodePlace("not_to_be_loaded", "graph")
+    place = CodePlace(written(tmp_path, NATIVE), "graph")
+    methods = Methods({"short_way": installed})
+    assert methods.add(place) is methods["short_way"]
+    assert methods.of_others() == [str(place)]
+    (tmp_path / "another").mkdir()
+    with pytest.raises(SettingsError, match=r"another/mine\.py:graph: it is called 'short_way', as the method at "):
+        methods.add(CodePlace(written(tmp_path / "another", NATIVE), "graph"))
+
+
+def test_a_baseline_is_imported_from_its_own_package() -> None:
+    with pytest.raises(ImportError, match=r"react is a baseline: from hopgraph\.graphs\.baselines import react"):
+        from hopgraph.graphs import react  # noqa: F401 # pyright: ignore[reportAttributeAccessIssue,reportUnknownVariableType,reportUnusedImport]
+    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
+        from hopgraph.graphs import nonsense  # noqa: F401 # pyright: ignore[reportAttributeAccessIssue,reportUnknownVariableType,reportUnusedImport]
+
+
 def test_a_package_that_cannot_be_loaded_stops_nothing_else(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,18 +44,21 @@ def parse_place(text: str, default: str) -> CodePlace | None:
     return CodePlace(found["place"], found["name"]) if found else None
 
 
-def load_object(place: CodePlace) -> tuple[object, ModuleType]:
+def load_object(place: CodePlace, *, installed: bool = False) -> tuple[object, ModuleType]:
     """Return the object and its module, running the module's code unless it has run already.
 
-    A file's own folder, and for a module the working directory, come last in the search for what it imports.
+    A file's own folder, and for a module the working directory, come last in the search for what it imports. What an
+    installed package offers is not looked for in the working directory, where a file may have the package's name.
 
     Raises:
         SpecError: no such file, module or name, or an error in the code; it names the line.
     """
     if place.is_file and not Path(place.place).is_file():
         raise SpecError(f"{place.place}: there is no such file")
+    if not place.is_file and not installed:
+        _search_in(Path.cwd())
     try:
-        module = _import_file(Path(place.place)) if place.is_file else _import_module(place.place)
+        module = _import_file(Path(place.place)) if place.is_file else importlib.import_module(place.place)
     except HopgraphError:
         raise
     except Exception as error:
@@ -63,11 +66,6 @@ def load_object(place: CodePlace) -> tuple[object, ModuleType]:
     if not hasattr(module, place.name):
         raise SpecError(f"{place.place} has no {place.name!r}")
     return getattr(module, place.name), module
-
-
-def _import_module(name: str) -> ModuleType:
-    _search_in(Path.cwd())
-    return importlib.import_module(name)
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -16,7 +16,8 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
-from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST, Manifest, is_index, load_analyser, read_manifest
+from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
+from hopgraph.tools.retrieval.index_manifest import COLBERT, Manifest, load_analyser, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
     FileChanges,
@@ -26,6 +27,7 @@ from hopgraph.tools.retrieval.index_sources import (
     plan_reading,
     plan_update,
     read_sources,
+    recall_problems,
     with_own_cutting,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
@@ -117,11 +119,12 @@ def update_index(
         corpus = with_own_cutting(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
+    recalled = recall_problems(corpus, goal, plans)
     if dry_run or (old and not (changes or delete or (vectors and not vectors.old))):
-        return _report_unwritten(goal, corpus, old, changes)
+        return _with_problems(_report_unwritten(goal, corpus, old, changes), recalled)
     reading = CorpusReading(skip_bad)
     writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
-    return replace(_replace(writer, plans), changes=changes if old else None)
+    return _with_problems(replace(_replace(writer, plans), changes=changes if old else None), recalled)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
@@ -156,6 +159,11 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
     except OSError as error:
         raise _unwritable(goal, error) from None
     return replace(report, seconds=time.perf_counter() - started)
+
+
+def _with_problems(report: IndexReport, recalled: CorpusReading) -> IndexReport:
+    first = (*report.first_skipped, *recalled.first_skipped)
+    return replace(report, skipped=report.skipped + recalled.skipped, first_skipped=first)
 
 
 def _report_unwritten(goal: Path, corpus: Corpus, old: Manifest | None, changes: FileChanges) -> IndexReport:

@@ -1,6 +1,5 @@
 """The manifest of an index: what it was made from and how, checked whenever it is opened."""
 
-import json
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +14,10 @@ from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.guarded_files import open_inside, refuse_links
 from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
+from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.text import Analyser, get_analyser
 
-MANIFEST = "manifest.json"
 COLBERT = "colbert"
 """The folder of the token vectors, which are added to a complete index."""
 REBUILD = "build the index again with `hopgraph index --replace`"
@@ -99,16 +98,6 @@ def write_manifest(
     )
     text = manifest.model_dump_json(indent=2, exclude=None if dense else {"dense"})
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
-
-
-def is_index(folder: Path) -> bool:
-    """Whether a folder has the manifest of an index, of any version."""
-    try:
-        with open_inside(folder, MANIFEST) as file:
-            content: JsonValue = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and content.get("kind") == "hopgraph-index"
 
 
 def corpus_fingerprint(retriever: str) -> str:

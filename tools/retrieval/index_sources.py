@@ -17,8 +17,9 @@ from pydantic import BaseModel, Field
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.guarded_files import open_inside, open_source
-from hopgraph.tools.retrieval.corpora import Corpus
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.source_records import Problem
 from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, parse_facts
 
 SOURCES = "sources.json"
@@ -34,6 +35,8 @@ class IndexedFile(BaseModel, frozen=True, extra="forbid"):
     passages: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
     """Its bad records."""
+    problems: tuple[Problem, ...] | None = None
+    """The first few of them; None for none."""
 
 
 class IndexedSource(BaseModel, frozen=True, extra="forbid"):
@@ -211,3 +214,17 @@ def plan_update(
         changes = replace(changes, vanished=())
     plans[number] = fresh[0], files
     return plans, changes
+
+
+def recall_problems(corpus: Corpus, goal: Path, plans: Iterable[SourcePlan]) -> CorpusReading:
+    """Return the bad records of a source's files that an update of the index `goal` copies, as if they were read."""
+    recalled, paths = CorpusReading(), {corpus.name_of(path): path for path in corpus.files}
+    place = place_of(corpus.path, goal)
+    copied = (each.record for source, files in plans if source.path == place for each in files if each.path is None)
+    for record in copied:
+        if record.skipped and record.name in paths:
+            problems = record.problems or ()
+            for line, reason in problems:
+                recalled.skip(paths[record.name], line, reason)
+            recalled.skipped += record.skipped - len(problems)
+    return recalled

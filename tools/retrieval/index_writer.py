@@ -52,9 +52,11 @@ class IndexReport:
     left_out: str
     """How many files of a folder were not read, by suffix."""
     skipped: int = 0
-    """Bad records."""
+    """Bad records, those of files that an update need not read included."""
     first_skipped: tuple[str, ...] = ()
     """What was wrong with the first few of them, with file and line."""
+    notes: tuple[str, ...] = ()
+    """Files that were not UTF-8, and as what they were read."""
     seconds: float = 0.0
     before: int = 0
     """Passages of the index that was updated."""
@@ -126,6 +128,7 @@ class IndexWriter:
             left_out=self.corpus.left_out if self.corpus else "",
             skipped=self.reading.skipped,
             first_skipped=tuple(self.reading.first_skipped),
+            notes=tuple(self.reading.notes),
             before=len(self._old_passages),
             known=self._known,
             dense=dense,
@@ -207,7 +210,8 @@ class IndexWriter:
             return done
         # What another source has as well is read again, as it may go from there.
         file_hash = done.hash if self._known == known else ""
-        return done.model_copy(update={"hash": file_hash, "skipped": self.reading.skipped_in[plan.path]})
+        skipped, problems = self.reading.skipped_in[plan.path], tuple(self.reading.problems_in[plan.path]) or None
+        return done.model_copy(update={"hash": file_hash, "skipped": skipped, "problems": problems})
 
     def _conflict(self, passage: StoredPassage) -> str:
         """Return which passage has the same id; empty for none, and for the same text in the old index."""

@@ -11,7 +11,8 @@ from hopgraph.state import SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import Index, index_in_memory, open_index
-from hopgraph.tools.retrieval.index_manifest import COLBERT, MANIFEST
+from hopgraph.tools.retrieval.index_folder import MANIFEST
+from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"

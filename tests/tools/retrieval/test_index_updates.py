@@ -41,9 +41,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     real = text_files.open_text
 
-    def watch(path: Path) -> TextIOWrapper:
+    def watch(path: Path, encoding: str) -> TextIOWrapper:
         names.append(path.name)
-        return real(path)
+        return real(path, encoding)
 
     monkeypatch.setattr(text_files, "open_text", watch)
     return names
@@ -212,7 +212,7 @@ def test_what_cannot_be_opened_or_parsed_is_named_and_ends_nothing(
     monkeypatch.setattr(index_builder, "open_corpus", lambda *_, **__: vanishing)
     (docs / "f1.md").unlink()
     report = update_index(docs, report.path)
-    assert (report.passages, report.skipped) == (62, 1)  # with locked.md, without f1.md
+    assert (report.passages, report.skipped) == (62, 3)  # with locked.md, without f1.md
     assert any("f1.md: it cannot be read: No such file" in each for each in report.first_skipped)
 
 
@@ -237,11 +237,50 @@ def test_a_bad_record_of_a_file_counts_until_it_changes(tmp_path: Path) -> None:
     (docs / "bad.jsonl").write_text('{"text": "A hen."}\nno JSON\n')
     assert update_index(docs, out).skipped == 1
     write(docs, good="A vixen.")
-    assert update_index(docs, out).skipped == 0  # is not read
+    assert update_index(docs, out).skipped == 1
     assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 1
     (docs / "bad.jsonl").write_text('{"text": "A hen."}')
     update_index(docs, out)
     assert json.loads((out / "manifest.json").read_text())["corpus"]["skipped"] == 0
+
+
+def test_what_is_not_in_an_index_is_told_at_each_update(tmp_path: Path, read: list[str]) -> None:
+    docs, out = write(tmp_path / "docs", good="A fox."), tmp_path / "index"
+    (docs / "bad.json").write_text('{"a": ')
+    (docs / "long.jsonl").write_text('{"text": "A hen."}\n' + "no JSON\n" * 7)
+    first = update_index(docs, out)
+    told = [each.removeprefix(f"{docs}/").partition(": not")[0] for each in first.first_skipped]
+    assert (first.skipped, told) == (8, ["bad.json", *(f"long.jsonl:{line}" for line in range(2, 6))])
+    before = files_of(out)
+    again = update_index(docs, out)
+    assert (again.skipped, again.first_skipped) == (8, first.first_skipped)
+    assert again.changes is not None
+    assert (again.changes.unchanged, bool(again.changes)) == (3, False)
+    assert files_of(out) == before
+    write(docs, good="A vixen.")
+    read.clear()
+    updated = update_index(docs, out)
+    assert (updated.skipped, updated.first_skipped, read) == (8, first.first_skipped, ["good.md"])
+    build_index(docs, tmp_path / "anew")
+    assert files_of(out) == files_of(tmp_path / "anew")
+    (tmp_path / "moved").mkdir()
+    moved = docs.rename(tmp_path / "moved" / "docs")
+    assert update_index(moved, out).first_skipped[0].startswith(f"{moved}/bad.json: not usable JSON")
+    (moved / "bad.json").unlink()
+    assert update_index(moved, out).skipped == 7
+
+
+def test_an_index_within_its_folder_is_not_indexed(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", fox="A fox.", hen="A hen.")
+    for _ in range(3):
+        assert update_index(docs, docs / "index").passages == 2
+    build_index(docs, docs / "sub" / "other")
+    report = update_index(docs, docs / "index")
+    assert (report.passages, report.left_out, bool(report.changes)) == (2, "", False)
+    (docs / "site").mkdir()
+    (docs / "site" / "manifest.json").write_text('{"text": "A web app."}')  # that of no index
+    assert update_index(docs, docs / "index").passages == 3
+    assert build_index(docs / "index", tmp_path / "of_an_index").passages > 2  # one that is named is read
 
 
 def test_what_cannot_be_updated_is_told_and_harms_nothing(docs: Path, tmp_path: Path) -> None:

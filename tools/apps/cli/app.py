@@ -34,6 +34,9 @@ class _Program(TyperGroup):
             kept = "; what is finished is kept, and the same command resumes from here" if resumes else ""
             _say(f"interrupted{kept}")
             raise typer.Exit(INTERRUPTED) from None
+        except typer.BadParameter as error:  # of options that do not go together
+            error.ctx = error.ctx or ctx
+            raise
 
 
 app = typer.Typer(
@@ -79,7 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:  # an option or an argument that is wrong
-        _say(f"{error.format_message().replace('Value error, ', '').rstrip('.')}; see hopgraph --help")
+        context: Any = getattr(error, "ctx", None)
+        words = (context.command_path, context.invoked_subcommand) if context else ("hopgraph",)
+        message = error.format_message().replace("Value error, ", "").rstrip(".")
+        _say(f"{message}; see {' '.join(filter(None, words))} --help")
         return error.exit_code
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # the reader of the output, such as `head`, has ended

@@ -12,6 +12,7 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.run_output import print_stand_in
 from hopgraph.tools.apps.cli.serving_commands import ChatOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions, serving_options
@@ -48,10 +49,12 @@ def run_chat(given: ChatOptions) -> None:
 async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:
     from hopgraph.tools.apps.server.run_server import serve
 
-    await check_settings(ChatContext.model_validate(options.settings))
+    settings = ChatContext.model_validate(options.settings)
+    await check_settings(settings)
 
     def ready() -> None:
         console = console_on(stderr=True)
+        print_stand_in(console, settings)
         print_line(console, f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
         keys = "with a key" if options.keys else "without a key"
         endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"

@@ -25,7 +25,7 @@ ReviewChoice = Literal["queries", "evidence", "all"]
 
 
 class _AskCommand(TyperCommand):
-    """A command whose `--review` may come without a value."""
+    """A command whose `--review` may come without a value, and that tells of a question without quotes."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -33,7 +33,12 @@ class _AskCommand(TyperCommand):
             f"{each}=all" if each == "--review" and not after.isalpha() else each
             for each, after in zip(args, [*args[1:], ""], strict=False)
         ]
-        return super().parse_args(ctx, whole)
+        try:
+            return super().parse_args(ctx, whole)
+        except typer.TyperException as error:
+            if "unexpected extra argument" in error.message:
+                error.message += "; put the question in quotes"
+            raise
 
 
 @command(

@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 _LISTED = 20
-"""Files of a kind that `--dry-run` names."""
+"""Files of a kind that are named."""
 _SKIPPED = ("bad file or record", "bad files or records")
 _STAGES = {
     "read": "reading",
@@ -61,6 +61,10 @@ def run_index(options: IndexOptions) -> None:
     print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     if report.left_out:
         print_line(errors, report.left_out, "yellow")
+    for note in report.notes[:_LISTED]:
+        print_line(errors, note, "yellow")
+    if (unlisted := len(report.notes) - _LISTED) > 0:
+        errors.print(f"{unlisted:,} more files not UTF-8", style="yellow")
     for problem in report.first_skipped:
         print_line(errors, f"skipped {problem}", "yellow")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:

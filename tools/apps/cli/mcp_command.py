@@ -13,6 +13,8 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
+from hopgraph.tools.apps.cli.console import console_on
+from hopgraph.tools.apps.cli.run_output import print_stand_in
 from hopgraph.tools.apps.cli.serving_commands import McpOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
@@ -54,4 +56,5 @@ async def _serve(options: ServingOptions) -> None:
                 "review_queries and review_evidence pause for a person, which a tool cannot; leave them off"
             )
         await check_settings(settings)
+        print_stand_in(console_on(stderr=True), settings)
         await run_stdio(service)

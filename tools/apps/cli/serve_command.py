@@ -12,9 +12,9 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.run_output import print_stand_in
 from hopgraph.tools.apps.cli.serving_commands import ServeOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
-from hopgraph.tools.apps.server.langgraph_app import STUDIO
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
     keys_from_environment,
@@ -67,6 +67,7 @@ def run_serve(options: ServeOptions) -> None:
         HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
         # The server would silently take another port.
         open_listener(host, port).close()
+        print_stand_in(console_on(stderr=True), settings)
         _print_address(host, port)
         _keep_apart(runtime, Path(folder))
         server.run_server(
@@ -118,6 +119,8 @@ def _keep_apart(runtime: Any, folder: Path) -> None:
 
 def http_config() -> dict[str, Any]:
     """Describe what stands before the server's endpoints, as the server's configuration has it."""
+    from hopgraph.tools.apps.server.langgraph_app import STUDIO  # its packages come with the server
+
     cors = {
         "allow_origins": [STUDIO, *origins_from_environment()],
         "allow_methods": ["*"],

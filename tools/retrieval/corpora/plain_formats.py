@@ -13,11 +13,13 @@ from pydantic import JsonValue
 
 from hopgraph.tools.io.document_conversion import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.corpora.cutting import Block
+from hopgraph.tools.retrieval.corpora.encodings import guess_encoding
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
+UTF_8 = "utf-8-sig"
+"""With or without a byte order mark."""
 _CHUNK = 1 << 20
 _LONGEST_JSON = 1 << 26
 """Bytes of a file with one JSON value, which is read whole."""
@@ -28,13 +30,13 @@ _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
 
 
-def open_text(path: Path, encoding: str | None = None) -> TextIOWrapper:
-    """Open a text file, in the encoding that `detect_encoding` finds if None; line ends become line feeds."""
-    return TextIOWrapper(open_source(path), encoding=encoding or detect_encoding(path), errors="replace")
+def open_text(path: Path, encoding: str) -> TextIOWrapper:
+    """Open a text file; line ends become line feeds."""
+    return TextIOWrapper(open_source(path), encoding=encoding, errors="replace")
 
 
 def detect_encoding(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, else what charset-normalizer detects.
+    """Return the encoding of a text file: UTF-8, else what `guess_encoding` finds.
 
     Raises:
         UnreadableFileError: it is in no known encoding, as a file that is no text.
@@ -47,16 +49,16 @@ def detect_encoding(path: Path) -> str:
                 decoder.decode(chunk)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        best = require("charset_normalizer", "documents").from_bytes(chunk).best()
-        if best is None:
+        guess = guess_encoding(chunk)
+        if guess is None:
             raise UnreadableFileError("it is not UTF-8, nor text in another known encoding") from None
-        return str(best.encoding)
-    return "utf-8-sig"
+        return guess
+    return UTF_8
 
 
-def read_table(path: Path) -> Iterator[Block]:
+def read_table(path: Path, encoding: str) -> Iterator[Block]:
     """Read CSV or tab-separated values: a line for each row, each value with its column's name."""
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         sample = file.read(8192)
         file.seek(0)
         try:
@@ -74,12 +76,12 @@ def read_table(path: Path) -> Iterator[Block]:
             raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
 
 
-def read_json(path: Path, reading: CorpusReading) -> Iterator[Section]:
+def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
     """Read JSON, or JSON lines: a section for each object of the list, under its `title` or `name` if it has one.
 
     Its text is `text` (or `content`, `body`, `page_content`), and the rest metadata; else a line for each value.
     """
-    for line, value in _json_values(path, reading):
+    for line, value in _json_values(path, encoding, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
         title = next((str(fields[key]) for key in _TITLE_KEYS if isinstance(fields.get(key), str)), "")
         texts = [text for key in TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
@@ -92,8 +94,8 @@ def read_json(path: Path, reading: CorpusReading) -> Iterator[Section]:
             yield Section((title,) if title else (), line, None, [block], others)
 
 
-def _json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    with open_text(path) as file:
+def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+    with open_text(path, encoding) as file:
         if path.suffix.lower() == ".jsonl":
             for number, line in enumerate(file, 1):
                 try:

@@ -1,6 +1,6 @@
 """What every reader of a corpus yields, and how it reports what it cannot read."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,11 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.passage_metadata import Metadata
 
 _SHOWN, _FILES_SHOWN = 5, 50
+_LONGEST_REASON = 500
+
+
+Problem = tuple[int | None, str]
+"""The line of a bad record, None for a whole file, and what is wrong with it."""
 
 
 class SourceRecord(NamedTuple):
@@ -41,6 +46,12 @@ class CorpusReading:
     """The messages of the first few bad records."""
     skipped_in: Counter[Path] = field(default_factory=Counter[Path])
     """Bad records of each file."""
+    problems_in: defaultdict[Path, list[Problem]] = field(
+        default_factory=lambda: defaultdict[Path, list[Problem]](list)
+    )
+    """The first few of them."""
+    notes: list[str] = field(default_factory=list[str])
+    """What the user should know of files that were read."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
         """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""
@@ -52,6 +63,8 @@ class CorpusReading:
         """Count a bad record; without a line, a whole file, of which more are named."""
         self.skipped += 1
         self.skipped_in[file] += 1
+        if len(self.problems_in[file]) < _SHOWN:
+            self.problems_in[file].append((line, reason[:_LONGEST_REASON].encode(errors="replace").decode()))
         if len(self.first_skipped) < (_SHOWN if line else _FILES_SHOWN):
             self.first_skipped.append(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
 

@@ -12,6 +12,7 @@ from hopgraph.tools.io.document_conversion import CONVERTED, DocumentConverter, 
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import (
+    UTF_8,
     detect_encoding,
     open_text,
     read_json,
@@ -19,6 +20,7 @@ from hopgraph.tools.retrieval.corpora.plain_formats import (
     rst_to_markdown,
 )
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
+from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
@@ -56,12 +58,17 @@ def describe_unread(files: Iterable[Path]) -> str:
 
 
 def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True) -> list[Path]:
-    """List the files of a folder and its sub-folders by path, but hidden ones; folders that cannot be listed are told.
+    """List the files of a folder and its sub-folders by path; folders that cannot be listed are told.
+
+    Hidden files and folders are left out, and indexes, among which may be the one that is being made.
 
     OSError: a link that leads somewhere, unless they are followed: it may lead to any file of this machine.
     """
     found, seen = list[Path](), set[tuple[int, int]]()
     for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
+        if Path(folder) != source and is_index(Path(folder)):
+            subfolders.clear()
+            continue
         here = os.stat(folder)
         new = (here.st_dev, here.st_ino) not in seen  # else a link leads back to it
         seen.add((here.st_dev, here.st_ino))
@@ -132,17 +139,19 @@ def read_text_files(
 
 def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
     suffix = path.suffix.lower()
-    if suffix in {".csv", ".tsv"}:
-        return StructuredText("", {}, [Section(blocks=read_table(path))])
-    if suffix in {".json", ".jsonl"}:
-        return StructuredText("", {}, read_json(path, reading))
     if suffix in CONVERTED:
         return read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
+    encoding = detect_encoding(path)
+    if encoding != UTF_8:
+        reading.notes.append(f"{path}: not UTF-8, read as {encoding}")
+    if suffix in {".csv", ".tsv"}:
+        return StructuredText("", {}, [Section(blocks=read_table(path, encoding))])
+    if suffix in {".json", ".jsonl"}:
+        return StructuredText("", {}, read_json(path, encoding, reading))
     if suffix in {".md", ".markdown", ".rst"} and path.stat().st_size <= _LARGEST_STRUCTURE:
-        with open_text(path) as file:
+        with open_text(path, encoding) as file:
             text = file.read()
         return read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
-    encoding = detect_encoding(path)
     return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
 
 

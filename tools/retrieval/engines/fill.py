@@ -53,6 +53,8 @@ class FillReport:
     """Bad records."""
     first_skipped: tuple[str, ...] = ()
     """What was wrong with the first few of them, with file and line."""
+    notes: tuple[str, ...] = ()
+    """Files that were not UTF-8, and as what they were read."""
     seconds: float = 0.0
 
 
@@ -119,6 +121,7 @@ def index_into(
         total=total,
         skipped=reading.skipped,
         first_skipped=tuple(reading.first_skipped),
+        notes=tuple(reading.notes),
         seconds=time.perf_counter() - started,
     )
 

@@ -44,10 +44,11 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["ask", "q", "--set", "magic=1"], ["'magic'"]),
         (["ask", "q", "--set", "max_iterations=99"], ["'max_iterations'", "20"]),
         (["ask", "q", "--set", "reranker=magic"], ["'magic'", "lexical"]),
-        (["ask", "q", "--json", "--quiet"], ["exclude one another"]),
-        (["ask"], ["QUESTION"]),
+        (["ask", "q", "--json", "--quiet"], ["exclude one another; see hopgraph ask --help\n"]),
+        (["ask"], ["QUESTION", "; see hopgraph ask --help\n"]),
+        (["ask", "Who", "painted", "Guernica"], ["(painted Guernica); put the question in quotes; see "]),
         (["ask", "q", "--magic"], ["--magic"]),
-        (["magic"], ["magic"]),
+        (["magic"], ["magic", "; see hopgraph --help\n"]),
         (["methods", "magic"], ["'magic'"]),
         (["draw", "magic"], ["'magic'"]),
         (["draw", "migres", "--format", "gif"], ["gif", "svg"]),
@@ -133,6 +134,21 @@ def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None
     skipped = "".join(ran.err.split())  # a long path is parted over lines
     assert f"skipped{source}:2" in skipped
     assert f"skipped{source}:3" in skipped
+
+
+def test_what_an_index_lacks_is_told_at_each_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "bad.json").write_text('{"a": ', encoding="utf-8")
+    (tmp_path / "docs" / "good.txt").write_bytes("René was born in Liège.".encode("latin-1"))
+    command = ["index", str(tmp_path / "docs"), "--out", str(tmp_path / "docs" / "index")]
+    first, again = run(*command), run(*command)
+    noted = f"{tmp_path}/docs/good.txt: not UTF-8, read as cp1252"
+    assert noted.replace(" ", "") in "".join(first.err.split())
+    assert "1 bad file or record skipped" in " ".join(first.out.split())
+    said = " ".join(again.out.split())
+    assert "0 files added, 0 changed, 0 removed, 2 unchanged (1 passage, 1 before)" in said
+    assert "1 bad file or record skipped" in said
+    assert f"skipped{tmp_path}/docs/bad.json:notusableJSON" in "".join(again.err.split())
 
 
 @pytest.mark.parametrize("command", ["index", "prompts", "draw"])

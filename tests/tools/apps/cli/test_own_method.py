@@ -152,6 +152,10 @@ def test_the_installed_example_by_name_in_several_processes(
     assert "checked_answer" in started("methods", cwd=work, **found)
     asked = started("ask", QUESTION, "--method", "checked_answer", cwd=work, **found)
     assert "checked · first: " in asked
+    asked = started("ask", QUESTION, "--method", "checked_answer", cwd=mine, **found)  # where there is such a file
+    assert "checked · first: " in asked
+    asked = started("ask", QUESTION, "--method", "checked_answer.py", cwd=mine, **found)
+    assert "checked · first: " in asked
     methods = "checked_answer,plain.py,one_step"
     options = ("--out", "runs", "--limit", "4", "--processes", "2")
     table = started("eval", str(SAMPLE), "--methods", methods, *options, cwd=work, **found)

@@ -147,6 +147,15 @@ def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     assert "pip install 'hopgraph[server]'" in ran.err
 
 
+def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) -> None:
+    missing = ("starlette", "uvicorn", "fastapi", "langgraph_api")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); from hopgraph.tools.apps.cli import main; "
+    command = [sys.executable, "-c", f"{code}sys.exit(main(['serve']))"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "run: pip install 'hopgraph[server]'" in ran.stderr
+
+
 @pytest.mark.usefixtures("own_environment")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),

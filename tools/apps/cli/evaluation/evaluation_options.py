@@ -165,7 +165,7 @@ class ShowOptions:
     """Show how a method of a run answered one question: its steps, its tree, what it found."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
-    question: Annotated[str, typer.Argument(metavar="ID", help="The question's id.")]
+    question: Annotated[str, typer.Argument(metavar="ID", help="The question's id, or its number in the run.")]
     method: str | None = option(None, "Whose steps.", metavar="METHOD", show_default="the run's only one")
     repeat: int = option(1, "Which repeat, from 1.", metavar="K", min=1)
     as_json: JsonOption = False

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
 from rich.cells import cell_len
@@ -21,6 +22,8 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 _GAP = 2
 _MAX_NAME, _MAX_HEAD = 32, 24
 """Columns of the terminal that a method's name and a column's name take at most."""
+_LINE_SECONDS = 30.0
+"""Between the lines of progress where there is no terminal."""
 
 
 def summary_console() -> Console:
@@ -138,7 +141,17 @@ def _cost(cost: float | None) -> str:
 
 @contextmanager
 def run_progress(console: Console, tally: RunTally) -> Generator[None]:
-    """Show a tally while the block runs, where the console is a terminal; leave one line where a model was asked."""
+    """Show a tally while the block runs: as a bar on a terminal, else as a line every half minute.
+
+    One line is left where a model was asked.
+    """
+    ended = Event()
+
+    def tell() -> None:
+        while not ended.wait(_LINE_SECONDS):
+            line = f"{tally.finished:,} of {tally.total:,} questions are finished · {figures(tally)}"
+            console.print(Text(line, "dim"), soft_wrap=True)
+
     bars = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
@@ -151,10 +164,13 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
         refresh_per_second=4,
     )
     bars.add_task("questions", total=tally.total, completed=tally.finished)
+    if not console.is_terminal:
+        Thread(target=tell, daemon=True).start()
     try:
         with bars:
             yield
     finally:
+        ended.set()
         if tally.calls:
             console.print(Text(figures(tally), "dim"))
 

@@ -68,9 +68,11 @@ def _method(reader: RunReader, given: str | None) -> str:
 
 
 def _question(reader: RunReader, question_id: str) -> EvalQuestion:
+    """Find a question by its id, or by its number in the run where no question has that id."""
     questions = {question.id: question for question in reader.questions()}
-    if question_id in questions:
-        return questions[question_id]
+    numbered = {str(number): question for number, question in enumerate(questions.values(), start=1)}
+    if found := (numbered | questions).get(question_id):
+        return found
     close = get_close_matches(question_id, questions, n=1)
     first = f"; the first of its {len(questions):,} is {next(iter(questions), '')!r}"
     meant = f"; did you mean {close[0]!r:.80}?" if close else first

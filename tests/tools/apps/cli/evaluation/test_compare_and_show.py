@@ -115,6 +115,12 @@ def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
     assert "The run" in run("show", str(folder), asked.id, "--method", "tor").out
 
 
+def test_a_question_is_found_by_its_number_too(run: Run, folder: Path) -> None:
+    asked = RunReader(folder).questions()[1]
+    ran = run("show", str(folder), "2", "--method", "one_step")
+    assert f"· {asked.id}\n" in ran.out
+
+
 def test_the_record_can_be_drawn(run: Run, folder: Path, tmp_path: Path) -> None:
     asked = RunReader(folder).questions()[0]
     ran = run("show", str(folder), asked.id, "--method", "tor", "--json")

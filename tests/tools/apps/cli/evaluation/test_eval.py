@@ -1,5 +1,6 @@
 """`hopgraph eval` as a user runs it: results, resuming, interrupting, and errors of one line."""
 
+import io
 import json
 import os
 import signal
@@ -10,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from hopgraph.tools.apps.cli.evaluation import run_tables
+from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
+from support.waiting import wait_until
 
 Run = Callable[..., Any]
 
@@ -55,6 +60,14 @@ def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:
     refused = run(*evaluate(tmp_path / "other", *settings[4:]))
     assert (refused.code, refused.out) == (2, "")
     assert "--add-contexts adds to a local index" in refused.err
+
+
+def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tables, "_LINE_SECONDS", 0.01)
+    shown = io.StringIO()
+    with run_tables.run_progress(Console(file=shown), RunTally(total=1200, finished=34)):
+        wait_until(lambda: "\n" in shown.getvalue())
+    assert shown.getvalue().startswith("34 of 1,200 questions are finished · 0 model calls (0.0/s) · 0 + 0 tokens\n")
 
 
 def test_an_estimate_needs_no_key_and_leaves_no_folder(run: Run, tmp_path: Path) -> None:
