@@ -90,6 +90,7 @@ def _create_private(folder: Path) -> Path:
 async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
     """Create the page's table, and remove old uploads now and then; at the end its turns are stopped and stored."""
     await TurnStore(service.threads).prepare()
+    app.state.chat_session.closed = False  # an app may be opened again
     cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
     try:
         yield

@@ -39,7 +39,7 @@ from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChatSession:
     """The page's work, apart from its looks."""
 
@@ -47,6 +47,8 @@ class ChatSession:
     """Returns the open service, once the app has started."""
     _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])
     """The turns that run, by the key of their thread."""
+    closed: bool = False
+    """Whether the app is closing: there is no service to read from any more."""
 
     @property
     def turn_store(self) -> TurnStore:
@@ -127,7 +129,8 @@ class ChatSession:
             await self.turn_store.delete(user, thread)
 
     async def close(self) -> None:
-        """Stop every turn and store it; afterwards nothing is written any more."""
+        """Stop every turn and store it; afterwards nothing is read or written any more."""
+        self.closed = True
         tasks = [live.task for live in self._live.values() if live.task]
         for task in tasks:
             task.cancel()

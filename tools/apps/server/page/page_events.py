@@ -241,7 +241,7 @@ class _PageEvents:
         gr, parts, last = self.gr, self.parts, view.turns[-1:]
         html = conversation_html(last, welcome=not view.problem, examples=self.examples) + problem_html(view.problem)
         changing = {parts.last: html, parts.picture: picture_html(last[0] if last else None)}
-        if not complete:
+        if not complete or self.session.closed:  # a page may still follow a turn that the end of the app stopped
             return changing
         threads = await self.session.service().threads.list_for(user)
         titles = {each["id"]: sanitize_line(each["title"]) or "untitled" for each in threads}
