@@ -33,10 +33,10 @@ __all__ = ["ALIASES", "GROUPS", "METHODS", "Method", "Methods", "find_method", "
 
 def __getattr__(name: str) -> Any:
     """Load the registry when it is first used: LangGraph alone takes most of a second to import."""
-    if Path(__file__).with_name("baselines").joinpath(f"{name}.py").is_file():
-        # `from … import` would not show the text of an AttributeError.
-        raise ImportError(f"{name} is a baseline: from {__name__}.baselines import {name}", name=__name__)
     if name not in __all__:
+        if Path(__file__).with_name("baselines").joinpath(f"{name}.py").is_file():
+            # `from … import` would not show the text of an AttributeError.
+            raise ImportError(f"{name} is a baseline: from {__name__}.baselines import {name}", name=__name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hopgraph.graphs import registry
 

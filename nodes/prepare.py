@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.core.ask import reads_prompt_files
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import own_prompt_folders
@@ -15,14 +16,7 @@ from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel, in_thread_if
 from hopgraph.tools.models.reply_cache import check_cache
-from hopgraph.tools.prompts import (
-    check_demonstrations,
-    check_prompt_names,
-    check_prompts_dir,
-    clean,
-    is_prompt_loaded,
-    read_prompt,
-)
+from hopgraph.tools.prompts import check_demonstrations, check_prompt_names, check_prompts_dir, clean, read_prompt
 from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retrievers
 
 
@@ -118,9 +112,7 @@ async def check_settings(settings: Context) -> None:
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
-    folders, roles = settings.prompt_folders, [f"{settings.method}/{step}" for step in settings.all_steps()]
-    reads_files = settings.demonstrations is not None or not all(is_prompt_loaded(role, folders) for role in roles)
-    await in_thread_if(reads_files, _check_prompts, settings)
+    await in_thread_if(reads_prompt_files(settings, settings.all_steps()), _check_prompts, settings)
     await gather_or_cancel([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
     if "retriever" in settings.uses:
         await get_retrievers(settings)

@@ -125,10 +125,15 @@ async def ask_all(
 
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
-    at_hand = all(is_prompt_loaded(f"{settings.method}/{each.step}", settings.prompt_folders) for each in wanted)
     size = sum(_characters(value) for each in wanted for value in each.variables.values())
-    long = not at_hand or settings.demonstrations is not None or size > LONG_TEXT
+    long = size > LONG_TEXT or reads_prompt_files(settings, [each.step for each in wanted])
     return await in_thread_if(long, _render_all, settings, wanted)
+
+
+def reads_prompt_files(settings: Context, steps: Iterable[str]) -> bool:
+    """Whether rendering the prompts of these steps has to read files."""
+    at_hand = all(is_prompt_loaded(f"{settings.method}/{each}", settings.prompt_folders) for each in steps)
+    return not at_hand or settings.demonstrations is not None
 
 
 def _characters(value: Value) -> int:

@@ -217,7 +217,7 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
         All of it runs on the background loop, unless it is inside another graph or has a checkpointer, a store or a
         cache, which may be sync only: then each node goes there by itself.
         """
-        if self.checkpointer or self.store or self.cache or _is_inside_a_graph(config):
+        if self.checkpointer or self.store or self.cache or _is_inside_a_graph(ensure_config(config)):
             return super().invoke(input, config, **options)
         return run_in_background(cast("Any", self).ainvoke(input, config, **options))
 
@@ -254,7 +254,7 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def _is_inside_a_graph(config: RunnableConfig | None) -> bool:
-    return any(name.startswith("__pregel_") for name in ensure_config(config).get("configurable", {}))
+    return any(name.startswith("__pregel_") for name in (config or {}).get("configurable") or {})
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:
@@ -268,9 +268,9 @@ def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, c
 
     A LangGraph server copies the context there, and a host graph has values of its own there.
     """
-    given: Mapping[str, Any] = (config or {}).get("configurable") or {}
-    if any(name.startswith("__pregel_") for name in given):
+    if _is_inside_a_graph(config):
         return
+    given: Mapping[str, Any] = (config or {}).get("configurable") or {}
     copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
     if misplaced := sorted((given.keys() & cls.model_fields.keys()).difference(copied)):
         raise SettingsError(

@@ -79,7 +79,7 @@ async def test_an_error_is_short() -> None:
             assert lines[-1] == f"{type(error.value).__module__}.{type(error.value).__name__}: {error.value}"
 
 
-TENANT = ContextVar("TENANT", default="nobody")
+TENANT = ContextVar("TENANT", default="unset")
 
 
 class Tenant(BaseRetriever):

@@ -23,7 +23,7 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.prompts.demonstrations import Demonstration
 from hopgraph.tools.retrieval import resolve_retriever
-from hopgraph.tools.retrieval.index_manifest import is_index
+from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion
 from hopgraph.tools.text.sanitize import pluralize
 

@@ -50,7 +50,7 @@ def guess_encoding(content: bytes) -> str | None:
     is_other = best is None or _OTHER_SCRIPT.search(str(best))
     if western is None or (is_other and western.share < 0.9):
         return str(best.encoding) if best else None
-    rivals = [*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"]
+    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
     fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
     name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
     gained = fit.share * fit.letters - western.share * western.letters

@@ -20,7 +20,7 @@ from hopgraph.tools.retrieval.corpora.plain_formats import (
     rst_to_markdown,
 )
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
-from hopgraph.tools.retrieval.index_folder import is_index
+from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
@@ -58,7 +58,7 @@ def describe_unread(files: Iterable[Path]) -> str:
 
 
 def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True) -> list[Path]:
-    """List the files of a folder and its sub-folders by path; folders that cannot be listed are told.
+    """List the files of a folder and its sub-folders by path; `on_error` gets what cannot be listed.
 
     Hidden files and folders are left out, and indexes, among which may be the one that is being made.
 
@@ -66,7 +66,7 @@ def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_link
     """
     found, seen = list[Path](), set[tuple[int, int]]()
     for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
-        if Path(folder) != source and is_index(Path(folder)):
+        if MANIFEST in names and Path(folder) != source and is_index(Path(folder)):
             subfolders.clear()
             continue
         here = os.stat(folder)

@@ -51,7 +51,7 @@ from hopgraph.tools.apps.evaluation.reproduce.table_measures import measure_run
 from hopgraph.tools.io.guarded_files import make_private, write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.corpora import CorpusReading
-from hopgraph.tools.retrieval.index_manifest import is_index
+from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.text.sanitize import pluralize
 
 _REPORT = "reproduction"
