@@ -174,6 +174,7 @@ class OpenAIApp:
 
         async def answer() -> AIMessage:
             await asyncio.sleep(wait)
+            await self._traffic.wait_to_pass()
             stop = [call.request.stop] if isinstance(call.request.stop, str) else call.request.stop
             return await self._model.ainvoke(call.messages, stop=stop)
 

@@ -9,6 +9,7 @@ with OpenAIServer(ScriptedChatModel(replies=[...]), api_key="sk-test") as server
 """
 
 import contextlib
+import math
 from collections.abc import Sequence, Set
 from types import TracebackType
 from typing import Self
@@ -113,6 +114,14 @@ class OpenAIServer:
     def forget_faults(self) -> None:
         """Answer properly from now on."""
         self._traffic.forget_faults()
+
+    def hold(self, after: int = 0) -> None:
+        """Answer so many more chat requests; the next ones wait, however long a test takes, until `release`."""
+        self._traffic.let_pass(after)
+
+    def release(self) -> None:
+        """Answer what waits, and all that comes."""
+        self._traffic.let_pass(math.inf)
 
     def forgive(self) -> list[BaseException]:
         """Take what the model raised, so that the end of the `with` block does not raise."""

@@ -159,6 +159,17 @@ def test_latency_of_the_server() -> None:
         assert time.monotonic() - started >= 0.2
 
 
+def test_requests_are_held_until_they_are_released() -> None:
+    with OpenAIServer(scripted("x", "x")) as server, ThreadPoolExecutor(1) as pool:
+        server.hold(after=1)
+        assert post_chat(server).status_code == 200
+        waiting = pool.submit(post_chat, server)
+        wait_until(lambda: len(server.requests) == 2)
+        assert not waiting.done()
+        server.release()
+        assert waiting.result().status_code == 200
+
+
 def test_error_of_the_model_is_status_500_and_fails_the_test() -> None:
     server = OpenAIServer(scripted())
     server.start()

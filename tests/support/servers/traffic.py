@@ -1,5 +1,7 @@
 """What reached the server, and what is to go wrong next; shared by the test's thread and the server's."""
 
+import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
@@ -50,6 +52,7 @@ class Traffic:
         self._errors: list[BaseException] = []
         self._in_flight = 0
         self._peak = 0
+        self._passing = math.inf
 
     @property
     def requests(self) -> list[RecordedRequest]:
@@ -111,6 +114,23 @@ class Traffic:
                     rule.times = None if rule.times is None else rule.times - 1
                     return rule.fault
             return None
+
+    def let_pass(self, count: float) -> None:
+        """Let so many more chat requests be answered; the others wait for another call."""
+        with self._lock:
+            self._passing = count
+
+    async def wait_to_pass(self) -> None:
+        """Wait until one more chat request may be answered."""
+        while not self._take_pass():  # noqa: ASYNC110 - the test lets it pass from another thread
+            await asyncio.sleep(0.01)
+
+    def _take_pass(self) -> bool:
+        with self._lock:
+            if self._passing <= 0:
+                return False
+            self._passing -= 1
+            return True
 
     @contextmanager
     def in_flight(self) -> Generator[None]:

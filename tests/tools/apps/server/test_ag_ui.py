@@ -241,7 +241,8 @@ def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
 @pytest.mark.slow
 async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=0.3) as server:
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.hold(after=1)
         async with open_endpoints(slow(server, tmp_path)) as app:
             events = stream(app, body(QUESTION))
             async for event in events:
@@ -254,6 +255,7 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: p
             before = len(server.requests)
             await asyncio.sleep(0.4)
             assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
+            server.release()
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
@@ -261,7 +263,8 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.hold(after=1)
         async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as app:
             events = stream(app, body(QUESTION))
             await anext(events)

@@ -403,18 +403,19 @@ async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tm
         )
         async with open_app(options) as app:
             running = asyncio.create_task(posted(app, wanted()))
-            await until_active(app.service, 1, 5)
+            await until_active(app.service, 1, 60)
             waiting = asyncio.create_task(posted(app, wanted(stream=stream)))
-            await until_active(app.service, 2, 5)
+            await until_active(app.service, 2, 60)
             waiting.cancel()
-            await until_active(app.service, 1, 5)
+            await until_active(app.service, 1, 60)
             running.cancel()
             await until_idle(app.service)
 
 
 @pytest.mark.slow
 async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
+    with OpenAIServer(OfflineExtractive()) as server:
+        server.hold()
         options = ServingOptions(
             settings=failing(server).settings,
             threads=tmp_path / "t.sqlite",
@@ -428,6 +429,7 @@ async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(t
                 while not server.requests:  # noqa: ASYNC110 - it tells nobody
                     await asyncio.sleep(0.01)
             refused = [await posted(app, wanted(stream=stream)) for stream in (False, True)]
+            server.release()
             async with openai.AsyncOpenAI(base_url=app.base_url, api_key="x", max_retries=30) as client:
                 patient = await client.chat.completions.create(model="one_step", messages=GUERNICA)
             assert (await first).status_code == 200

@@ -109,7 +109,7 @@ class ChatSession:
 
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
-        if live := self._live_turn(user, thread):
+        if live := self.live_turn(user, thread):
             return live.view
         service = self.service()
         if thread not in [each["id"] for each in await service.threads.list_for(user)]:
@@ -139,26 +139,20 @@ class ChatSession:
 
     def stop(self, user: str, thread: str) -> None:
         """Stop the turn that runs on a thread; nothing happens if none does."""
-        live = self._live_turn(user, thread)
+        live = self.live_turn(user, thread)
         if live and live.task:
             live.task.cancel()
 
     async def rate(self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"]) -> None:
         """Keep what a person says of a reply with its turn; nothing happens if there is no such turn."""
-        live = self._live_turn(user, thread)
+        live = self.live_turn(user, thread)
         turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
         if turn := turns.get(turn_id):
             turn.feedback = feedback
             await self.turn_store.save(user, thread, turn)
 
-    async def follow(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
-        """Show a thread's running turn until it is over; nothing comes where none runs."""
-        if live := self._live_turn(user, thread):
-            async with aclosing(live.follow()) as views:
-                async for view in views:
-                    yield view
-
-    def _live_turn(self, user: str, thread: str) -> LiveTurn | None:
+    def live_turn(self, user: str, thread: str) -> LiveTurn | None:
+        """Return a thread's running turn, to be followed; None where none runs."""
         return self._live.get(thread_key(user, thread)) if thread else None
 
     async def ask(

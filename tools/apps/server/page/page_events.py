@@ -16,7 +16,7 @@ from hopgraph.tools.apps.server.page.conversation_html import conversation_html,
 from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
-from hopgraph.tools.apps.server.page.page_turns import PageTurn, ThreadView, TurnOptions
+from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
@@ -74,19 +74,21 @@ class _PageEvents:
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         user = _user(request)
-        updates, options = await self._open(user, thread or "")
+        updates, options, live = await self._open(user, thread or "")
         yield {**updates, self.parts.notice: await self._notice(user, options)}
-        async for each in self._shown(user, self.session.follow(user, thread or ""), complete=False):
-            yield each
+        if live:
+            async for each in self._shown(user, live.follow(), complete=False):
+                yield each
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         user, parts = _user(request), self.parts
-        updates, _ = await self._open(user, thread or "")
+        updates, _, live = await self._open(user, thread or "")
         if updates[parts.opened] == thread:
             del updates[parts.threads]["value"]  # another may be chosen by now
         yield updates
-        async for each in self._shown(user, self.session.follow(user, thread or ""), complete=False):
-            yield each
+        if live:
+            async for each in self._shown(user, live.follow(), complete=False):
+                yield each
 
     async def ask(self, request: Request, thread: str, text: str, *chosen: Any) -> AsyncGenerator[Updates]:
         async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen))) as updates:
@@ -207,26 +209,31 @@ class _PageEvents:
         changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
         return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
-    async def _open(self, user: str, thread: str) -> tuple[dict[Any, Any], TurnOptions]:
-        """Return the page's updates for a thread, and the options of its last question."""
+    async def _open(self, user: str, thread: str) -> tuple[dict[Any, Any], TurnOptions, LiveTurn | None]:
+        """Return the page's updates for a thread, the options of its last question, and its running turn."""
         parts = self.parts
         view = await self.session.open(user, thread)
+        live = self.session.live_turn(user, thread)  # now: it may end while the updates are made
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
         choices = corpus_choices(await self.session.documents.list_for(user))
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
         method = last.method if last.method in model_names() else AUTO
         changes = self.session.known_changes(method, last.changes)
         kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
-        return {
-            **await self._show(user, view),
-            parts.method: method,
-            parts.changes: changes,
-            parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
-            parts.to_review: kinds,
-            parts.reviewed: kinds,
-            parts.documents.chosen: corpus,
-            parts.corpus: self.gr.update(choices=choices, value=corpus),
-        }, _options(method, changes, corpus, kinds)
+        return (
+            {
+                **await self._show(user, view),
+                parts.method: method,
+                parts.changes: changes,
+                parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
+                parts.to_review: kinds,
+                parts.reviewed: kinds,
+                parts.documents.chosen: corpus,
+                parts.corpus: self.gr.update(choices=choices, value=corpus),
+            },
+            _options(method, changes, corpus, kinds),
+            live,
+        )
 
     async def _shown(
         self, user: str, views: AsyncGenerator[ThreadView], *, complete: bool = True

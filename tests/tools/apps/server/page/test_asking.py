@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView
+from hopgraph.tools.apps.server.page.page_turns import LiveTurn
+from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.app_in_thread import until_idle
 from support.servers.browsing import Chat
@@ -27,14 +29,16 @@ BELOW = """() => {
 
 @pytest.mark.slow
 def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=1) as model:
+    with OpenAIServer(OfflineExtractive()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        model.hold(after=1)
         chat.write(HOPS)
         chat.last.locator(".hg-step").first.wait_for()
         seen = chat.last.inner_text()
         assert "Working" in seen
         assert "Málaga" not in seen
         chat.page.get_by_role("button", name="Stop").wait_for()
+        model.release()
         chat.ended()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
     steps = chat.last.locator(".hg-steps")
@@ -104,13 +108,14 @@ def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
 
 @pytest.mark.slow
 def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=0.3) as model:
+    with OpenAIServer(OfflineExtractive()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app, viewport={"width": 390, "height": 500})
         chat.page.get_by_role("button", name="Picture and settings").click()
         chat.choose("Method", "MIGRES")
         chat.settled("MIGRES")
         chat.page.keyboard.press("Escape")
+        model.hold(after=2)
         chat.write(HOPS)
         steps = chat.last.locator(".hg-step")
         steps.nth(2).wait_for()
@@ -119,7 +124,9 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
         chat.page.locator("#hg-talk").hover()
         chat.page.mouse.wheel(0, -5000)
         chat.page.wait_for_function("document.querySelector('#hg-talk').scrollTop < 10")
-        steps.nth(7).wait_for(state="attached")
+        shown = steps.count()
+        model.release()
+        steps.nth(shown).wait_for(state="attached")
         assert chat.page.evaluate("document.querySelector('#hg-talk').scrollTop") < 10
         chat.ended()
 
@@ -136,13 +143,15 @@ def test_one_question_at_a_time_and_none_is_dropped(
         await asyncio.sleep(2)
 
     monkeypatch.setattr(ChatSession, "ask", with_a_long_end)
-    with OpenAIServer(OfflineExtractive(), latency=1.5) as model:
+    with OpenAIServer(OfflineExtractive()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        model.hold()
         chat.write("Who painted Guernica?")
         chat.box.press("Enter")
         chat.last.locator(".hg-running").wait_for()
         chat.page.wait_for_function("document.querySelector('#hg-box textarea').value === ''")  # the question is taken
         chat.write("Who wrote Frankenstein?")  # stays in the box until it can be asked
+        model.release()
         chat.ended()
         assert chat.turns.count() == 1
         assert chat.box.input_value() == "Who wrote Frankenstein?"
@@ -185,22 +194,26 @@ def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
 
 @pytest.mark.slow
 def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=0.7) as model:
+    with OpenAIServer(OfflineExtractive()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app)
+        model.hold(after=2)
         chat.write(HOPS)
         chat.last.locator(".hg-step").nth(2).wait_for()
         chat.page.reload()
         chat.last.locator(".hg-running").wait_for()
         chat.page.get_by_role("button", name="Stop").wait_for()
+        model.release()
         chat.ended()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
         whole = len(model.requests)
+        model.hold(after=2)
         chat.last.get_by_role("button", name="Ask again").click()
         chat.last.locator(".hg-running .hg-step").nth(2).wait_for()
         chat.page.get_by_role("button", name="Stop").click()
         chat.ended()
         assert "Stopped" in chat.last.inner_text()
+        model.release()
         chat.last.get_by_role("button", name="Continue").click()
         chat.last.locator(".hg-answer").wait_for()
         assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
@@ -222,6 +235,37 @@ def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: S
         chat.ended()
         chat.last.locator(".hg-answer").wait_for()
         assert chat.last.locator(".hg-question").inner_text() == "Who painted Guernica?"
+
+
+@pytest.mark.slow
+def test_a_turn_that_ends_while_the_page_opens_is_shown_as_ended(
+    serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_thread, list_threads = ChatSession.open, Threads.list_for
+    running: list[LiveTurn] = []
+
+    async def open_running(self: ChatSession, user: str, thread: str) -> ThreadView:
+        if live := self.live_turn(user, thread):
+            running.append(live)
+        return await open_thread(self, user, thread)
+
+    async def list_once_ended(self: Threads, owner: str) -> Any:
+        for live in running:
+            model.release()
+            assert live.task
+            await live.task
+        return await list_threads(self, owner)
+
+    with OpenAIServer(OfflineExtractive()) as model:
+        chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
+        model.hold(after=1)
+        chat.write(HOPS)
+        chat.page.get_by_role("button", name="Stop").wait_for()
+        monkeypatch.setattr(ChatSession, "open", open_running)
+        monkeypatch.setattr(Threads, "list_for", list_once_ended)
+        chat.page.reload()
+        chat.ended()
+        assert chat.last.locator(".hg-answer").inner_text().startswith("Málaga")
 
 
 @pytest.mark.slow

@@ -155,7 +155,9 @@ async def run_in_task(chat_session: ChatSession, server: OpenAIServer) -> tuple[
 async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
     """Open a thread in another tab; gives the last view."""
     last = await chat_session.open(USER, thread)
-    async for view in chat_session.follow(USER, thread):
+    live = chat_session.live_turn(USER, thread)
+    assert live
+    async for view in live.follow():
         last = view
     return last
 
