@@ -34,7 +34,7 @@ def linked_files(page: Path) -> Iterator[Path]:
 
 
 def settings_page() -> Iterator[str]:
-    """Yield the lines of the page of settings: what all methods have, then what each has beside that."""
+    """Yield the lines of the page of settings: what all methods have, then what each has besides that."""
     yield "# Settings"
     yield "Set by `Context(name=value)` or `--set name=value`, else by the environment variable `HOPGRAPH_NAME`."
     yield from settings_table("Every method", Context, ())

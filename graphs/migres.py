@@ -40,22 +40,20 @@ from hopgraph.state.migres import MigresContext, MigresState
 Context = MigresContext
 
 
-def what_was_kept(
-    state: MigresState, settings: MigresContext
-) -> Literal["passages kept", "nothing left", "to compress"]:
+def after_filter(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall", "to compress"]:
     """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
     if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
-    return what_is_left(state, settings)
+    return after_compression(state, settings)
 
 
-def what_is_left(state: MigresState, settings: MigresContext) -> Literal["passages kept", "nothing left"]:
+def after_compression(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall"]:
     """Go by way of `recall_knowledge` if at least one query kept no passage and `recall` is on."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
-    return "nothing left" if empty and settings.recall else "passages kept"
+    return "to recall" if empty and settings.recall else "to extract"
 
 
-def enough_information(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
+def after_decision(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
     """Finish, search for what is missing, or force a final answer where the iterations or the budget are used up."""
     if state["stop_reason"] == "answered":
         return "answerable"
@@ -80,16 +78,16 @@ def build() -> AnswerGraph:
     builder.add_path("prepare", "retrieve", "sentence_filter")
     builder.add_conditional_edges(
         "sentence_filter",
-        what_was_kept,
-        {"passages kept": "extract", "nothing left": "recall_knowledge", "to compress": "compress"},
+        after_filter,
+        {"to extract": "extract", "to recall": "recall_knowledge", "to compress": "compress"},
     )
     builder.add_conditional_edges(
-        "compress", what_is_left, {"passages kept": "extract", "nothing left": "recall_knowledge"}
+        "compress", after_compression, {"to extract": "extract", "to recall": "recall_knowledge"}
     )
     builder.add_path("recall_knowledge", "extract", "nli_verify", "decide")
     builder.add_conditional_edges(
         "decide",
-        enough_information,
+        after_decision,
         {"answerable": "finish", "missing": "generate_queries", "limit reached": "final_answer"},
     )
     builder.add_choice("generate_queries", "queries", {"new queries": "retrieve"}, {"none left": "final_answer"})

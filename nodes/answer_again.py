@@ -13,7 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.state import Query, Spent, StopReason
 from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 from hopgraph.state.reducers import merge_calls
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 
 
 @with_passage_review("knowledge")
@@ -34,7 +34,7 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
     )
     answered = await ask(runtime, state, wanted)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{turn}.1.1", question=state["question"])
-    generated = f"{reading['reasoning']} {reading['answer']}".strip()[:MAX_QUESTION_CHARACTERS]
+    generated = f"{reading['reasoning']} {reading['answer']}".strip()[:MAX_TEXT_CHARACTERS]
     spent = Spent(calls=merge_calls(state["calls"], calls_of([answered])), started_at=state["started_at"])
     cut_off = answered.outcome == "budget" or (turn < settings.iterations and is_exhausted(settings, spent, 1))
     limit: StopReason | None = "budget" if cut_off else None

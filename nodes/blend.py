@@ -12,12 +12,12 @@ from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches, sh
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.recall_knowledge import read_knowledge
+from hopgraph.nodes.recall_knowledge import read_recalled
 from hopgraph.nodes.write_passages import knowledge_ask
 from hopgraph.state import Query, Spent
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, QueryBranch
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
 
@@ -82,7 +82,7 @@ async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
     answered = await ask(runtime, spent, knowledge_ask(state["question"]))
-    text = read_knowledge(answered.record.passage, state["question"], runtime)
+    text = read_recalled(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
@@ -131,7 +131,7 @@ def _queries(state: BlendFilterState, settings: BlendFilterContext) -> dict[Bran
     }
     queries: dict[BranchName, str] = {}
     for name, (on, text) in augmented.items():
-        query = f"{text[:MAX_QUESTION_CHARACTERS]} {question}".strip()
+        query = f"{text[:MAX_TEXT_CHARACTERS]} {question}".strip()
         if on and query not in queries.values():
             queries[name] = query
     return queries

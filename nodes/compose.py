@@ -50,8 +50,8 @@ def _carried(parts: Sequence[QuestionNode], state: RaIsfState, settings: RaIsfCo
     if not settings.carry_evidence:
         return []
     below = [key for part in parts for key in evidence_under(state["tree"], part["id"])]
-    of = {each["id"]: each["passage_ids"] for each in state["evidence"]}
-    ids = dict.fromkeys(passage_id for key in below for passage_id in of[key])
+    cited = {each["id"]: each["passage_ids"] for each in state["evidence"]}
+    ids = dict.fromkeys(passage_id for key in below for passage_id in cited[key])
     passages = passages_by_id(state["passages"])
     return _excerpts([passages[key] for key in ids], settings)
 
@@ -63,7 +63,7 @@ def _excerpts(passages: Sequence[Passage], settings: RaIsfContext) -> list[Excer
 
 
 def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
-    """List what a best effort is made from, beside the highest answered questions of the tree.
+    """List what a best effort is made from, besides the highest answered questions of the tree.
 
     That is the passages that their answers rest on, and those that were found for the question itself, judged or not.
     """

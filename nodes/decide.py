@@ -15,8 +15,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Spent, StopReason
 from hopgraph.state.events import Decided
 from hopgraph.state.migres import MigresContext, MigresState
-from hopgraph.state.reducers import merge_calls
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 _CALLS_OF_AN_ITERATION = 4
@@ -66,8 +65,7 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
     answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
     update = _read(answered, state, settings)
-    calls = merge_calls(state["calls"], calls_of([answered]))
-    spent = Spent(calls=calls, started_at=state["started_at"])
+    spent = Spent(calls={**state["calls"], **update["calls"]}, started_at=state["started_at"])
     if update["answer"]:
         update["stop_reason"] = "answered"
     elif answered.outcome == "budget" or is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
@@ -87,7 +85,7 @@ async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> M
     """
     settings = runtime.context
     found = [] if settings.abstain else state["evidence"]
-    text = found[-1]["statement"][:MAX_QUESTION_CHARACTERS] if found else UNANSWERABLE
+    text = found[-1]["statement"][:MAX_TEXT_CHARACTERS] if found else UNANSWERABLE
     fallback = Decision(answer=DecidedAnswer(text=text), used_information=[len(found)])
     answered = await ask(runtime, state, Ask("final_answer", _variables(state, settings), Decision, fallback))
     update = _read(answered, state, settings)

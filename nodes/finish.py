@@ -13,7 +13,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.write_sentence import write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
 from hopgraph.state.events import Answered
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
@@ -24,7 +24,7 @@ _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEW
 
 
 async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Cite the passages that the answer rests on, rank all passages, and add the usage up.
+    """Cite the passages that the answer rests on, rank all passages, and total the usage.
 
     The evidence is what the answering node named in `used`, else what shares words with the answer (`cited_evidence`).
     With `abstain` off, an answer without any is the model's own, and is cited as such. With `answer_type="sentence"`
@@ -36,7 +36,7 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state, own_knowledge=not runtime.context.abstain) if state["answer"] else []
     if state["answer"] and not used and not runtime.context.abstain and "retriever" in runtime.context.uses:
-        said = knowledge_passage("answer", (state["explanation"] or state["answer"])[:MAX_QUESTION_CHARACTERS])
+        said = knowledge_passage("answer", (state["explanation"] or state["answer"])[:MAX_TEXT_CHARACTERS])
         passages = {said["id"]: said}
         used = [Evidence(id="", statement=state["answer"], passage_ids=[said["id"]], quote="", verified=False)]
     long = sum(len(passages[key]["text"]) for each in used for key in each["passage_ids"]) > LONG_SPLIT
@@ -50,8 +50,13 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
     usage = total(calls.values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
-    done: dict[str, Any] = {"stop_reason": stop_reason, "citations": citations, "usage": usage}
-    done["explanation"] = state["explanation"][:MAX_QUESTION_CHARACTERS]  # steps may have joined many
+    explanation = state["explanation"][:MAX_TEXT_CHARACTERS]  # steps may have joined many
+    done: dict[str, Any] = {
+        "explanation": explanation,
+        "citations": citations,
+        "usage": usage,
+        "stop_reason": stop_reason,
+    }
     emit(runtime, Answered(answer=answer, **done))
     ranked = sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank)))
     return {**written, **done, "passages": Overwrite(ranked)}

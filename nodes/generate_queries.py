@@ -12,7 +12,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Query, StopReason
 from hopgraph.state.events import QueriesGenerated
 from hopgraph.state.migres import MigresContext, MigresState
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -61,7 +61,7 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
 ) -> Ask[NewQueries]:
-    """Build the request for queries for what is `missing`, in words, beside the `information`; the fallback: none.
+    """Build the request for queries for what is `missing`, in words, besides the `information`; the fallback: none.
 
     The model is told not to repeat those `asked`, and to write at most `most`; `new_queries` does not cut.
     """
@@ -75,7 +75,7 @@ def new_queries(reply: NewQueries, *, known: Sequence[str], why: str) -> list[Qu
     seen = {normalized_query(query) for query in known}
     queries: list[Query] = []
     for text in (" ".join(clean(query).split()) for query in reply.queries):
-        if normalized_query(text) and normalized_query(text) not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+        if normalized_query(text) and normalized_query(text) not in seen and len(text) <= MAX_TEXT_CHARACTERS:
             seen.add(normalized_query(text))
             queries.append(Query(text=text, why=why))
     return queries

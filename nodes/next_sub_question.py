@@ -11,7 +11,7 @@ from hopgraph.nodes.question_tree.decomposition import describe, fill_references
 from hopgraph.state import Context, Query
 from hopgraph.state.baselines import PartsState
 from hopgraph.state.events import ReferencesFilled
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 
 
 async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
@@ -28,7 +28,7 @@ async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Map
     number, text = len(hops) + 1, parts[len(hops)]
     named = referred_numbers(text, before=number, whole=whole)
     names = {each: hops[each - 1]["answer"] or describe(hops[each - 1]["question"]) for each in named}
-    question = fill_references(text, names)[:MAX_QUESTION_CHARACTERS]
+    question = fill_references(text, names)[:MAX_TEXT_CHARACTERS]
     if question != text:
         emit(runtime, ReferencesFilled(id=f"0.{number}", question=question))
     return {

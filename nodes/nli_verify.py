@@ -30,30 +30,31 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Map
         ("\n\n".join(with_title(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
     ]
     scores, calls = await score_pairs(runtime, checker, pairs)
-    kept = [
-        Evidence({**draft, "verified": True})
-        for draft, score in zip(drafts, scores, strict=True)
-        if score >= checker.threshold
-    ]
+    passed = [score >= checker.threshold for score in scores]
+    entailed = [Evidence({**draft, "verified": True}) for draft, kept in zip(drafts, passed, strict=True) if kept]
     checked = [
-        CheckedStatement(id=each["id"], statement=each["statement"], score=score, kept=score >= checker.threshold)
-        for each, score in zip(drafts, scores, strict=True)
+        CheckedStatement(id=each["id"], statement=each["statement"], score=score, kept=kept)
+        for each, score, kept in zip(drafts, scores, passed, strict=True)
     ]
     emit(runtime, Verified(statements=checked, repeated=len(state["drafts"]) - len(drafts)))
-    return {"evidence": _new(kept, state["evidence"]), "calls": calls}
+    return {"evidence": _new(entailed, state["evidence"]), "calls": calls}
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
     """Drop drafts that repeat a statement with the same citations; with other citations it may still pass."""
-    first = {(_folded(each["statement"]), *each["passage_ids"]): each for each in reversed(drafts)}
-    return list(reversed(first.values()))
+    first: dict[tuple[str, ...], Evidence] = {}
+    for each in drafts:
+        first.setdefault((_folded(each["statement"]), *each["passage_ids"]), each)
+    return list(first.values())
 
 
 def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Evidence]:
     """Drop statements that are known already, and all but the first of those that say the same."""
     said = {_folded(each["statement"]) for each in known}
-    first = {_folded(each["statement"]): each for each in reversed(evidence)}
-    return [each for statement, each in reversed(first.items()) if statement not in said]
+    first: dict[str, Evidence] = {}
+    for each in evidence:
+        first.setdefault(_folded(each["statement"]), each)
+    return [each for statement, each in first.items() if statement not in said]
 
 
 def _folded(statement: str) -> str:

@@ -13,7 +13,7 @@ from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.fingerprint import record_settings
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel, in_thread_if
 from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_prompt_names, check_prompts_dir, clean, read_prompt
@@ -23,7 +23,7 @@ from hopgraph.tools.resources import get_entailment_checker, get_model, get_rera
 def prepare_for(
     state: type[Any], *, given: Collection[str] = ()
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
-    """Make the first node of a method, given the method's state and what a caller gives beside the question.
+    """Make the first node of a method, given the method's state and what a caller gives besides the question.
 
     The node checks the question and the settings, opens once the model and whatever else the settings use,
     records the settings, and sets every key of the state to empty: on a thread that answered before, the
@@ -71,15 +71,15 @@ def checked_question(question: str) -> str:
     """Strip a question and remove invisible characters.
 
     Raises:
-        QuestionError: blank, or longer than `MAX_QUESTION_CHARACTERS`.
+        QuestionError: blank, or longer than `MAX_TEXT_CHARACTERS`.
     """
     if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
         raise QuestionError(f"the question must be a string, got {type(question).__name__}")
     checked = clean(question).strip()
     if not checked:
         raise QuestionError("the question is empty; ask something")
-    if len(checked) > MAX_QUESTION_CHARACTERS:
-        raise QuestionError(f"the question has {len(checked):,} characters; the limit is {MAX_QUESTION_CHARACTERS:,}")
+    if len(checked) > MAX_TEXT_CHARACTERS:
+        raise QuestionError(f"the question has {len(checked):,} characters; the limit is {MAX_TEXT_CHARACTERS:,}")
     return checked
 
 

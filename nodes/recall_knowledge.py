@@ -14,8 +14,8 @@ from hopgraph.state.events import Recalled
 from hopgraph.tools.prompts import clean
 
 
-def read_knowledge(said: str, query: str, runtime: Runtime[Any]) -> str:
-    """Read what the model knows off its reply, and report it as a `recalled` event.
+def read_recalled(said: str, query: str, runtime: Runtime[Any]) -> str:
+    """Read the model's own knowledge from its reply, and report it as a `recalled` event.
 
     Returns:
         Cleaned; empty when the model knows nothing.
@@ -46,7 +46,7 @@ async def recall_knowledge(state: MethodState, runtime: Runtime[Context]) -> Map
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
         query = knowledge[index]["query"]
-        if text := read_knowledge(answer.record.knowledge, query, runtime):
+        if text := read_recalled(answer.record.knowledge, query, runtime):
             passage = knowledge_passage(f"{state['iteration']}.{index + 1}", text, hop=state["iteration"])
             passages.append(passage)
             knowledge[index] = Knowledge(query=query, excerpts=[whole_excerpt(passage, 0.0)])

@@ -92,14 +92,13 @@ async def _retrieve(
         )
         for query, result in zip(queries, results, strict=True)
     ]
-    titles = {passage["id"]: passage["title"] for result in results for passage in result}
     for offset, each in enumerate(candidates):
         emit(
             runtime,
             Retrieved(
                 query=each["query"],
                 passage_ids=list(each["passage_ids"]),
-                titles=[titles[key] for key in each["passage_ids"]],
+                titles=[passage["title"] for passage in results[offset]],
                 scores=list(each["scores"]),
                 left_out=found[offset].left_out,
             ),
@@ -110,7 +109,7 @@ async def _retrieve(
     return {
         "candidates": _in_places(proposed, approved, candidates, allow_added_queries=allow_added_queries),
         "passages": [passage for result in results for passage in result],
-        # What a person did not want to be sent is not to be proposed again either.
+        # Queries that a reviewer rejected must not be proposed again.
         "asked": [*before, *(query["text"] for query in queries if query["text"] not in before)],
         "calls": _counted(candidates, retrievers),
     }
@@ -120,14 +119,14 @@ def _in_places(
     proposed: Sequence[str], approved: Sequence[Query | None], found: Sequence[Candidates], *, allow_added_queries: bool
 ) -> list[Candidates]:
     """Put what each query that was sent found where later nodes look: at the place of the query that was proposed."""
-    left = iter(found)
+    if allow_added_queries:
+        return list(found) or [Candidates(query=text, passage_ids=[], scores=[]) for text in proposed[:1]]
+    unplaced = iter(found)
     places = [
-        next(left) if query else Candidates(query=text, passage_ids=[], scores=[])
+        next(unplaced) if query else Candidates(query=text, passage_ids=[], scores=[])
         for text, query in zip(proposed, approved, strict=False)  # what was added has no place
     ]
-    if allow_added_queries:
-        return list(found) or places[:1]
-    added = list(left)
+    added = list(unplaced)
     return [_joined([places[0], *added]), *places[1:]] if added else places
 
 

@@ -4,6 +4,7 @@ import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, NotRequired
 
@@ -49,19 +50,20 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     seen = state.get("uncited", {}) if settings.filters_sentences else None
     shown = [passages[key] for key in dict.fromkeys(key for each in state["candidates"] for key in each["passage_ids"])]
     long = any(len(passage["text"]) > LONG_SPLIT for passage in shown)
-    parts_left = await in_turns(lambda passage: _left(passage, seen), shown, long=long)
-    left = {passage["id"]: part for passage, part in zip(shown, parts_left, strict=True)}
-    scores, calls = await score_pairs(runtime, reranker, _pairs(state["candidates"], passages, left))
-    at = 0
+    parts_left = await in_turns(lambda passage: _remaining(passage, seen), shown, long=long)
+    remaining = {passage["id"]: part for passage, part in zip(shown, parts_left, strict=True)}
+    scores, calls = await score_pairs(runtime, reranker, _pairs(state["candidates"], passages, remaining))
+    rest = iter(scores)  # in the order of the pairs
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
-        parts: list[_Scored] = []
-        for key in candidates["passage_ids"]:  # the scores come in the order of the pairs
-            end = at + 1 + len(left[key].sentences)
-            parts.append(_Scored(passages[key], left[key], scores[at], scores[at + 1 : end]))
-            at = end
+        parts = [
+            _Scored(passages[key], remaining[key], next(rest), list(islice(rest, len(remaining[key].sentences))))
+            for key in candidates["passage_ids"]
+        ]
         threshold = relevance_threshold(settings, reranker, max((part.score for part in parts), default=0.0))
-        relevant = [part for part in parts if part.score >= threshold and (part.left.is_whole or part.left.sentences)]
+        relevant = [
+            part for part in parts if part.score >= threshold and (part.remaining.is_whole or part.remaining.sentences)
+        ]
         relevant.sort(key=lambda part: -part.score)
         kept = [_excerpt(part, threshold) for part in relevant[: settings.passages_per_extraction]]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
@@ -69,7 +71,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
             query=candidates["query"],
             threshold=threshold if isfinite(threshold) else None,
             passages_in=len(parts),
-            sentences_in=sum(len(part.left.sentences) for part in parts),
+            sentences_in=sum(len(part.remaining.sentences) for part in parts),
             kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
         emit(runtime, event)
@@ -105,7 +107,7 @@ def _warn_uncalibrated(name: str) -> None:
     )
 
 
-class _Left(NamedTuple):
+class _Remaining(NamedTuple):
     """What of a passage is not set aside."""
 
     text: str
@@ -117,43 +119,43 @@ class _Left(NamedTuple):
 
 class _Scored(NamedTuple):
     passage: Passage
-    left: _Left
+    remaining: _Remaining
     score: float
     sentence_scores: list[float]
 
 
-def _left(passage: Passage, seen: Mapping[str, list[list[int]]] | None) -> _Left:
-    """Find what is left of a passage; `seen` are the shown spans by passage, None where passages are not split."""
+def _remaining(passage: Passage, seen: Mapping[str, list[list[int]]] | None) -> _Remaining:
+    """Find what remains of a passage; `seen` are the shown spans by passage, None where passages are not split."""
     sentences = [] if seen is None else split_sentences(passage["text"])
     shown = seen.get(passage["id"]) if seen else None
     left = sentences_left(passage["text"], shown) if shown else sentences
     if len(left) == len(sentences):
-        return _Left(with_title(passage), sentences, is_whole=True)
+        return _Remaining(with_title(passage), sentences, is_whole=True)
     text = " ".join(passage["text"][start:end] for start, end in left)
-    return _Left(with_title(passage, text), left, is_whole=False)
+    return _Remaining(with_title(passage, text), left, is_whole=False)
 
 
 def _pairs(
-    candidates: Sequence[Candidates], passages: Mapping[str, Passage], left: Mapping[str, _Left]
+    candidates: Sequence[Candidates], passages: Mapping[str, Passage], remaining: Mapping[str, _Remaining]
 ) -> list[tuple[str, str]]:
     """Pair each query with its passages, and each of these with their sentences; all of it is one batch."""
     pairs: list[tuple[str, str]] = []
     for each in candidates:
         query = each["query"]
         for key in each["passage_ids"]:
-            pairs.append((query, left[key].text))
+            pairs.append((query, remaining[key].text))
             above, text = with_title(passages[key], ""), passages[key]["text"]
-            pairs.extend([(query, above + text[start:end]) for start, end in left[key].sentences])
+            pairs.extend([(query, above + text[start:end]) for start, end in remaining[key].sentences])
     return pairs
 
 
 def _excerpt(part: _Scored, threshold: float) -> Excerpt:
     wins = part.score > max(part.sentence_scores, default=float("-inf"))
-    if wins and part.left.is_whole:
+    if wins and part.remaining.is_whole:
         return whole_excerpt(part.passage, part.score)
     kept = [
         [start, end]
-        for (start, end), score in zip(part.left.sentences, part.sentence_scores, strict=True)
+        for (start, end), score in zip(part.remaining.sentences, part.sentence_scores, strict=True)
         if wins or score >= threshold
     ]
     return Excerpt(passage_id=part.passage["id"], spans=kept, text="", score=part.score)

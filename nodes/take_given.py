@@ -64,7 +64,7 @@ def check_given(given: object) -> list[GivenPassage]:
         ) from None
     if not found:
         raise SettingsError(
-            "no gold passages are given: add them to the input beside the question, as "
+            "no gold passages are given: add them to the input along with the question, as "
             '"gold_passages": [{"title": "…", "text": "…"}], or set gold_passages to such a list'
         )
     for number, each in enumerate(found, start=1):

@@ -19,8 +19,8 @@ async def unite(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping[s
     Writes `knowledge`: each passage once, in the order of the branches and then of their ranks; no excerpts
     when no branch kept anything.
     """
-    of = {entry["query"]: entry for entry in state["knowledge"]}
-    in_order = [of.pop(branch["query"]) for branch in state["branches"] if branch["query"] in of]
-    kept = excerpts_of_all_queries([*in_order, *of.values()])  # a reviewer's queries are no branch's
+    by_query = {entry["query"]: entry for entry in state["knowledge"]}
+    in_order = [by_query.pop(branch["query"]) for branch in state["branches"] if branch["query"] in by_query]
+    kept = excerpts_of_all_queries([*in_order, *by_query.values()])  # a reviewer's queries are no branch's
     emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
     return {"knowledge": Overwrite([Knowledge(query=state["question"], excerpts=kept)])}

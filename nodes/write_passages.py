@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, knowledge_passage
-from hopgraph.nodes.recall_knowledge import read_knowledge
+from hopgraph.nodes.recall_knowledge import read_recalled
 from hopgraph.state import Knowledge
 from hopgraph.state.baselines import GenReadContext, PartsState
 
@@ -33,7 +33,7 @@ async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> 
     [question] = (query["text"] for query in state["queries"])
     reserved = 2 if state["hops"] else 1  # one to read it, and for a part of a question one to compose
     answered = await ask(runtime, state, knowledge_ask(question), reserve_calls=reserved)
-    text = read_knowledge(answered.record.passage, question, runtime)
+    text = read_recalled(answered.record.passage, question, runtime)
     number = state["iteration"]
     written = [knowledge_passage(f"{number}.1", text, hop=number)] if text else []
     return {

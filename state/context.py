@@ -25,7 +25,7 @@ Presets = dict[str, dict[str, Any]]
 """From a family of data sets to settings."""
 
 Resource = Literal["retriever", "reranker", "entailment"]
-"""What some methods need beside a model."""
+"""What some methods need besides a model."""
 
 
 SENTENCE_STEP = "write_sentence"
@@ -56,7 +56,7 @@ class Context(BaseModel):
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
     resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
-    """What a run needs beside its model, unless its settings switch it off (see `uses`)."""
+    """What a run needs besides its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
     ignored: ClassVar[frozenset[str]] = frozenset()
@@ -187,7 +187,7 @@ class Context(BaseModel):
 
     @property
     def uses(self) -> frozenset[Resource]:
-        """What a run with these settings needs beside its model; only that is opened before the run."""
+        """What a run with these settings needs besides its model; only that is opened before the run."""
         return frozenset(self.resources)
 
     @property

@@ -44,7 +44,7 @@ class Example(TypedDict):
 
 
 class DistillationState(HopsState):
-    """The keys of a method, what is given beside the question, and what comes of it."""
+    """The keys of a method, what is given besides the question, and what comes of it."""
 
     source: SourceQuestion
     distilled: list[Example]
@@ -57,7 +57,7 @@ class DistillationContext(Context):
     role: ClassVar[str] = ""
     """The student's, as `ra_isf/judge_relevance`."""
     asks_base: ClassVar[bool] = False
-    """Whether a model answers from memory, beside the teacher."""
+    """Whether a model answers from memory, besides the teacher."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
     teacher: Literal["gold", "model"] = setting("Method", "model", "who gives the replies; gold: the data set")

@@ -57,7 +57,7 @@ class Event:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], **more: Any) -> Self:
-        """Make the event of a record of the state: its fields of the same names, and what is given beside it."""
+        """Make the event of a record of the state: its fields of the same names, and what is given besides it."""
         given = {**record, **more}
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
 
@@ -100,7 +100,7 @@ class Retrieved(QueryEvent, kind="retrieved"):
     titles: list[str]
     """One per passage; may be empty texts."""
     scores: list[float]
-    """One per passage, descending."""
+    """One per passage, descending; a second retriever's follow those of the first."""
     left_out: int = 0
     """Passages left out because they contain the question (`leave_out_question`)."""
 

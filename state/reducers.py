@@ -25,7 +25,7 @@ def _by_key(records: Iterable[tuple[str, RecordT]], rank: Callable[[RecordT], An
 
 
 def _text(record: object) -> str:
-    """Different records that rank the same do not come of one run; their text makes the choice sure."""
+    """Make the choice deterministic between different records that rank the same; they cannot come from one run."""
     return json.dumps(record, sort_keys=True)
 
 

@@ -33,7 +33,7 @@ def settings_of_run(given: object, cls: type[ContextT]) -> ContextT:
 
 
 def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) -> ValueT:
-    """Return what `make` makes of a run's settings, made once; of other settings it is made each time."""
+    """Call `make` once for the settings of a run and keep its value; call it every time for other settings."""
     known = _derived.get(id(settings))
     if known is None:
         return make()

@@ -17,7 +17,7 @@ class QuestionInput(TypedDict):
     """What a caller gives."""
 
     question: str
-    """The user's question, at most `MAX_QUESTION_CHARACTERS` long."""
+    """The user's question, at most `MAX_TEXT_CHARACTERS` long."""
 
 
 class AnswerOutput(TypedDict):
@@ -40,7 +40,7 @@ class Spent(TypedDict):
     """What `ask` needs of the state to obey the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
-    """Every model call and retrieval so far, by id (step, path, number, and its role or retriever)."""
+    """Every model call and retrieval so far, by id (step, path, number, and its role or its retriever's number)."""
     started_at: float
     """When the run began, in seconds since the epoch."""
 
@@ -87,5 +87,6 @@ class MethodState(QuestionInput, AnswerOutput, SearchState):
     """Ids of the evidence that the answer rests on."""
 
 
-MAX_QUESTION_CHARACTERS = 10_000
-"""A longer question is refused: it is a document, and no retriever or prompt is made for it."""
+MAX_TEXT_CHARACTERS = 10_000
+"""Of a question, a statement, an explanation or a reply's text. A longer question is refused: it is a document, and no
+retriever or prompt is made for it."""

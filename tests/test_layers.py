@@ -1,4 +1,4 @@
-"""The storeys of the project: no package imports one above it, and no cycle of packages is left.
+"""The layers of the project: no package imports one above it, and no cycle of packages is left.
 
 `make check` runs this. import-linter cannot follow the mapping of four top-level folders into one namespace.
 """

@@ -1,6 +1,6 @@
 """OneR-CoT: one retrieval, then a chain of thought.
 
-Beside OneR-Direct it shows what reasoning over the same passages adds.
+Compared with OneR-Direct, it shows what reasoning over the same passages adds.
 
 Paper: OneR of "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
 (Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2), and BlendFilter

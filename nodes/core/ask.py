@@ -101,7 +101,7 @@ async def ask_all(
     The budget is allocated in the order of `wanted` before anything is sent, so that what is asked does not
     depend on timing. `reserve_calls` model calls are left for later steps, and with them a quarter of the
     tokens and the time, even where the number is 0. None: what the graph reserves after this node
-    (`MethodGraph.add_node`); where that is None, too, this is the final answer, which leaves nothing over.
+    (`MethodGraph.add_node`); where that is None, too, this is the final answer, which reserves nothing.
 
     Returns:
         One answer per question, in order; empty for none.

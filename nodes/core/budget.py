@@ -8,7 +8,7 @@ from hopgraph.state import Call, Context, Spent, empty_call
 ANSWER_SHARE = 0.25
 """The part of the token and time budget that is left over for the final answer."""
 REPLY_TOKENS = 150
-"""What a reply is reckoned to take, before it is there."""
+"""Estimated tokens of a reply that is not yet there."""
 
 
 def allocate_calls(
@@ -16,8 +16,8 @@ def allocate_calls(
 ) -> list[int]:
     """Give out what is left of the budget to prompts of these estimated sizes, in order.
 
-    `reserve_calls` are left over for later steps, beside those that a branch's reserve holds, and with them
-    ANSWER_SHARE of the tokens and the time; None for the final answer, which leaves nothing over.
+    `reserve_calls` are left over for later steps, besides those that a branch's reserve holds, and with them
+    ANSWER_SHARE of the tokens and the time; None for the final answer, which reserves nothing.
 
     Returns:
         For each prompt how many requests it may send, re-asks included; 0 where the budget does not cover it.

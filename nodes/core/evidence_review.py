@@ -28,15 +28,15 @@ def with_passage_review(
     """
 
     async def review(state: Any, runtime: Runtime[Any]) -> Mapping[str, Any]:
-        of, entries = passages_by_id(state["passages"]), state[key]
+        passages, entries = passages_by_id(state["passages"]), state[key]
         shown = (
             [excerpt for entry in entries for excerpt in entry["excerpts"]]
             if key == "knowledge"
-            else candidate_excerpts(entries, of)
+            else candidate_excerpts(entries, passages)
         )
-        texts = {each["passage_id"]: excerpt_text(each, of[each["passage_id"]]) for each in shown}
-        items = [Item(each, text, [of[each]["title"]], editable=False) for each, text in texts.items()]
-        kept, update = approve_evidence(items, runtime, question=question(state), hop=_hop(texts, of))
+        texts = {each["passage_id"]: excerpt_text(each, passages[each["passage_id"]]) for each in shown}
+        items = [Item(each, text, [passages[each]["title"]], editable=False) for each, text in texts.items()]
+        kept, update = approve_evidence(items, runtime, question=question(state), hop=_hop(texts, passages))
         narrow = _only_knowledge if key == "knowledge" else _only_candidates
         return {key: [narrow(entry, kept) for entry in entries], **update}
 
@@ -82,9 +82,9 @@ def review_statements(
         The update: those that stay as `evidence`, in their own order, and as `passages` what the person wrote
         that no passage of theirs carries.
     """
-    of = passages_by_id(passages)
+    known = passages_by_id(passages)
     items = [
-        Item(each["id"], each["statement"], [of[key]["title"] for key in each["passage_ids"]], editable=True)
+        Item(each["id"], each["statement"], [known[key]["title"] for key in each["passage_ids"]], editable=True)
         for each in evidence
     ]
     kept, update = approve_evidence(items, runtime, question=question, hop=hop)
@@ -93,7 +93,7 @@ def review_statements(
     for each in (each for each in evidence if each["id"] in kept):
         if kept[each["id"]] != each["statement"]:
             changed = Evidence({**each, "statement": kept[each["id"]], "verified": False})
-            if not _is_carried(changed, of):
+            if not _is_carried(changed, known):
                 own = Passage(
                     id=f"reviewer:{each['id']}",
                     title="The reviewer's statement",
@@ -104,7 +104,7 @@ def review_statements(
                 )
                 written.append(own)
                 changed = Evidence({**changed, "passage_ids": [own["id"]]})
-            staying.append(quoted(changed, {**of, **passages_by_id(written)}))
+            staying.append(quoted(changed, {**known, **passages_by_id(written)}))
         else:
             staying.append(each)
     return {"evidence": staying, "passages": written, **update}

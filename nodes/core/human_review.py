@@ -27,7 +27,7 @@ from pydantic import JsonValue
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, Query, SettingsError, empty_call
 from hopgraph.state.events import Approved
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 
 MOST_QUERIES = 50
@@ -192,8 +192,8 @@ def read_queries(given: Sequence[object]) -> list[str]:
         shown = " ".join(clean(text).split()) if isinstance(text, str) else ""
         if not shown:
             raise UnusableError(f'a query must be a text, or an object with one under "text"; got {entry!r:.80}')
-        if len(shown) > MAX_QUESTION_CHARACTERS:
-            raise UnusableError(f"a query has {len(shown):,} characters; at most {MAX_QUESTION_CHARACTERS:,} are taken")
+        if len(shown) > MAX_TEXT_CHARACTERS:
+            raise UnusableError(f"a query has {len(shown):,} characters; at most {MAX_TEXT_CHARACTERS:,} are taken")
         texts.append(shown)
     if len(texts) > MOST_QUERIES:
         raise UnusableError(f"at most {MOST_QUERIES} queries are taken, got {len(texts):,}")
@@ -206,22 +206,22 @@ def read_evidence(given: Sequence[object], items: Sequence[Item]) -> dict[str, s
     Raises:
         UnusableError: an id that was not shown, a text that is none, or a passage with another text.
     """
-    of = {item.id: item for item in items}
+    by_id = {item.id: item for item in items}
     kept: dict[str, str] = {}
     for entry in given:
         fields: Mapping[str, object] = (
             cast("Mapping[str, object]", entry) if isinstance(entry, Mapping) else {"id": entry}
         )
         key = fields.get("id")
-        if not isinstance(key, str) or key not in of:
-            raise UnusableError(f"no evidence has the id {key!r:.80}; shown are: {', '.join(of)[:200]}")
-        text = fields.get("text", of[key].text)
+        if not isinstance(key, str) or key not in by_id:
+            raise UnusableError(f"no evidence has the id {key!r:.80}; shown are: {', '.join(by_id)[:200]}")
+        text = fields.get("text", by_id[key].text)
         shown = clean(text).strip() if isinstance(text, str) else ""
-        if not shown or len(shown) > max(MAX_QUESTION_CHARACTERS, len(of[key].text)):
-            raise UnusableError(f"evidence {key!r}: its text must be 1 to {MAX_QUESTION_CHARACTERS:,} characters long")
-        if text != of[key].text and not of[key].editable:
+        if not shown or len(shown) > max(MAX_TEXT_CHARACTERS, len(by_id[key].text)):
+            raise UnusableError(f"evidence {key!r}: its text must be 1 to {MAX_TEXT_CHARACTERS:,} characters long")
+        if text != by_id[key].text and not by_id[key].editable:
             raise UnusableError(f"evidence {key!r} is a passage: it can be left out, but its text cannot be changed")
-        kept[key] = of[key].text if text == of[key].text else shown
+        kept[key] = by_id[key].text if text == by_id[key].text else shown
     return kept
 
 

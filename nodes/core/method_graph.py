@@ -186,19 +186,19 @@ def _with_reviews(
     router: Callable[[Any], Any], ends: Mapping[Any, str], reviews: Mapping[str, HumanReview]
 ) -> tuple[Callable[[Any], Any], dict[Any, str]]:
     """Let a router lead to the reviews of its ends in runs that ask for them; gives it with all its ends."""
-    of = {str(way): reviews[end] for way, end in ends.items() if end in reviews}
-    labels = {way: each.name if way in reviews else f"{way}, to review" for way, each in of.items()}
+    reviewed_ends = {str(way): reviews[end] for way, end in ends.items() if end in reviews}
+    labels = {way: each.name if way in reviews else f"{way}, to review" for way, each in reviewed_ends.items()}
 
     @wraps(router)
     def route(state: Mapping[str, Any]) -> Any:
         settings: Mapping[str, Any] = state.get("settings") or {}
-        wanted = {way: labels[way] for way, each in of.items() if settings.get(each.setting)}
+        wanted = {way: labels[way] for way, each in reviewed_ends.items() if settings.get(each.setting)}
         ways = router(state)
         if isinstance(ways, list):
             return [wanted.get(str(way), way) for way in cast("list[Any]", ways)]
         return wanted.get(str(ways), ways)
 
-    return route, {**ends, **{labels[way]: each.name for way, each in of.items()}}
+    return route, {**ends, **{labels[way]: each.name for way, each in reviewed_ends.items()}}
 
 
 class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
@@ -334,7 +334,7 @@ class _AsyncNode(Runnable[Any, Any]):
             check_same_settings(input.get("settings") or {}, settings)
         review = self.review
         if review and getattr(settings, review.setting) and review.name not in input.get("reviewed", ()):
-            raise SettingsError(f"{review.setting}: {self.name} was reached past {review.name}; see `MethodGraph`")
+            raise SettingsError(f"{review.setting}: {self.name} was reached without {review.name}; see `MethodGraph`")
         own = {key: value for key, value in input.items() if key not in ("settings", "reviewed")}
         with node_place(self.reserve_calls) as here:
             try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hopgraph.state import Passage
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
 
@@ -60,8 +60,8 @@ _TURN = re.compile(r"\b(?:but|however|though|although)\b", re.IGNORECASE)
 
 
 def _short(text: str) -> str:
-    if len(text) > MAX_QUESTION_CHARACTERS:
-        raise ValueError(f"at most {MAX_QUESTION_CHARACTERS:,} characters, got {len(text):,}")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise ValueError(f"at most {MAX_TEXT_CHARACTERS:,} characters, got {len(text):,}")
     return text
 
 
@@ -76,9 +76,9 @@ def max_items_hint(most: int) -> Any:
 
 
 ShortText = Annotated[str, AfterValidator(_short), max_length_hint(1000)]
-"""A question or an answer: a longer text than `MAX_QUESTION_CHARACTERS` is neither, and is refused."""
-LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_QUESTION_CHARACTERS]), max_length_hint(2000)]
-"""An explanation, a statement or a passage: what follows `MAX_QUESTION_CHARACTERS` is cut off."""
+"""A question or an answer: a longer text than `MAX_TEXT_CHARACTERS` is neither, and is refused."""
+LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_TEXT_CHARACTERS]), max_length_hint(2000)]
+"""An explanation, a statement or a passage: what follows `MAX_TEXT_CHARACTERS` is cut off."""
 
 
 class ReplyModel(BaseModel):
@@ -98,10 +98,10 @@ class ReplyModel(BaseModel):
 def short_answer(text: str, *, yes_no: bool = False) -> str:
     """Clean an answer: one line, with `yes_no` only "yes" or "no".
 
-    Empty for one that `abstains` or, as a completion may be, is longer than `MAX_QUESTION_CHARACTERS`.
+    Empty for one that `abstains` or, as a completion may be, is longer than `MAX_TEXT_CHARACTERS`.
     """
     answer = " ".join(clean(text).split())
-    if abstains(answer) or len(answer) > MAX_QUESTION_CHARACTERS:
+    if abstains(answer) or len(answer) > MAX_TEXT_CHARACTERS:
         return ""
     if yes_no:
         found = re.match(r"\W*(yes|no|true|false)\b", answer, re.IGNORECASE)

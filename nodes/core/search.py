@@ -57,10 +57,9 @@ async def search_all(retrievers: Sequence[BaseRetriever], search: SearchRequest)
 async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
     # Excluded passages are left out after the search, so that many more are asked for.
     wanted = search.limit + len(search.excluded)
-    found = SearchResult([], 0)
+    found, name = SearchResult([], 0), type(retriever).__name__
     for _ in range(_ROUNDS):
         documents = await fetch_documents(retriever, search.query, wanted)
-        name = type(retriever).__name__
         long = bool(search.question) or sum(len(document.page_content) for document in documents) > LONG_TEXT
         found = await in_thread_if(long, _found_in, documents, name, search)
         if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
@@ -125,7 +124,7 @@ def _named(metadata: Mapping[str, Any], key: str) -> str:
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return what a document carries beside what a passage has a field for; an index is no source to cite."""
+    """Return what a document carries besides what a passage has a field for; an index is no source to cite."""
     carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
     if INDEX in carried and carried[INDEX] == carried.get("source"):
         del carried[INDEX], carried["source"]
@@ -134,8 +133,7 @@ def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 def _foreign(name: str) -> str:
     """Mark an id or a source that would make a passage the model's or a reviewer's own words."""
-    own = name.startswith(_OWN_SOURCES) and name.partition(":")[0] in _OWN_SOURCES
-    return f"corpus:{name}" if own else name
+    return f"corpus:{name}" if name.partition(":")[0] in _OWN_SOURCES else name
 
 
 def _score(metadata: Mapping[str, Any], rank: int) -> float:

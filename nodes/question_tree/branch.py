@@ -32,7 +32,7 @@ def only_branch(key: str, step: Literal["solve", "compose"]) -> Branch:
 
 
 def spent_in(state: BranchState) -> Spent:
-    """Count, beside what the branch spent itself, what is reserved for others."""
+    """Count, besides what the branch spent itself, what is reserved for others."""
     return Spent(calls={**state["calls"], "reserved": state["branch"]["reserved"]}, started_at=state["started_at"])
 
 

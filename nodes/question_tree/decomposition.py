@@ -15,7 +15,7 @@ from hopgraph.nodes.core.ask import Ask, AskResult
 from hopgraph.nodes.core.reply_text import ReplyModel, max_items_hint, max_length_hint, normalized_query
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state.question_tree import QuestionNode
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 _REFERENCE = re.compile(
@@ -58,7 +58,7 @@ def number_of(node: QuestionNode) -> int:
 def with_answers(node: QuestionNode, named: Mapping[int, QuestionNode]) -> QuestionNode:
     """Open a question that waited: each reference gives way to the answer, or to the question where it is unknown."""
     names = {number: part["answer"] or describe(part["question"]) for number, part in named.items()}
-    return {**node, "status": "open", "question": fill_references(node["question"], names)[:MAX_QUESTION_CHARACTERS]}
+    return {**node, "status": "open", "question": fill_references(node["question"], names)[:MAX_TEXT_CHARACTERS]}
 
 
 _NUMBERING = re.compile(r"\A\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
@@ -119,7 +119,7 @@ def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: S
         named = referred_numbers(text, before=number, whole=whole)
         text = fill_references(text, {each: places[each] for each in named})
         key = normalized_query(text)
-        if key and key not in seen and len(text) <= MAX_QUESTION_CHARACTERS:
+        if key and key not in seen and len(text) <= MAX_TEXT_CHARACTERS:
             found.append(text)
             seen[key] = len(found)
         places[number] = f"#{seen[key]}" if seen.get(key) else describe(text)

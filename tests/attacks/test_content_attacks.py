@@ -17,7 +17,7 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import SettingsError
 from hopgraph.state.context import make_settings
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.comparison import LONGEST_QUOTE
 from support.honest import honest, input_for, other_values
@@ -157,6 +157,6 @@ def test_no_content_ends_a_run_or_invents_a_citation(part: int) -> None:
         result = METHODS[method].graph.invoke(input_for(method), context=context)
         json.dumps(copy.deepcopy(result), allow_nan=False)
         assert (result["stop_reason"] == "answered") <= bool(result["answer"]), (number, method)
-        assert max(len(result["answer"]), len(result["explanation"])) <= MAX_QUESTION_CHARACTERS, (number, method)
+        assert max(len(result["answer"]), len(result["explanation"])) <= MAX_TEXT_CHARACTERS, (number, method)
         citations += assert_nothing_is_invented(result, list(corpus.documents.values()))
     assert citations > RUNS / 100 - 1  # a few runs may have none

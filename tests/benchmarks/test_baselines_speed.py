@@ -1,4 +1,4 @@
-"""How long the baselines with several calls take beside their longest chain of dependent calls."""
+"""How long the baselines with several calls take compared with their longest chain of dependent calls."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""How long every method takes beside its longest chain of dependent calls, with a model that takes 0.3 s."""
+"""How long every method takes compared with its longest chain of dependent calls, with a model that takes 0.3 s."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""How long GenGround takes beside its longest chain of dependent calls."""
+"""How long GenGround takes compared with its longest chain of dependent calls."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""Many questions at a time over HTTP: calls per second, processor and memory beside what a user would take instead.
+"""Many questions at a time over HTTP: calls per second, processor and memory, and a user's alternatives'.
 
 The server runs in a process of its own and answers from replies that a first pass made it compute. Rates are taken
 between the first tenth and four fifths of the answers, where each system has its full number of requests to make.

@@ -154,7 +154,7 @@ def test_a_way_past_a_review_is_refused_before_anything_is_searched(by: str) -> 
         builder.add_edge(["prepare"], "retrieve")
     graph = builder.compile(checkpointer=InMemorySaver())
     assert graph.invoke({"question": "Who?"}, THREAD, context=migres.Context())["candidates"]
-    with pytest.raises(SettingsError, match=r"^review_queries: retrieve was reached past review_queries"):
+    with pytest.raises(SettingsError, match=r"^review_queries: retrieve was reached without review_queries"):
         graph.invoke({"question": "Who?"}, THREAD, context=migres.Context(review_queries=True))
 
 

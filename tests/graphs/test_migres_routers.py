@@ -4,25 +4,25 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs.migres import Context, enough_information, what_is_left, what_was_kept
+from hopgraph.graphs.migres import Context, after_compression, after_decision, after_filter
 
 
 @pytest.mark.parametrize(
     ("excerpts", "compression", "recall", "edge"),
     [
-        ([1, 1], "sentences", True, "passages kept"),
-        ([1, 0], "sentences", True, "nothing left"),
-        ([0, 0], "sentences", False, "passages kept"),
+        ([1, 1], "sentences", True, "to extract"),
+        ([1, 0], "sentences", True, "to recall"),
+        ([0, 0], "sentences", False, "to extract"),
         ([1, 0], "summary", True, "to compress"),
-        ([0, 0], "snippet", True, "nothing left"),
+        ([0, 0], "snippet", True, "to recall"),
     ],
 )
 def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: bool, edge: str) -> None:
     state: Any = {"knowledge": [{"query": "q", "excerpts": [None] * count} for count in excerpts]}
     settings = Context(compression=compression, recall=recall)
-    assert what_was_kept(state, settings) == edge
+    assert after_filter(state, settings) == edge
     if edge != "to compress":
-        assert what_is_left(state, settings) == edge
+        assert after_compression(state, settings) == edge
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: 
 )
 def test_what_follows_a_decision(reason: str | None, edge: str) -> None:
     state: Any = {"stop_reason": reason}
-    assert enough_information(state) == edge
+    assert after_decision(state) == edge

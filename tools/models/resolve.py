@@ -53,7 +53,7 @@ Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
 _REASONING_TOKENS = 8000
-"""What a model that reasons before it replies may take beside the reply."""
+"""What a model that reasons before it replies may take besides the reply."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a passage carries beside its text: plain JSON values, and where in its source it stands."""
+"""What a passage carries besides its text: plain JSON values, and where in its source it stands."""
 
 import re
 from collections.abc import Mapping

@@ -3,7 +3,7 @@
 import pytest
 
 from hopgraph.nodes.core.reply_text import is_dont_know, read_numbers, short_answer
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_a_yes_no_answer_is_yes_or_no_or_nothing(said: str, answer: str) -> None
 
 
 def test_a_text_longer_than_a_question_may_be_is_no_answer() -> None:
-    assert short_answer("a" * MAX_QUESTION_CHARACTERS) == "a" * MAX_QUESTION_CHARACTERS
-    assert short_answer("a" * (MAX_QUESTION_CHARACTERS + 1)) == ""
+    assert short_answer("a" * MAX_TEXT_CHARACTERS) == "a" * MAX_TEXT_CHARACTERS
+    assert short_answer("a" * (MAX_TEXT_CHARACTERS + 1)) == ""

@@ -64,7 +64,7 @@ async def worked_example(
     """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
 
     A trace names passages alone, so that they are searched for again; empty where one of them is not found.
-    `more`: the variables of the reader's prompt beside question and passages.
+    `more`: the variables of the reader's prompt besides question and passages.
     """
     found: dict[str, list[Demonstration]] = {"write_query": []}
     texts, shown = dict[str, Passage](), dict[str, Mapping[str, str]]()

@@ -1,4 +1,4 @@
-"""One line of a run's narration, and what a line needs to know beside its event."""
+"""One line of a run's narration, and what a line needs to know besides its event."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

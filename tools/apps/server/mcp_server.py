@@ -30,7 +30,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO
-from hopgraph.state.schemas import MAX_QUESTION_CHARACTERS
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -55,7 +55,7 @@ _INSTRUCTIONS = (
 _QUESTION = {"type": "string", "description": "one question that stands alone, in plain words"}
 _INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"question": {**_QUESTION, "minLength": 1, "maxLength": MAX_QUESTION_CHARACTERS}},
+    "properties": {"question": {**_QUESTION, "minLength": 1, "maxLength": MAX_TEXT_CHARACTERS}},
     "required": ["question"],
     "additionalProperties": False,
 }

@@ -54,7 +54,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
 _OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})
-"""What annotations have beside OpenAI's fields."""
+"""What annotations have besides OpenAI's fields."""
 _TASK_PREFIX = "### Task:\n"
 _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
 """The key of the JSON object that a chat app asks for."""

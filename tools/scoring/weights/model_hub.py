@@ -15,7 +15,7 @@ from hopgraph.tools.scoring.weights.model_specs import NamedModel
 REACH_SECONDS = 10.0
 """How long the hub may take to say which files a model has."""
 M3_HEADS = ("colbert_linear.pt", "sparse_linear.pt")
-"""BGE-M3's layers beside its encoder, which FlagEmbedding reads as tensors alone."""
+"""BGE-M3's layers besides its encoder, which FlagEmbedding reads as tensors alone."""
 _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", ".metadata"})
 _OTHER_RUNTIMES = frozenset({"onnx", "openvino", "coreml", "tf", "flax", "original"})
 

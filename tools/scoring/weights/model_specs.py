@@ -29,7 +29,7 @@ class NamedModel:
 
     @property
     def limits(self) -> tuple[str | None, ...]:
-        """The options beside its place that make two loaded models different."""
+        """The options besides its place that make two loaded models different."""
         return tuple(self.options.get(option) for option in ("max_length", "batch_tokens", "label"))
 
 

@@ -2,7 +2,7 @@
 
 The process that was started, here called the driver, is the only one that writes results, and keeps the order,
 the tally and the limits; its `RunEngine` is the same as without Ray. Workers answer single questions and send each
-paid call and the outcome back. What a worker needs beside its question it must find by itself:
+paid call and the outcome back. What a worker needs besides its question it must find by itself:
 
 * the run's folder with the reply cache and the corpus, under the same path. Machines that share no file system
   keep replies each for itself; a question that comes to another machine is then paid for again;

@@ -1,4 +1,4 @@
-"""What an HTML report has beside its tables: the figures, and for each question a page with every method's tree."""
+"""What an HTML report has besides its tables: the figures, and for each question a page with every method's tree."""
 
 import base64
 from collections.abc import Iterator, Mapping
