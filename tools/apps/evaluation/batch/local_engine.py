@@ -4,9 +4,11 @@ Questions are answered in this process, or by an engine that has workers in othe
 """
 
 import asyncio
+import gc
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from hopgraph.state import QuestionError, RunError, StepEvent
@@ -92,7 +94,8 @@ class RunEngine:
         """
         waiting, resumed = iter(jobs), self.tally.finished
         try:
-            await gather_or_cancel(self._work(waiting) for _ in range(self.concurrency))
+            with rare_collections():
+                await gather_or_cancel(self._work(waiting) for _ in range(self.concurrency))
         except LimitReached as reached:
             return str(reached)
         self._check_replies(MAX_FAILURES_IN_A_ROW if resumed else 1)
@@ -167,6 +170,20 @@ class RunEngine:
             raise LimitReached(f"--max-calls {self.max_calls} is reached")
         if self.max_cost is not None and tally.cost >= self.max_cost:
             raise LimitReached(f"--max-cost {self.max_cost:g} is reached")
+
+
+@contextmanager
+def rare_collections() -> Generator[None]:
+    """Let Python look for cyclic garbage after 20,000 new objects at the earliest, not 700, while the block runs.
+
+    At 64 questions at a time a model call took 4 to 9 % less processor so, and the process 14 MB more.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(20_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class WorkerLostError(Exception):

@@ -21,7 +21,13 @@ from langsmith.utils import tracing_is_enabled  # pyright: ignore[reportUnknownV
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, HopgraphError, StepEvent
 from hopgraph.state.events import Asked
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, WorkerLostError, WorkerMessage, retry_lost
+from hopgraph.tools.apps.evaluation.batch.local_engine import (
+    JobRunner,
+    WorkerLostError,
+    WorkerMessage,
+    rare_collections,
+    retry_lost,
+)
 from hopgraph.tools.apps.evaluation.batch.question_job import EventListener, JobResult, QuestionJob, answer_question
 from hopgraph.tools.io.background import background_loop
 
@@ -79,7 +85,7 @@ def _work(driver: Connection, methods: Sequence[str]) -> None:
         except HopgraphError as error:
             driver.send((number, error))
 
-    with suppress(EOFError, OSError):
+    with rare_collections(), suppress(EOFError, OSError):
         while True:
             number, job = driver.recv()
             asyncio.run_coroutine_threadsafe(answer(number, job), background_loop())
