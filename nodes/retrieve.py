@@ -5,20 +5,21 @@ from typing import Any, NotRequired
 
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
+from hopgraph.nodes.core.budget import seconds_left
+from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.human_review import review_queries
 from hopgraph.nodes.core.method_graph import HumanReview, reviewed_by
-from hopgraph.nodes.core.search import SearchRequest, search_all
+from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Candidates, Context, Query, empty_call
+from hopgraph.state import Call, Candidates, Context, Passage, Query, Spent, empty_call
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.resources import get_retrievers
 
 
-class RetrieveState(TypedDict):
+class RetrieveState(Spent):
     """What `retrieve` reads."""
 
     question: str
@@ -28,6 +29,8 @@ class RetrieveState(TypedDict):
     """What `review_queries` made of them."""
     asked: list[str]
     excluded: list[str]
+    passages: NotRequired[list[Passage]]
+    """Those found before: a chunk with the id of one of them, but another text, gets an id of its own."""
     iteration: int
 
 
@@ -40,6 +43,7 @@ def retrieve_with(
     its order), `passages` and `asked`. A second retriever's results follow the first's, for a reranker to sort
     (MIGRES, Table 9). A query that finds nothing has empty candidates. With `leave_out_question` passages that contain
     the question's text are left out, others take their places, and the event `retrieved` counts them as `left_out`.
+    A search that the deadline ends has found nothing.
     Where a person has reviewed the queries, those approved are sent; one that is not has empty candidates or, with
     `allow_added_queries`, no entry, as long as another one was sent.
     The node raises CorpusError or SpecError where the retriever cannot be opened.
@@ -82,8 +86,10 @@ async def _retrieve(
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
     question = state["question"] if settings.leave_out_question else ""
     searches = [SearchRequest(query["text"], count, excluded, hop, question) for query in queries]
-    found = await gather_or_cancel(search_all(retrievers, search) for search in searches)
-    results = [each.passages for each in found]
+    seconds = seconds_left(settings, state)
+    found = await gather_or_cancel(search_all(retrievers, search, seconds) for search in searches)
+    known = passages_by_id(state.get("passages", ()))
+    results = [distinguish_texts(each.passages, known) for each in found]
     candidates = [
         Candidates(
             query=query["text"],

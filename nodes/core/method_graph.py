@@ -7,13 +7,14 @@ coroutine on one background event loop.
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, Self, TypeVar, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config
+from langgraph.errors import InvalidUpdateError
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
@@ -33,6 +34,7 @@ Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 
 NodeT = TypeVar("NodeT", bound=Callable[..., Any])
 
+_OUR_OWN = f"{__name__.partition('.')[0]}."
 STEPS_OUT_OF_REACH = 10_000
 
 FIRST = "prepare"
@@ -80,7 +82,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     ) -> Self:
         """Add a node.
 
-        The node's input schema is its first parameter's type, so that it gets only the keys it names.
+        The node's input schema is its first parameter's type, so that it gets only the keys it names; all of the
+        graph's keys where it names no type.
 
         Args:
             node: The node, or its name.
@@ -93,14 +96,17 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         name, step = (node, action) if action is not None else (node.__name__, node)
         if inspect.iscoroutinefunction(step):
             review: HumanReview | None = getattr(step, "human_review", None)
-            schema = options.setdefault("input_schema", _input_schema(name, step, reviewed=review is not None))
+            schema = options.setdefault(
+                "input_schema", _input_schema(name, step, self.state_schema, reviewed=review is not None)
+            )
             if review:
                 review = review._replace(name=f"{review.name}_{name}") if review.name in self.nodes else review
                 before = _AsyncNode(review.name, review.node, self._context)
                 cast("Any", super()).add_node(review.name, before, input_schema=schema)
                 super().add_edge(review.name, name)
                 self._reviews[name] = review
-            step = _AsyncNode(name, step, self._context, reserve_calls, review)
+            keys = {} if step.__module__.startswith(_OUR_OWN) else cast("dict[str, object]", self.channels)
+            step = _AsyncNode(name, step, self._context, reserve_calls, review, keys)
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
@@ -245,10 +251,15 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
             raise _without_frames(error) from error.__cause__
 
     def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
-        given, cls = options.get("context"), cast("type[Context]", self.context_schema)
+        given: object = options.get("context")
+        cls = cast("type[Context]", self.context_schema)
         _refuse_misplaced_settings(config, given, cls)
         if given is None and _host_context() is not None:
             return options  # inherited
+        is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
+        if is_foreign and not _is_inside_a_graph(ensure_config(config)):
+            kind = given.__name__ if isinstance(given, type) else type(cast("object", given)).__name__
+            raise SettingsError(f"context {kind} is not a {cls.__name__}(…), a dict or None")
         own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
         return {**options, "context": begin_run(own, cls)}
 
@@ -301,10 +312,11 @@ def _own_config(config: RunnableConfig | None) -> RunnableConfig:
 _typed_dict: Callable[..., Any] = TypedDict
 
 
-def _input_schema(name: str, node: Node, *, reviewed: bool) -> type[Any]:
+def _input_schema(name: str, node: Node, state: type[Any], *, reviewed: bool) -> type[Any]:
     """Make the type of what the graph hands to a node: its own keys, the recorded settings and reviews."""
     first = next(iter(inspect.signature(node).parameters))
-    keys = get_type_hints(get_type_hints(node)[first], include_extras=True)
+    annotated = get_type_hints(node).get(first, state)
+    keys = get_type_hints(annotated, include_extras=True) or get_type_hints(state, include_extras=True)
     keys.setdefault("settings", dict[str, JsonValue])
     if reviewed:
         keys.setdefault("reviewed", Annotated[list[str], merge_ids])
@@ -323,6 +335,8 @@ class _AsyncNode(Runnable[Any, Any]):
     context: type[Context]
     reserve_calls: int | None = None
     review: HumanReview | None = None
+    keys: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What it may write: LangGraph drops other keys without a word. Not checked where it is empty."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         return run_in_background(self.ainvoke(input, config))
@@ -339,7 +353,13 @@ class _AsyncNode(Runnable[Any, Any]):
         with node_place(self.reserve_calls) as here:
             try:
                 given = runtime if runtime.context is settings else runtime.override(context=settings)
-                return await self.node(own, given)
+                update = await self.node(own, given)
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()
+        written = cast("object", update)  # a node of others may give a Command, too
+        if self.keys and isinstance(written, Mapping) and (unknown := update.keys() - self.keys.keys()):
+            raise InvalidUpdateError(
+                f"node {self.name}: the graph's state has no {', '.join(map(repr, sorted(unknown)))}"
+            )
+        return update

@@ -1,6 +1,5 @@
 """Let a reranker or an entailment checker score the pairs of a step."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from hopgraph.nodes.core.ask import report_call
 from hopgraph.nodes.core.step_events import current_place
 from hopgraph.state import Call, EntailmentChecker, Reranker
 from hopgraph.state.protocols import AsyncScorer, CountedScorer
+from hopgraph.tools.io.background import in_callers_thread
 from hopgraph.tools.scoring.pair_scorers import check_scores
 
 
@@ -37,5 +37,5 @@ async def score_pairs(
     if isinstance(scorer, AsyncScorer):
         given = await scorer.ascore(pairs)
     else:
-        given = await asyncio.to_thread(scorer.score, pairs)
+        given = await in_callers_thread(scorer.score, pairs)
     return check_scores(scorer.name, given, len(pairs)), {}

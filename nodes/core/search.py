@@ -1,8 +1,9 @@
 """Ask LangChain retrievers for passages, and merge what several of them find."""
 
+import asyncio
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from langchain_core.documents import Document
@@ -11,7 +12,7 @@ from pydantic import JsonValue
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
-from hopgraph.state import Passage
+from hopgraph.state import CorpusError, Passage
 from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
@@ -44,14 +45,28 @@ class SearchResult(NamedTuple):
     """Passages that contain the question."""
 
 
-async def search_all(retrievers: Sequence[BaseRetriever], search: SearchRequest) -> SearchResult:
+async def search_all(
+    retrievers: Sequence[BaseRetriever], search: SearchRequest, seconds: float | None = None
+) -> SearchResult:
     """Search with one or several retrievers at once, and merge what they find.
 
     Returns:
-        What each found, one after the other; empty where none found anything.
+        What each found within the seconds, one after the other; empty where none found anything.
     """
-    found = await gather_or_cancel(_search(retriever, search) for retriever in retrievers)
+    found = await gather_or_cancel(_search_within(seconds, retriever, search) for retriever in retrievers)
     return SearchResult(_unite([each.passages for each in found]), sum(each.left_out for each in found))
+
+
+async def _search_within(seconds: float | None, retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
+    """Search; a synchronous retriever that is late goes on in its thread, which nothing waits for."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await _search(retriever, search)
+    except TimeoutError:
+        if not limit.expired():
+            raise  # the retriever's own
+        return SearchResult([], 0)
 
 
 async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
@@ -59,13 +74,30 @@ async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResu
     wanted = search.limit + len(search.excluded)
     found, name = SearchResult([], 0), type(retriever).__name__
     for _ in range(_ROUNDS):
-        documents = await fetch_documents(retriever, search.query, wanted)
+        documents = _checked(await fetch_documents(retriever, search.query, wanted), name)
         long = bool(search.question) or sum(len(document.page_content) for document in documents) > LONG_TEXT
         found = await in_thread_if(long, _found_in, documents, name, search)
         if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
             break
         wanted *= 2
     return found
+
+
+def _checked(found: object, retriever: str) -> list[Document]:
+    """Return what a retriever gave as a list.
+
+    Raises:
+        CorpusError: something else than LangChain documents.
+    """
+    given: list[object] = list(cast("Iterable[object]", found)) if isinstance(found, Iterable) else [found]
+    for each in given:
+        if not isinstance(each, Document):
+            raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
+        if not isinstance(cast("object", each.page_content), str) or not isinstance(
+            cast("object", each.metadata), dict
+        ):
+            raise CorpusError(f"{retriever} returned a Document without text, or whose metadata is no dict")
+    return cast("list[Document]", given)
 
 
 def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
@@ -88,12 +120,13 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
     """Turn a LangChain retriever's documents into passages.
 
     A document without an id gets a hash of its text; without a title, the name of its source; without a score that is a
-    finite number, a score by its rank. A passage that is given twice is kept once.
+    finite number, a score by its rank. A passage that is given twice is kept once; of two texts with one id, as the
+    chunks of a document may have, the later gets one of its own.
 
     Returns:
         In the order of the documents. Empty for none.
     """
-    passages: dict[str, Passage] = {}
+    passages: list[Passage] = []
     unnamed = _foreign(retriever)
     for rank, document in enumerate(documents):
         metadata = cast("dict[str, Any]", document.metadata)
@@ -111,8 +144,10 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
         }
         if carried:
             passage["metadata"] = carried
-        passages.setdefault(passage["id"], passage)
-    return list(passages.values())
+        passages.append(passage)
+    known: dict[str, Passage] = {}
+    distinguish_texts(passages, known)
+    return list(known.values())
 
 
 def _named(metadata: Mapping[str, Any], key: str) -> str:
@@ -152,10 +187,17 @@ def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
     """Merge what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
     if len(results) == 1:
         return results[0]
-    united: dict[str, Passage] = {}
-    for passage in (passage for result in results for passage in result):
-        known = united.setdefault(passage["id"], passage)
-        if known["text"] != passage["text"]:
-            marked = f"{passage['id']}#{_hash(passage['text'])[:8]}"
-            united.setdefault(marked, Passage({**passage, "id": marked}))
-    return list(united.values())
+    known: dict[str, Passage] = {}
+    distinguish_texts([passage for result in results for passage in result], known)
+    return list(known.values())
+
+
+def distinguish_texts(passages: Iterable[Passage], known: dict[str, Passage]) -> list[Passage]:
+    """Mark the ids of passages that stand for another text in `known`, by id, which gets all of them."""
+    marked: list[Passage] = []
+    for passage in passages:
+        if known.setdefault(passage["id"], passage)["text"] != passage["text"]:
+            passage = Passage({**passage, "id": f"{passage['id']}#{_hash(passage['text'])[:8]}"})
+            known.setdefault(passage["id"], passage)
+        marked.append(passage)
+    return marked

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,7 +28,14 @@ _THREAD = "hopgraph-background"
 def background_loop() -> asyncio.AbstractEventLoop:
     """Return the loop; started at the first call, ends with the process."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
+
+    def run() -> None:
+        while True:
+            # asyncio lets these end the loop, too; the run whose step raised one still gets it.
+            with suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+
+    threading.Thread(target=run, name=_THREAD, daemon=True).start()
     return loop
 
 
@@ -35,10 +44,16 @@ def _search_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(32, thread_name_prefix="hopgraph-search")
 
 
+@cache
+def _callers_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(10_000, thread_name_prefix="hopgraph-caller")
+
+
 if hasattr(os, "register_at_fork"):
     # A forked child has the loop and the pool but not their threads; it starts some of its own.
     os.register_at_fork(after_in_child=background_loop.cache_clear)
     os.register_at_fork(after_in_child=_search_threads.cache_clear)
+    os.register_at_fork(after_in_child=_callers_threads.cache_clear)
 
 
 LONG_TEXT = 200_000
@@ -76,6 +91,23 @@ async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
     The loop's default threads may all be taken by synchronous retrievers of a user's that wait for one of ours.
     """
     return await asyncio.get_running_loop().run_in_executor(_search_threads(), work, *args)
+
+
+async def in_callers_thread(work: Callable[..., ResultT], *args: Any, **options: Any) -> ResultT:
+    """Run a caller's own blocking code in a thread that nothing else waits for: it may run a graph in its turn.
+
+    Raises:
+        RuntimeError: it raised StopIteration, which no future takes.
+    """
+    context = copy_context()
+
+    def run() -> ResultT:
+        try:
+            return context.run(work, *args, **options)
+        except StopIteration as error:
+            raise RuntimeError(f"{type(getattr(work, '__self__', work)).__name__} raised StopIteration") from error
+
+    return await asyncio.get_running_loop().run_in_executor(_callers_threads(), run)
 
 
 async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, ResultT]) -> ResultT:

@@ -41,7 +41,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     elif status is not None:
         said = f"HTTP {status}: {detail}{'; try temperature=none' if 'temperature' in detail else ''}"
     elif _is_timeout(error):
-        said = f"{_LATE}; raise request_timeout or try again"
+        timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
+        said = f"{_LATE}; raise {timeout} or try again"
     elif isinstance(error, _UNREADABLE):
         said = f"{_OTHER_FORMAT} ({detail})"
     elif trouble == "outage":

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, InstanceOf
 
-from hopgraph.tools.io.background import gather_or_cancel, run_in_background
+from hopgraph.tools.io.background import gather_or_cancel, in_callers_thread, run_in_background
 
 
 class JoinedRetriever(BaseRetriever):
@@ -66,7 +66,7 @@ async def fetch_documents(retriever: BaseRetriever, query: str, count: int) -> l
     if own_async:
         return await retriever.ainvoke(query, **options)
     # The inherited async method would not pass `k` on to the sync one.
-    return await asyncio.to_thread(retriever.invoke, query, **options)
+    return await in_callers_thread(retriever.invoke, query, **options)
 
 
 def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:

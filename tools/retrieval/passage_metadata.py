@@ -26,16 +26,17 @@ def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
     Strings are cleaned of characters that a reader cannot see, and cut at 2,000; at most 64 keys are kept.
     """
     plain: dict[str, JsonValue] = {}
-    for key, value in list(values.items())[:_MOST_KEYS]:
+    for name, value in list(values.items())[:_MOST_KEYS]:
+        key = clean(str(name))
         if isinstance(value, str):
-            plain[clean(key)] = clean(value)[:_LONGEST_VALUE]
+            plain[key] = clean(value)[:_LONGEST_VALUE]
             continue
         try:
             content = to_json(value, fallback=str, inf_nan_mode="null")
         except ValueError:
             continue  # a lone surrogate, or a value that contains itself
         if len(content) <= _LONGEST_VALUE and rb"\u0000" not in content and content != b"null":
-            plain[clean(key)] = from_json(content)
+            plain[key] = from_json(content)
     return plain
 
 

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import InvalidUpdateError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import override
 
@@ -79,6 +80,12 @@ async def test_an_error_is_short() -> None:
             assert lines[-1] == f"{type(error.value).__module__}.{type(error.value).__name__}: {error.value}"
 
 
+@pytest.mark.parametrize(("context", "named"), [(migres.Context, "MigresContext"), ("x", "str"), (5, "int")])
+def test_a_context_of_another_kind_is_refused(context: Any, named: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^context {named} is not a MigresContext\(…\), a dict or None$"):
+        migres.graph.invoke(QUESTION, context=context)
+
+
 TENANT = ContextVar("TENANT", default="unset")
 
 
@@ -134,3 +141,25 @@ def test_a_path_is_the_edges_from_each_node_to_the_next() -> None:
     for edge in ((START, "a"), ("a", "b"), ("b", END)):
         by_edges.add_edge(*edge)
     assert by_path.edges == by_edges.edges
+
+
+async def mistyped(state: Any, runtime: Any) -> dict[str, str]:
+    return {"anwser": state["question"]}
+
+
+async def unannotated(state, runtime):  # type: ignore[no-untyped-def]
+    return {"answer": state["question"].upper()}
+
+
+@pytest.mark.parametrize("node", [mistyped, unannotated])
+async def test_a_node_of_others(node: Any) -> None:
+    """Its keys must be the state's, and it gets all of the state where it names no type."""
+    builder = MethodGraph(MethodState, migres.Context, input_schema=QuestionInput, output_schema=AnswerOutput)
+    builder.add_node("mine", node)
+    builder.add_edge(START, "mine")
+    graph = builder.add_edge("mine", END).compile()
+    if node is unannotated:
+        assert (await graph.ainvoke({"question": "who?"}))["answer"] == "WHO?"
+        return
+    with pytest.raises(InvalidUpdateError, match=r"^node mine: the graph's state has no 'anwser'"):
+        await graph.ainvoke({"question": "who?"})

@@ -1,5 +1,6 @@
 """Documents of any retriever become passages."""
 
+import hashlib
 import math
 from datetime import date
 from typing import Any
@@ -18,7 +19,7 @@ def test_documents_of_any_retriever_become_passages() -> None:
         Document(page_content="a", metadata={"title": "T", "score": 2}, id="x"),
         Document(page_content="b", metadata={"id": 7, "relevance_score": 0.5}),
         Document(page_content="c\u202e"),
-        Document(page_content="again", id="x"),
+        Document(page_content="a", id="x", metadata={"score": 9}),
     ]
     found = to_passages(documents, "Mine", hop=2)
     assert [(each["id"], each["title"], each["score"]) for each in found[:2]] == [("x", "T", 2.0), ("7", "", 0.5)]
@@ -28,8 +29,19 @@ def test_documents_of_any_retriever_become_passages() -> None:
     assert to_passages([], "Mine", hop=1) == []
 
 
+def test_chunks_that_share_an_id_are_passages_of_their_own() -> None:
+    chunks = [Document(page_content=text, metadata={"id": "doc"}) for text in ("one", "two", "one")]
+    found = to_passages(chunks, "Mine", hop=1)
+    assert [(each["id"], each["text"]) for each in found] == [("doc", "one"), (f"doc#{sha256(b'two')}", "two")]
+
+
+def sha256(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:8]
+
+
 def test_what_a_document_carries_travels_with_its_passage() -> None:
-    mine = {
+    mine: dict[Any, Any] = {
+        5: "a key that is no text",
         "source": "a\u200bb/note.txt",
         "page": 0,
         "page_label": "iv",
@@ -44,7 +56,13 @@ def test_what_a_document_carries_travels_with_its_passage() -> None:
     ]
     one, two, three, four = to_passages(documents, "Mine", hop=1)
     assert one["title"] == "note.txt"
-    assert one.get("metadata") == {"source": "ab/note.txt", "page": 0, "page_label": "iv", "when": "2026-01-02"}
+    assert one.get("metadata") == {
+        "5": "a key that is no text",
+        "source": "ab/note.txt",
+        "page": 0,
+        "page_label": "iv",
+        "when": "2026-01-02",
+    }
     assert find_origin(one.get("metadata", {})) == {"source": "ab/note.txt", "page": "iv"}
     assert (two["title"], two["source"]) == ("example.org/two", "bm25:DIR")
     assert find_origin(two.get("metadata", {})) == dict.fromkeys(("source", "url"), "https://example.org/two/")

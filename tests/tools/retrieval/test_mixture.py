@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.retrieve import RetrieveState, retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
-from hopgraph.state import Query
+from hopgraph.state import Query, Spent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.retrieval import build_index, resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_reranker
@@ -31,7 +31,8 @@ def index(tmp_path: Path) -> Generator[Path]:
 
 
 def asking(*queries: Query) -> RetrieveState:
-    return {"question": queries[0]["text"], "queries": [*queries], "asked": [], "excluded": [], "iteration": 1}
+    spent = Spent(calls={}, started_at=0.0)
+    return {**spent, "question": queries[0]["text"], "queries": [*queries], "asked": [], "excluded": [], "iteration": 1}
 
 
 async def test_the_union_of_fifty_and_fifty_is_reranked(index: Path) -> None:
@@ -39,7 +40,7 @@ async def test_the_union_of_fifty_and_fifty_is_reranked(index: Path) -> None:
     assert settings.passages_per_query == 50
     queries = [Query(text=text, why="") for text in QUERIES]
     found = await retrieve(
-        {"question": QUERIES[0], "queries": queries, "asked": [], "excluded": [], "iteration": 1},
+        asking(*queries),
         Runtime(context=settings),
     )
     for query, candidates in zip(QUERIES, found["candidates"], strict=True):
@@ -69,7 +70,7 @@ async def test_hybrid_is_one_retriever_of_both(index: Path) -> None:
     settings = MigresContext(retriever=f"hybrid:{index}", passages_per_query=10)
     query = Query(text=QUERIES[0], why="")
     found = await retrieve(
-        {"question": QUERIES[0], "queries": [query], "asked": [], "excluded": [], "iteration": 1},
+        asking(query),
         Runtime(context=settings),
     )
     (candidates,) = found["candidates"]

@@ -4,8 +4,8 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -88,20 +88,21 @@ async def _run(
     paused: list[Interrupt] = []
     modes: list[StreamMode] = ["custom", "values", "tasks"]
     stream = graph.astream(given, _THREAD, context=settings, stream_mode=modes, subgraphs=True)
-    async for namespace, mode, chunk in cast("Any", stream):
-        if mode == "custom":
-            display.print_lines(narrator.add_event(chunk))
-        elif namespace:
-            continue  # of subgraphs only what they report is shown
-        elif mode == "values":
-            paused += chunk.get("__interrupt__", ())
-            if "passages" not in chunk:
-                continue
-            state = chunk
-            display.print_lines(narrator.add_passages(chunk["passages"]))
-            display.show_tree(chunk["question"], narrator.events)
-        elif "input" in chunk:  # a task begins; its end is reported, too
-            display.show_node(chunk["name"])
+    async with aclosing(cast("AsyncGenerator[Any]", stream)) as steps:
+        async for namespace, mode, chunk in steps:
+            if mode == "custom":
+                display.print_lines(narrator.add_event(chunk))
+            elif namespace:
+                continue  # of subgraphs only what they report is shown
+            elif mode == "values":
+                paused += chunk.get("__interrupt__", ())
+                if "passages" not in chunk:
+                    continue
+                state = chunk
+                display.print_lines(narrator.add_passages(chunk["passages"]))
+                display.show_tree(chunk["question"], narrator.events)
+            elif "input" in chunk:  # a task begins; its end is reported, too
+                display.show_node(chunk["name"])
     display.print_lines(narrator.flush())
     return state, sorted(paused, key=lambda each: each.id)  # parallel branches pause in any order
 

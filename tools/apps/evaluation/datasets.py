@@ -91,7 +91,8 @@ def detect_format(path: Path) -> str:
     if path.is_dir():
         return BEIR
     try:
-        values = (value for _, value in read_json_values(path, CorpusReading(skip_bad=True)))
+        reading = CorpusReading(skip_bad=True)
+        values = (value for _, value in read_json_values(path, reading))
         first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -100,6 +101,8 @@ def detect_format(path: Path) -> str:
         if any(known.issuperset(keys.split()) for keys in editions):
             return name
     found = f"its first record has the fields {', '.join(list(first)[:12])}" if first else "it holds no record"
+    if not first and reading.first_skipped:
+        found += f" that can be read ({reading.first_skipped[0]})"
     raise CorpusError(
         f"{path}: no known set of questions: {found}. Questions of your own are JSON lines with question and answer "
         f"(or answers); for another data set give --format, one of: {', '.join([*FORMATS, BEIR])}"
@@ -107,11 +110,16 @@ def detect_format(path: Path) -> str:
 
 
 def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
+    lines, number = dict[str, int](), 0
     for line, value in read_json_values(path, reading):
+        number = max(line, number + 1)  # a list may stand on one line
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
-            question = record.model_validate(value).to_question(line)
+            question = record.model_validate(value).to_question(number)
+            if question.id in lines:
+                raise MalformedError(f"the id {question.id!r} is that of line {lines[question.id]}, too")
+            lines[question.id] = line
         except MalformedError as error:
             reading.reject(path, line, str(error))
         except ValidationError as error:
@@ -180,7 +188,7 @@ def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = (), s
         raise SettingsError("questions are chosen by id or by --limit, --skip and --sample, not by both")
     kind, _, seed = (text or "first").partition(":")
     if kind == "first" and not seed:
-        return QuestionSample(limit, None, tuple(ids), skip)
+        return QuestionSample(limit, None, tuple(dict.fromkeys(ids)), skip)
     if kind != "random" or not seed.isdecimal():
         raise SettingsError(f"sample {text!r} is unknown; use first, or random:SEED as in random:7")
     if limit is None:

@@ -22,8 +22,8 @@ class QuestionRecord(BaseModel, ABC):
     question: _Text
 
     @abstractmethod
-    def to_question(self, line: int) -> EvalQuestion:
-        """Return the question; `line` is the id of one that has none. MalformedError: passages of another shape."""
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question; `number` is the id of one that has none. MalformedError: passages of another shape."""
 
 
 class _Paragraph(BaseModel):
@@ -54,7 +54,7 @@ class _HotpotQa(QuestionRecord):
     supporting_facts: list[tuple[str, int]] | _Columns
     evidences: list[tuple[str, str, str]] = []
 
-    def to_question(self, line: int) -> EvalQuestion:
+    def to_question(self, number: int) -> EvalQuestion:
         facts = self.supporting_facts
         if isinstance(facts, _Columns):
             facts = list(zip(facts.title, facts.sent_id or [-1] * len(facts.title), strict=False))
@@ -97,7 +97,7 @@ class _Musique(QuestionRecord):
     paragraphs: list[_Paragraph]
     question_decomposition: list[_Step] = []
 
-    def to_question(self, line: int) -> EvalQuestion:
+    def to_question(self, number: int) -> EvalQuestion:
         answers = tuple(dict.fromkeys([self.answer, *self.answer_aliases])) if self.answerable else ()
         kind, separator, _ = self.id.partition("__")
         ids: dict[int | None, tuple[str]] = {n: (each.passage.id,) for n, each in enumerate(self.paragraphs)}
@@ -119,8 +119,8 @@ class _OpenDomain(QuestionRecord):
     )
     ctxs: list[_Paragraph] = []
 
-    def to_question(self, line: int) -> EvalQuestion:
-        name = str(line if self.id is None else self.id)
+    def to_question(self, number: int) -> EvalQuestion:
+        name = str(number if self.id is None else self.id)
         answers = [self.answers] if isinstance(self.answers, str) else self.answers
         return _with_paragraphs(EvalQuestion(name, self.question, tuple(answers), self.type), self.ctxs)
 
@@ -133,7 +133,7 @@ class _TriviaQa(QuestionRecord):
         default=[], validation_alias=AliasChoices(AliasPath("Answer", "Aliases"), AliasPath("answer", "aliases"))
     )
 
-    def to_question(self, line: int) -> EvalQuestion:
+    def to_question(self, number: int) -> EvalQuestion:
         return EvalQuestion(self.id, self.question, tuple(dict.fromkeys([self.answer, *self.aliases])))
 
 
@@ -147,15 +147,15 @@ class _StrategyQa(QuestionRecord):
     decomposition: list[str] = []
     facts: list[str] = []
 
-    def to_question(self, line: int) -> EvalQuestion:
+    def to_question(self, number: int) -> EvalQuestion:
         annotations = self.evidence if isinstance(self.evidence, list) else []
         named = _paragraphs_in(annotations)
         hops: list[GoldHop] = []
-        for number, question in enumerate(self.decomposition):
-            steps = [each[number] for each in annotations if isinstance(each, list) and number < len(each)]
+        for at, question in enumerate(self.decomposition):
+            steps = [each[at] for each in annotations if isinstance(each, list) and at < len(each)]
             hops.append(GoldHop(question, "", tuple(_paragraphs_in(steps))))
         return EvalQuestion(
-            id=self.qid or str(line),
+            id=self.qid or str(number),
             question=self.question,
             answers=("yes" if self.answer else "no",),
             type="yes_no",
@@ -174,7 +174,7 @@ class BeirQuery(QuestionRecord):
     answers: tuple[str, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
     type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
-    def to_question(self, line: int) -> EvalQuestion:
+    def to_question(self, number: int) -> EvalQuestion:
         """Return the query without its gold passages, which the qrels name."""
         return EvalQuestion(self.id, self.question, self.answers, self.type)
 

@@ -40,7 +40,7 @@ from hopgraph.tools.apps.server.server_options import (
     UPLOAD_PATH,
     ServingOptions,
     is_loopback,
-    user_from_header,
+    user_from_headers,
 )
 from hopgraph.tools.text.sanitize import truncate_line
 
@@ -129,7 +129,8 @@ class Guards:
         """Check the key, the rate of requests and the size of the body."""
         path, client = path_in_app(scope), scope.get("client")
         of_page, keys, streams = _is_within(path, PAGE_PATH), self._options.keys, self._options.streams_per_address
-        user = user_from_header(Headers(scope=scope).get("authorization", ""), keys) if keys else OWNER
+        sent = Headers(scope=scope)
+        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), keys) if keys else OWNER
         # Those who guess keys are counted by address, and so are people who have yet to log in.
         address = client[0] if client else "?"
         name = user if user and keys else f"at {address}"

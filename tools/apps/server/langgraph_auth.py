@@ -33,8 +33,7 @@ from hopgraph.tools.apps.server.server_options import (
     OWNER,
     is_loopback,
     keys_from_environment,
-    user_from_header,
-    user_of_key,
+    user_from_headers,
 )
 
 auth = Auth()
@@ -60,7 +59,7 @@ async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any])
             raise Auth.exceptions.HTTPException(403, "only this machine is let in; set HOPGRAPH_API_KEY")
         return {"identity": OWNER}
     bearer, key = (headers.get(name, b"").decode("latin-1") for name in (b"authorization", b"x-api-key"))
-    user = user_from_header(bearer, _keys()) or user_of_key(key, _keys())
+    user = user_from_headers(bearer, key, _keys())
     if not user:
         raise Auth.exceptions.HTTPException(401, "no key, or a wrong one: send Authorization: Bearer KEY")
     return {"identity": user}

@@ -138,10 +138,10 @@ def keys_from_environment() -> dict[str, str]:
     return keys
 
 
-def user_from_header(authorization: str, keys: Mapping[str, str]) -> str | None:
-    """Return the user of a header `Authorization: Bearer KEY`; None where the key is missing or unknown."""
+def user_from_headers(authorization: str, api_key: str, keys: Mapping[str, str]) -> str | None:
+    """Return the user of `Authorization: Bearer KEY` or `X-Api-Key: KEY`; None where the key is missing or unknown."""
     scheme, _, key = authorization.partition(" ")
-    return user_of_key(key.strip(), keys) if scheme.lower() == "bearer" else None
+    return (user_of_key(key.strip(), keys) if scheme.lower() == "bearer" else None) or user_of_key(api_key, keys)
 
 
 def user_of_key(given: str, keys: Mapping[str, str]) -> str | None:

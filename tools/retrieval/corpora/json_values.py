@@ -16,7 +16,7 @@ from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, read_
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
 """Characters of the longest JSON token but strings and numbers, `-Infinity`, with some to spare."""
-_WRAPPED = re.compile(rb'\{(\s*"[Dd]ata"\s*:\s*\[|[ \t]*\r?\n)')
+_WRAPPED = re.compile(rb'\{(\s*"(?:[Dd]ata|examples)"\s*:\s*\[|[ \t]*\r?\n)')
 """How an object begins whose only content of interest is a list: at once, or over several lines."""
 _LISTS = ("Data", "data", "examples")
 """The keys of such lists, in TriviaQA's files and BIG-bench's."""

@@ -83,6 +83,17 @@ def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]
 
 
 @pytest.mark.slow
+def test_a_reader_that_leaves_ends_an_answer_silently(script: list[str]) -> None:
+    with subprocess.Popen([*script, "ask", QUESTION], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout
+        assert running.stderr
+        assert running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 1
+
+
+@pytest.mark.slow
 def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -> None:
     with OpenAIServer(ScriptedChatModel(replies=lambda _role, _messages: "{}", latency=NEVER)) as server:
         running = subprocess.Popen(

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,10 @@ TRIVIA = {
 @pytest.mark.parametrize("indent", [None, 4])
 def test_triviaqa_in_its_own_file(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "unfiltered-web-dev.json"
-    path.write_text(json.dumps({"Data": [TRIVIA, TRIVIA], "Domain": "Web", "Version": 1.0}, indent=indent))
+    again = {**TRIVIA, "QuestionId": "tc_2"}
+    path.write_text(json.dumps({"Data": [TRIVIA, again], "Domain": "Web", "Version": 1.0}, indent=indent))
     first, second = read_questions(path)
-    assert first == second
+    assert replace(second, id="tc_1") == first
     assert (first.id, first.question, first.answers) == ("tc_1", "Who won?", ("Ann Lee", "A. Lee"))
 
 
@@ -179,6 +181,37 @@ def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
     first, second = read_questions(path)
     assert (first.id, first.answers, first.gold) == ("1", ("A", "B"), (hash_passage("T", "x"),))
     assert (second.id, second.answers, second.gold) == ("2", ("C",), ())
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_questions_in_a_list_have_ids_of_their_own(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps([{"question": f"Who? {number}", "answer": "A"} for number in range(3)], indent=indent))
+    assert len({each.id for each in read_questions(path)}) == 3
+    tasks = [{"input": "Could it?", "target_scores": {"Yes": 1, "No": 0}}] * 2
+    path.write_text(json.dumps({"examples": tasks}, indent=indent))
+    assert len({each.id for each in read_questions(path)}) == 2
+
+
+def test_an_id_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    one, two = ({"id": "x", "question": "Who?", "answer": answer} for answer in "AB")
+    path, reading = write(tmp_path, one, two), CorpusReading(skip_bad=True)
+    with pytest.raises(BadRecordError, match=r"file\.jsonl:2: the id 'x' is that of line 1, too"):
+        list(read_questions(path))
+    assert [each.answers for each in read_questions(path, reading=reading)] == [("A",)]
+    assert reading.skipped == 1
+    path = write(tmp_path, {"id": "2", "question": "Who?", "answer": "A"}, {"question": "Who else?", "answer": "B"})
+    with pytest.raises(BadRecordError, match="the id '2' is that of line 1, too"):
+        list(read_questions(path))
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text('{"question": "Who?", "answer": "A"},\n', encoding="utf-16")
+    with pytest.raises(
+        CorpusError, match=r"no record that can be read \(.*file.jsonl:1: byte 1 of the line is not UTF-8"
+    ):
+        detect_format(path)
 
 
 def beir(folder: Path, qrels: str | None) -> Path:

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.guards import Guards, RateLimiter
-from hopgraph.tools.apps.server.server_options import ServingOptions, user_from_header
+from hopgraph.tools.apps.server.server_options import ServingOptions, user_from_headers
 from support.servers.web_app import WebApp, open_app, without_page
 
 KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
@@ -60,15 +60,19 @@ async def test_a_right_key_is_let_in(locked: WebApp) -> None:
     for key in KEYS:
         reply = await sent(locked, "POST", COMPLETIONS, json=ASK, headers={"Authorization": f"bearer {key}"})
         assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
+        reply = await sent(locked, "POST", COMPLETIONS, json=ASK, headers={"X-Api-Key": key})
+        assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
     assert (await sent(locked, "GET", "/health")).json()["turns"] == 0
 
 
 def test_a_key_is_its_users() -> None:
-    assert user_from_header("Bearer key-of-bob-9876543210", KEYS) == "bob"
-    assert user_from_header("Bearer  key-of-bob-9876543210 ", KEYS) == "bob"
-    assert user_from_header("Bearer key-of-bob-987654321", KEYS) is None
-    assert user_from_header("Bearer \udcff", KEYS) is None
-    assert user_from_header("Bearer x", {}) is None
+    assert user_from_headers("Bearer key-of-bob-9876543210", "", KEYS) == "bob"
+    assert user_from_headers("Bearer  key-of-bob-9876543210 ", "", KEYS) == "bob"
+    assert user_from_headers("Bearer key-of-bob-987654321", "", KEYS) is None
+    assert user_from_headers("Bearer \udcff", "", KEYS) is None
+    assert user_from_headers("Bearer x", "", {}) is None
+    assert user_from_headers("", "key-of-bob-9876543210", KEYS) == "bob"
+    assert user_from_headers("", "", KEYS) is None
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""])

@@ -290,11 +290,9 @@ async def test_a_method_reads_and_cites_the_web(server: SearchServer) -> None:
 async def test_a_failing_search_ends_the_run_in_one_line(server: SearchServer) -> None:
     server.faults = [Fault(401, b"bad key")] * 9
     retriever = f"web:serper?base_url={server.url}"
+    asked: Any = {"question": "q", "queries": [Query(text="q", why="")], "asked": [], "excluded": [], "iteration": 1}
     with pytest.raises(CorpusError, match="HTTP 401: bad key; check SERPER_API_KEY"):
-        await retrieve(
-            {"question": "q", "queries": [Query(text="q", why="")], "asked": [], "excluded": [], "iteration": 1},
-            Runtime(context=MigresContext(retriever=retriever)),
-        )
+        await retrieve(asked, Runtime(context=MigresContext(retriever=retriever)))
 
 
 def test_the_key_is_in_no_representation(server: SearchServer) -> None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Passage, RunError, StepEvent
+from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import ShowOptions
@@ -100,7 +101,7 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
 
 def _print_head(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
     """Print what was asked of what, and of each gold passage whether it was found, and at which rank."""
-    model, corpus = reader.manifest.methods[outcome["method"]].get("model"), reader.manifest.corpus
+    model, corpus = reader.manifest.methods[outcome["method"]].get("model") or DEFAULT_MODEL, reader.manifest.corpus
     known = METHODS.get(outcome["method"])
     title = known.graph.get_name() if known else sanitize_line(outcome["method"])
     print_line(console, f"{title} · model {model} · corpus {corpus.retriever} · {question.id}", "bold")

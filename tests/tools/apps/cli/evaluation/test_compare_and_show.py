@@ -106,6 +106,7 @@ def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
         assert (ran.code, ran.err) == (0, "")
         flat = " ".join(ran.out.split())
         assert f"Question {asked.question}" in flat
+        assert " · model offline:extractive · " in flat
         assert f"Gold {(asked.answers or ('',))[0]}" in flat
         assert step in flat
         assert "Answered by offline:extractive, which is no language model." in flat
