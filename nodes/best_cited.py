@@ -1,6 +1,5 @@
 """Take the sample whose statements are best supported by the passages that it cites."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from hopgraph.nodes.vote import answer_of_sample
 from hopgraph.state import Context, Draft, EntailmentChecker, Passage
 from hopgraph.state.baselines import SamplesState
 from hopgraph.state.events import Compared
+from hopgraph.tools.io.background import in_callers_thread
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.scoring.pair_scorers import check_scores
 from hopgraph.tools.text import split_sentences
@@ -30,7 +30,7 @@ async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Mapping[
     """
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)
-    recalls = await asyncio.to_thread(citation_recalls, checker, drafts, passages, state["question"])
+    recalls = await in_callers_thread(citation_recalls, checker, drafts, passages, state["question"])
     answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
     chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first
     emit(runtime, Compared(answers=[draft["answer"] for draft in drafts], citation_recall=list(recalls), chosen=chosen))

@@ -147,8 +147,11 @@ async def mistyped(state: Any, runtime: Any) -> dict[str, str]:
     return {"anwser": state["question"]}
 
 
-async def unannotated(state, runtime):  # type: ignore[no-untyped-def]
+async def unannotated(state: Any, runtime: Any) -> dict[str, str]:
     return {"answer": state["question"].upper()}
+
+
+unannotated.__annotations__.clear()
 
 
 @pytest.mark.parametrize("node", [mistyped, unannotated])

@@ -32,11 +32,8 @@ def test_documents_of_any_retriever_become_passages() -> None:
 def test_chunks_that_share_an_id_are_passages_of_their_own() -> None:
     chunks = [Document(page_content=text, metadata={"id": "doc"}) for text in ("one", "two", "one")]
     found = to_passages(chunks, "Mine", hop=1)
-    assert [(each["id"], each["text"]) for each in found] == [("doc", "one"), (f"doc#{sha256(b'two')}", "two")]
-
-
-def sha256(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:8]
+    marked = f"doc#{hashlib.sha256(b'two').hexdigest()[:8]}"
+    assert [(each["id"], each["text"]) for each in found] == [("doc", "one"), (marked, "two")]
 
 
 def test_what_a_document_carries_travels_with_its_passage() -> None:

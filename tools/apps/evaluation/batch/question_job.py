@@ -16,6 +16,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 from hopgraph.tools.apps.runs.answer_record import answer_record
+from hopgraph.tools.io.background import in_callers_thread
 from hopgraph.tools.io.http_retries import trouble_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
@@ -162,5 +163,5 @@ async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:
     texts = {passage["id"]: passage["text"] for passage in state["passages"]}
     cited = [texts[each["passage_id"]] for each in state["citations"] if each["passage_id"] in texts]
     claim = f"{job.question.question} {state['answer']}"
-    (score,) = await asyncio.to_thread(checker.score, [("\n\n".join(cited), claim)])
+    (score,) = await in_callers_thread(checker.score, [("\n\n".join(cited), claim)])
     return score >= checker.threshold
