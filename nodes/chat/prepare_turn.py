@@ -65,7 +65,9 @@ def _read(message: BaseMessage) -> Mapping[str, Any]:
     try:
         return {"question": checked_question(text), "kind": None, "said": ""}
     except QuestionError as error:
-        refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {error}."}
+        has_only_others = bool(message.content) and not text
+        reason = "it has no text, and I read neither images nor files; ask in words" if has_only_others else error
+        refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {reason}."}
     if not text.strip():
         return refused
     note = message.model_copy(update={"content": LEFT_OUT.format(size=len(text))})

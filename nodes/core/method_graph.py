@@ -21,13 +21,14 @@ from langgraph.runtime import Runtime, get_runtime
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.step_events import callback_handlers, node_place, outer_place_metadata
+from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
 from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.state.reducers import merge_ids
 from hopgraph.state.run_settings import begin_run, settings_of_run
 from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.callbacks import callback_handlers
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 """A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""

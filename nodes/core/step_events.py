@@ -6,7 +6,7 @@ one that costs nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import UnknownEvent
+from hopgraph.tools.io.callbacks import callback_handlers
 
 _OUTER = "hopgraph_outer"
 """The metadata key under which a graph inside another finds the place of the task that runs it."""
@@ -92,12 +93,6 @@ def node_place(reserve_calls: int | None = None) -> Generator[Place]:
         yield here
     finally:
         _place.reset(token)
-
-
-def callback_handlers(config: RunnableConfig | None) -> Sequence[BaseCallbackHandler]:
-    """Return the callback handlers of a run; empty for none."""
-    callbacks = (config or {}).get("callbacks")
-    return callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
 
 
 def _listeners(config: RunnableConfig) -> Listeners | None:

@@ -2,20 +2,16 @@
 
 A client that is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or later,
 and one that lives on a loop of its own costs two hand-overs between threads for each request.
-
-A loop has a client for each request at a time in place of one that they share: httpcore looks at every connection of a
-client before and after each request, and asks the system about those that are idle, so that with 64 requests at a time
-half of a request's processor time goes there.
 """
 
 import asyncio
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import certifi
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -45,30 +41,6 @@ def takes_clients(model: BaseChatModel) -> bool:
     )
 
 
-class HttpClients:
-    """HTTP clients of one event loop, each with one request at a time; the one that was used last is used next."""
-
-    def __init__(self, make: Callable[[], Any], address: Any) -> None:
-        self._make, self._address = make, address
-        self._clients, self._idle = list[Any](), list[Any]()
-
-    async def post(self, content: bytes) -> Any:
-        """Send a body, and return the HTTP client's response; its errors pass."""
-        if not self._idle:
-            self._idle.append(self._make())
-            self._clients.append(self._idle[-1])
-        client = self._idle.pop()
-        try:
-            return await client.post(self._address, content=content)
-        finally:
-            self._idle.append(client)
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        for client in self._clients:
-            await client.aclose()
-
-
 class LoopClients:
     """Copies of one model, each with a client that is closed with its loop. It holds no reference to the model."""
 
@@ -89,28 +61,18 @@ class LoopClients:
         return self._open[loop][0]
 
     async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[LoopModel]:
-        given = model.root_async_client
-        headers = {**given.default_headers, **given.auth_headers}
-        texts = {name: value for name, value in headers.items() if isinstance(value, str)}
-
-        def client(**more: Any) -> Any:
-            kind: Any = sys.modules["openai"].DefaultAsyncHttpxClient
-            return kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates(), **more)
-
-        own = client()
-        root = given.copy(http_client=own)
-        path, mark, query = given.base_url.raw_path.partition(b"?")
-        address = given.base_url.copy_with(raw_path=path.rstrip(b"/") + b"/chat/completions" + mark + query)
-        clients = HttpClients(partial(client, headers=texts), address)
+        given, kind = model.root_async_client, cast("Any", sys.modules["openai"]).DefaultAsyncHttpxClient
+        client = kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates())
+        root = given.copy(http_client=client)
         copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-        if hasattr(copy, "use_clients"):
-            copy.use_clients(clients)
+        session = copy.open_session(_certificates()) if hasattr(copy, "open_session") else None
         try:
             yield LoopModel(copy)
         finally:
             self._open.pop(loop, None)
-            await own.aclose()
-            await clients.aclose()
+            await client.aclose()
+            if session is not None:
+                await session.aclose()
 
 
 @cache

@@ -1,7 +1,10 @@
 """Requests of langchain-openai's models go out on the loop that asks, with a client of that loop."""
 
 import asyncio
+import gzip
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -9,22 +12,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.globals import set_llm_cache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from hopgraph.graphs.baselines import direct, one_step
+from hopgraph.state import ModelError
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.models import Sampling, resolve_model
+from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.resources import get_model
 from support.servers.loopback import LoopbackServer
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
+from support.waiting import PATIENCE
 
 MESSAGES: list[BaseMessage] = [SystemMessage("Role: migres/recall_knowledge\n\nSay it."), HumanMessage("Wo ist Köln?")]
 OPTIONS = SendOptions(parallel=64, retries=0)
@@ -190,3 +200,94 @@ async def test_any_form_of_an_address_is_completed(
             model = ChatOpenAI(model="m", base_url=address, api_key=SecretStr("none"))
         reply = await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
     assert (reply.text, seen) == ('{"knowledge": "Am Rhein."}', [asked])
+
+
+REPLY = {"message": {"role": "assistant", "content": '{"knowledge": "Am Rhein."}'}, "finish_reason": "stop"}
+
+
+async def test_requests_go_through_a_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def proxy(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(dict(scope["headers"])[b"host"].decode())
+        await JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **REPLY}]})(scope, receive, reply_to)
+
+    with LoopbackServer(proxy) as running:
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", running.url)
+        reply = await send(
+            await resolve_model("openai:m?base_url=http://model.invalid/v1", Sampling()), MESSAGES, Known, OPTIONS
+        )
+    assert (reply.text, asked) == ('{"knowledge": "Am Rhein."}', ["model.invalid"])
+
+
+async def test_a_redirect_is_followed_and_a_compressed_error_read() -> None:
+    problem = gzip.compress(b'{"error": {"message": "this model is on holiday"}}')
+
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        if scope["path"].startswith("/v1"):
+            response = Response(status_code=307, headers={"location": "/v2/chat/completions"})
+        else:
+            response = Response(problem, 418, headers={"content-encoding": "gzip", "content-type": "application/json"})
+        await response(scope, receive, reply_to)
+
+    with LoopbackServer(answer) as running:
+        handle = await resolve_model(f"openai:m?base_url={running.url}/v1", Sampling())
+        with pytest.raises(ModelError, match="HTTP 418: this model is on holiday"):
+            await send(handle, MESSAGES, Known, OPTIONS)
+
+
+def test_a_loop_that_is_closed_without_its_generators_leaves_no_complaint() -> None:
+    program = """
+import asyncio, gc, sys
+from hopgraph.graphs.baselines import direct
+for _ in range(2):
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(direct.graph.ainvoke({"question": "Where is Köln?"}, context={"model": sys.argv[1]}))
+    loop.close()
+    gc.collect()
+"""
+    with server() as running:
+        command = [sys.executable, "-c", program, f"openai:scripted?base_url={running.base_url}"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        assert (ran.returncode, ran.stderr, len(running.requests) > 1) == (0, "", True)
+
+
+class Watcher(AsyncCallbackHandler):
+    """Notes the models that were asked, and the retrievers."""
+
+    def __init__(self) -> None:
+        self.models, self.retrievers = list[str](), list[str]()
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.models.append(serialized["name"])
+
+    async def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
+        self.retrievers.append(kwargs["name"])
+
+
+async def test_a_handler_sees_the_calls_and_the_run_is_the_same_without_one() -> None:
+    watcher, question = Watcher(), {"question": "Who painted Guernica?"}
+    with OpenAIServer(OfflineExtractive()) as running:
+        settings = {"model": f"openai:scripted?base_url={running.base_url}", "retriever": "sample"}
+        alone = await one_step.graph.ainvoke(question, context=settings)
+        watched = await one_step.graph.ainvoke(question, {"callbacks": [watcher]}, context=settings)
+        one, other = running.requests
+    assert (watcher.models, watcher.retrievers) == (["LeanChatOpenAI"], ["Bm25Retriever"])
+    assert one.body == other.body
+    for key in ("answer", "citations", "passages"):
+        assert alone[key] == watched[key]
+    assert alone["usage"]["prompt_tokens"] == watched["usage"]["prompt_tokens"] > 0
+
+
+async def test_langchains_cache_of_replies_is_asked() -> None:
+    with server() as running:
+        set_llm_cache(InMemoryCache())
+        try:
+            settings = {"model": f"openai:scripted?base_url={running.base_url}"}
+            for _ in range(2):
+                await direct.graph.ainvoke({"question": "Where is Köln?"}, context={**settings, "parse_retries": 0})
+        finally:
+            set_llm_cache(None)
+        assert len(running.requests) == 1

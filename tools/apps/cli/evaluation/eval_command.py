@@ -34,6 +34,8 @@ from hopgraph.tools.text.sanitize import pluralize
 
 ALL = "all"
 """In `--methods`: every method that has what it needs."""
+REASONS = 3
+"""For which questions failed, at most; `hopgraph show` has all."""
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 
 
@@ -93,10 +95,15 @@ def answered(
 
 
 def any_failed(directory: RunWriter, consequence: str = "") -> bool:
-    """Say on standard error how many questions failed, and return whether any did."""
-    if failed := sum(directory.finished.values()):
-        text = f"{failed:,} of {pluralize(len(directory.finished), 'question')} failed{consequence}; "
-        print_line(console_on(stderr=True), f"{text}the same command with --retry-failed asks them again.", "yellow")
+    """Say on standard error how many questions failed, and the commonest reasons; return whether any did."""
+    methods = sorted({key.method for key, failed in directory.finished.items() if failed})
+    reasons = Counter(each["error"] for name in methods for each in directory.latest(name).values() if each["error"])
+    if failed := reasons.total():
+        errors, text = console_on(stderr=True), pluralize(len(directory.finished), "question")
+        text = f"{failed:,} of {text} failed{consequence}; the same command with --retry-failed asks them again."
+        print_line(errors, text, "yellow")
+        for reason, times in reasons.most_common(REASONS):
+            print_line(errors, f"  {times:,} × {reason}", "yellow")
     return failed > 0
 
 

@@ -248,6 +248,7 @@ def test_a_question_that_fails_is_told_and_scored_both_ways(run: Run, server: Op
     assert ran.code == 3
     said = " ".join(ran.err.split())
     assert "1 of 10 questions failed, and count as wrong; the same command with --retry-failed asks them again" in said
+    assert re.search(r"again\. 1 × .*HTTP 500", said)
     shown = re.sub(r"\s+", " ", ran.out)
     assert "EM without failed F1 without failed" in shown
     assert re.search(r"direct 10 90\.0 .* 1 100\.0 100\.0", shown)
