@@ -45,6 +45,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"{_LATE}; raise {timeout} or try again"
     elif isinstance(error, _UNREADABLE):
         said = f"{_OTHER_FORMAT} ({detail})"
+    elif certificate := _distrust(error):
+        said = f"the certificate of {_address(handle)} is refused ({certificate}); name your CA's file in SSL_CERT_FILE"
     elif trouble == "outage":
         said = f"cannot reach {_address(handle)}; is the server running?"
     elif isinstance(error, openai_error("OpenAIError")):
@@ -68,6 +70,14 @@ def _message_of(error: Exception) -> str:
 
 def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
+
+
+def _distrust(error: BaseException) -> str:
+    """Return why a server's certificate was refused; empty where it was not."""
+    cause: BaseException | None = error
+    while cause is not None and not hasattr(cause, "verify_message"):
+        cause = cause.__cause__ or cause.__context__
+    return str(getattr(cause, "verify_message", ""))
 
 
 def _address(handle: ModelHandle) -> str:

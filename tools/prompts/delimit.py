@@ -23,7 +23,7 @@ _IGNORABLE = (  # Unicode's Default_Ignorable_Code_Point but letters, which a ta
     "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_TAG_START = re.compile(rf"[<\ufe64\uff1c](?=[\s/\\\uff0f\uff3c\ufe68{_IGNORABLE}]*(?:[^\W\d_]|&))")
+_TAG_START = re.compile(rf"[<\ufe64\uff1c](?=[\s/\\\uff0f\uff3c\ufe68{_IGNORABLE}]*(?:[^\W\d]|&))")
 _ENTITY = r"(?:amp;)*(?:lt|quot|#0*60|#x0*(?:3c|fe64|ff1c));"
 _LOOKS_ESCAPED = re.compile(f"&(?={_ENTITY})", re.IGNORECASE)
 _ESCAPED = re.compile(f"&amp;(?={_ENTITY})", re.IGNORECASE)

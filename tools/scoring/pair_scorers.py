@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from hopgraph.state import Call, ModelError
@@ -14,6 +15,7 @@ Pair = tuple[str, str]
 """A query and a text, or a premise and a hypothesis."""
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
+_CHARACTERS_IN_A_TURN = 4_000
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
 """Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 
@@ -60,8 +62,10 @@ class JudgeScorer(Generic[ThresholdT]):
 
 async def score_in_turns(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
     """Score pairs by Python code alone without blocking the event loop."""
-    long = any(len(first) + len(second) > LONG_SPLIT for first, second in pairs)
-    return await in_turns(lambda pair: score([pair])[0], pairs, long=long)
+    longest = max((len(first) + len(second) for first, second in pairs), default=0)
+    size = max(1, _CHARACTERS_IN_A_TURN // max(1, longest))
+    turns = [pairs[first : first + size] for first in range(0, len(pairs), size)]
+    return list(chain.from_iterable(await in_turns(score, turns, long=longest > LONG_SPLIT)))
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, cast
 
@@ -84,11 +85,11 @@ class LoopbackServer:
     """Serve `app` on 127.0.0.1 between `start` and `close`.
 
     The port, free or the one that is given, is taken when the object is made, so `url` is known before the application
-    runs.
+    runs. `certificate` is a file with a private key and its certificates.
     `close` breaks off what is still being answered: the application sees `http.disconnect`.
     """
 
-    def __init__(self, app: ASGIApp, port: int = 0) -> None:
+    def __init__(self, app: ASGIApp, port: int = 0, certificate: Path | None = None) -> None:
         self._socket = socket.create_server(("127.0.0.1", port), backlog=256)
         # asyncio sets this only on sockets that name TCP as their protocol, and these do not: without it
         # every answer waits 40 ms for the client's delayed acknowledgement.
@@ -103,7 +104,9 @@ class LoopbackServer:
             lifespan="off",
             log_config=None,
             access_log=False,
+            ssl_certfile=certificate,
         )
+        self._scheme = "https" if certificate else "http"
         self._server = _ThreadServer(config)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name=f"loopback-{self.port}", daemon=True
@@ -111,8 +114,8 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT`, without a slash at the end."""
-        return f"http://127.0.0.1:{self.port}"
+        """`http://127.0.0.1:PORT`, without a slash at the end; `https` with a certificate."""
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         """Return once connections are accepted."""

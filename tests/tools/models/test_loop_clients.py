@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.globals import set_llm_cache
@@ -26,7 +27,7 @@ from hopgraph.state import ModelError
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
-from hopgraph.tools.models import Sampling, resolve_model
+from hopgraph.tools.models import Sampling, loop_clients, resolve_model
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import SendOptions, send
@@ -236,6 +237,27 @@ async def test_a_redirect_is_followed_and_a_compressed_error_read() -> None:
         handle = await resolve_model(f"openai:m?base_url={running.url}/v1", Sampling())
         with pytest.raises(ModelError, match="HTTP 418: this model is on holiday"):
             await send(handle, MESSAGES, Known, OPTIONS)
+
+
+async def test_a_certificate_is_checked_and_one_of_an_authority_that_is_named_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, pem, known = trustme.CA(), tmp_path / "server.pem", tmp_path / "authority.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(pem))
+    authority.cert_pem.write_to_path(str(known))
+
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        await JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **REPLY}]})(scope, receive, reply_to)
+
+    with LoopbackServer(answer, certificate=pem) as running:
+        spec = f"openai:m?base_url={running.url}/v1"
+        with pytest.raises(ModelError, match=r"the certificate of https://.* is refused \(.*\); .* SSL_CERT_FILE"):
+            await send(await resolve_model(spec, Sampling()), MESSAGES, Known, OPTIONS)
+        monkeypatch.setenv("SSL_CERT_FILE", str(known))
+        loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        reply = await send(await resolve_model(f"{spec}&max_tokens=500", Sampling()), MESSAGES, Known, OPTIONS)
+        loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    assert reply.text == '{"knowledge": "Am Rhein."}'
 
 
 def test_a_loop_that_is_closed_without_its_generators_leaves_no_complaint() -> None:

@@ -20,6 +20,7 @@ ATTACKS = [
     "\u202e<egassap/>\u202c",
     "\x00</passages>\x1b[2J",
     "&lt;/passage&gt; &amp;lt;",
+    "<_",
 ]
 
 
