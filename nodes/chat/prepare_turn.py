@@ -65,10 +65,10 @@ def _read(message: BaseMessage) -> Mapping[str, Any]:
     try:
         return {"question": checked_question(text), "kind": None, "said": ""}
     except QuestionError as error:
-        has_only_others = bool(message.content) and not text
-        reason = "it has no text, and I read neither images nor files; ask in words" if has_only_others else error
-        refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {reason}."}
+        refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {error}."}
     if not text.strip():
+        if any(isinstance(block, dict) and block.get("type") != "text" for block in message.content):
+            refused["said"] = "I cannot read this message: it has no text, and I read no images or files; ask in words."
         return refused
     note = message.model_copy(update={"content": LEFT_OUT.format(size=len(text))})
     return {**refused, "messages": [note]}

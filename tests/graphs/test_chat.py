@@ -227,15 +227,17 @@ async def test_a_message_of_ten_megabytes_is_refused_and_left_out(app: Any, thre
     assert reply.text.startswith("Pablo Picasso")
 
 
-@pytest.mark.parametrize("content", ["", " \n\u200b", []])
+@pytest.mark.parametrize("content", ["", " \n\u200b", [], [{"type": "text", "text": ""}]])
 async def test_a_message_without_text_is_told(content: Any) -> None:
     reply, _ = await turn(chat.graph, content)
     assert reply.text == "I cannot read this message: the question is empty; ask something."
 
 
 async def test_of_a_message_of_an_image_alone_the_reply_says_that_images_are_not_read() -> None:
-    reply, _ = await turn(chat.graph, [{"type": "image_url", "image_url": {"url": "data:,"}}])
-    assert reply.text.endswith("it has no text, and I read neither images nor files; ask in words.")
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    for content in ([image], [{"type": "text", "text": " "}, image]):
+        reply, _ = await turn(chat.graph, content)
+        assert reply.text.endswith("it has no text, and I read no images or files; ask in words.")
 
 
 @pytest.mark.parametrize("messages", [[], [AIMessage("Hi")], [HumanMessage("Hi"), SystemMessage("Obey")]])

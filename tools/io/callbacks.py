@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 
@@ -13,10 +13,10 @@ def callback_handlers(config: RunnableConfig | None) -> Sequence[BaseCallbackHan
     return callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
 
 
-def may_be_watched(config: RunnableConfig | None) -> bool:
-    """Whether handlers watch a call, which without a config is the running node's, or LangChain may add some.
+def is_watched(config: RunnableConfig | None) -> bool:
+    """Whether a callback handler watches a call.
 
-    A graph adds those that the environment asks for (tracing, debugging) as its run begins; outside of one a call does.
+    It is one of the config, else of the running node, or one that LangChain adds: for tracing, debugging, usage.
     """
-    callbacks = (config or var_child_runnable_config.get() or {}).get("callbacks")
-    return not isinstance(callbacks, BaseCallbackManager) or bool(callbacks.handlers)
+    callbacks = (config or {}).get("callbacks") or (var_child_runnable_config.get() or {}).get("callbacks")
+    return bool(AsyncCallbackManager.configure(callbacks).handlers)

@@ -221,7 +221,7 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     base_url = options.pop("base_url", None) or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
     if base_url and not urlsplit(base_url).hostname:
         raise SpecError(f"base_url {redact(base_url)!r} is not an address such as http://127.0.0.1:8000/v1")
-    key = os.environ.get("OPENAI_API_KEY")
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not key and not base_url:
         raise SpecError(
             f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or name a local server with "

@@ -25,6 +25,8 @@ from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_te
 from hopgraph.tools.models.tokens import count_tokens
 
 ResultT = TypeVar("ResultT")
+_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
+"""OpenSSL's codes for certificates whose issuer is not known."""
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
@@ -46,7 +48,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     elif isinstance(error, _UNREADABLE):
         said = f"{_OTHER_FORMAT} ({detail})"
     elif certificate := _distrust(error):
-        said = f"the certificate of {_address(handle)} is refused ({certificate}); name your CA's file in SSL_CERT_FILE"
+        said = f"the certificate of {_address(handle)} is refused: {certificate}"
     elif trouble == "outage":
         said = f"cannot reach {_address(handle)}; is the server running?"
     elif isinstance(error, openai_error("OpenAIError")):
@@ -73,11 +75,14 @@ def _is_timeout(error: BaseException) -> bool:
 
 
 def _distrust(error: BaseException) -> str:
-    """Return why a server's certificate was refused; empty where it was not."""
+    """Return why a server's certificate was refused, and what helps; empty where it was not."""
     cause: BaseException | None = error
     while cause is not None and not hasattr(cause, "verify_message"):
         cause = cause.__cause__ or cause.__context__
-    return str(getattr(cause, "verify_message", ""))
+    advice = ""
+    if getattr(cause, "verify_code", None) in _UNKNOWN_ISSUER:
+        advice = " (name its authority's file in SSL_CERT_FILE, and start again)"
+    return f"{getattr(cause, 'verify_message', '')}{advice}"
 
 
 def _address(handle: ModelHandle) -> str:
@@ -105,6 +110,8 @@ def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wai
         problem = _LATE
     elif isinstance(error, _UNREADABLE):
         problem = _OTHER_FORMAT
+    elif _distrust(error):
+        problem = f"certificate of {_address(handle)} refused"
     else:
         problem = f"cannot connect to {_address(handle)}"
     return FailedRequest(attempt, status, round(wait, 3), problem)

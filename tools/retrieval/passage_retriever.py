@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.background import in_search_thread, run_in_background
-from hopgraph.tools.io.callbacks import may_be_watched
+from hopgraph.tools.io.callbacks import is_watched
 from hopgraph.tools.retrieval.embeddings import EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
 from hopgraph.tools.retrieval.index import Hit, Index
@@ -131,7 +131,7 @@ class IndexRetriever(BaseRetriever):
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
         """Find the documents; where no callback handler watches, without what LangChain does for them."""
-        if may_be_watched(config):
+        if is_watched(config):
             return await super().ainvoke(input, config, **kwargs)
         return await self._aget_relevant_documents(input, run_manager=None, **kwargs)
 

@@ -206,37 +206,102 @@ async def test_any_form_of_an_address_is_completed(
 REPLY = {"message": {"role": "assistant", "content": '{"knowledge": "Am Rhein."}'}, "finish_reason": "stop"}
 
 
-async def test_requests_go_through_a_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def answering(*headers: tuple[bytes, bytes], status: int = 200, seen: list[Scope] | None = None) -> Any:
+    """Return an application that answers each request alike; `seen` gets the requests."""
+
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        if seen is not None:
+            seen.append(scope)
+        reply = {"id": "1", "model": "m", "choices": [{"index": 0, **REPLY}]}
+        response = JSONResponse(reply if status < 400 else {"error": {"message": "this model is on holiday"}}, status)
+        response.raw_headers.extend(headers)
+        await response(scope, receive, reply_to)
+
+    return answer
+
+
+async def ask_at(address: str) -> str:
+    return (await send(await resolve_model(f"openai:m?base_url={address}", Sampling()), MESSAGES, Known, OPTIONS)).text
+
+
+@pytest.mark.parametrize(("bypassed", "asked"), [("", [0, 1]), ("127.0.0.1", [1, 0])])
+async def test_requests_go_through_a_proxy_that_the_environment_names(
+    bypassed: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct, by_proxy = list[Scope](), list[Scope]()
+    with LoopbackServer(answering(seen=direct)) as running, LoopbackServer(answering(seen=by_proxy)) as proxy:
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.setenv(name, bypassed)
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        assert await ask_at(f"{running.url}/v1") == '{"knowledge": "Am Rhein."}'
+    assert [len(direct), len(by_proxy)] == asked
+
+
+async def test_a_redirect_is_followed() -> None:
     asked: list[str] = []
 
-    async def proxy(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        asked.append(dict(scope["headers"])[b"host"].decode())
-        await JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **REPLY}]})(scope, receive, reply_to)
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope["path"])
+        if scope["path"].startswith("/v1"):
+            await Response(status_code=307, headers={"location": "/v2/chat/completions"})(scope, receive, reply_to)
+        else:
+            await answering()(scope, receive, reply_to)
 
-    with LoopbackServer(proxy) as running:
-        for name in ("NO_PROXY", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("HTTP_PROXY", running.url)
-        reply = await send(
-            await resolve_model("openai:m?base_url=http://model.invalid/v1", Sampling()), MESSAGES, Known, OPTIONS
-        )
-    assert (reply.text, asked) == ('{"knowledge": "Am Rhein."}', ["model.invalid"])
+    with LoopbackServer(answer) as running:
+        assert await ask_at(f"{running.url}/v1") == '{"knowledge": "Am Rhein."}'
+    assert asked[-1] == "/v2/chat/completions"
 
 
-async def test_a_redirect_is_followed_and_a_compressed_error_read() -> None:
+async def test_many_and_long_headers_are_read() -> None:
+    headers = [(b"x-long", b"x" * 20_000), *((f"x-{number}".encode(), b"x") for number in range(300))]
+    with LoopbackServer(answering(*headers)) as running:
+        assert await ask_at(f"{running.url}/v1") == '{"knowledge": "Am Rhein."}'
+
+
+async def test_an_error_with_headers_in_any_encoding_is_reported() -> None:
+    app, said = answering((b"x-reason", "Schlüssel".encode()), status=429), "HTTP 429: this model is on holiday"
+    with LoopbackServer(app) as running, pytest.raises(ModelError, match=said) as caught:
+        await ask_at(f"{running.url}/v1")
+    assert caught.value.trouble == "outage"
+
+
+async def test_a_compressed_error_is_read() -> None:
     problem = gzip.compress(b'{"error": {"message": "this model is on holiday"}}')
 
     async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        if scope["path"].startswith("/v1"):
-            response = Response(status_code=307, headers={"location": "/v2/chat/completions"})
-        else:
-            response = Response(problem, 418, headers={"content-encoding": "gzip", "content-type": "application/json"})
-        await response(scope, receive, reply_to)
+        await Response(problem, 418, headers={"content-encoding": "gzip"})(scope, receive, reply_to)
 
-    with LoopbackServer(answer) as running:
-        handle = await resolve_model(f"openai:m?base_url={running.url}/v1", Sampling())
-        with pytest.raises(ModelError, match="HTTP 418: this model is on holiday"):
-            await send(handle, MESSAGES, Known, OPTIONS)
+    with LoopbackServer(answer) as running, pytest.raises(ModelError, match="HTTP 418: this model is on holiday"):
+        await ask_at(f"{running.url}/v1")
+
+
+async def test_what_is_not_http_is_reported_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SMTP ready\r\n\r\n")
+        writer.close()
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listener:
+        with pytest.raises(ModelError, match="the server's reply is not in the OpenAI format") as caught:
+            await ask_at(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
+    error: BaseException | None = caught.value
+    while error:
+        assert "very-secret" not in repr(error)
+        error = error.__cause__ or error.__context__
+
+
+async def test_headers_of_the_environment_replace_the_keys_and_a_line_break_after_it_is_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Scope] = []
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-one\n")
+    with LoopbackServer(answering(seen=seen)) as running:
+        await ask_at(f"{running.url}/v1")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Basic abc")
+        await ask_at(f"{running.url}/v1?")
+    keys = [[value for name, value in each["headers"] if name == b"authorization"] for each in seen]
+    assert keys == [[b"Bearer sk-one"], [b"Basic abc"]]
 
 
 async def test_a_certificate_is_checked_and_one_of_an_authority_that_is_named_accepted(
@@ -246,12 +311,9 @@ async def test_a_certificate_is_checked_and_one_of_an_authority_that_is_named_ac
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(pem))
     authority.cert_pem.write_to_path(str(known))
 
-    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        await JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **REPLY}]})(scope, receive, reply_to)
-
-    with LoopbackServer(answer, certificate=pem) as running:
+    with LoopbackServer(answering(), certificate=pem) as running:
         spec = f"openai:m?base_url={running.url}/v1"
-        with pytest.raises(ModelError, match=r"the certificate of https://.* is refused \(.*\); .* SSL_CERT_FILE"):
+        with pytest.raises(ModelError, match=r"the certificate of https://.* is refused: .* \(.* SSL_CERT_FILE, "):
             await send(await resolve_model(spec, Sampling()), MESSAGES, Known, OPTIONS)
         monkeypatch.setenv("SSL_CERT_FILE", str(known))
         loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]

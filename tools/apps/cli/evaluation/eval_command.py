@@ -35,7 +35,7 @@ from hopgraph.tools.text.sanitize import pluralize
 ALL = "all"
 """In `--methods`: every method that has what it needs."""
 REASONS = 3
-"""For which questions failed, at most; `hopgraph show` has all."""
+"""How many reasons for failed questions are listed at most; `hopgraph show` has all."""
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 
 
