@@ -103,12 +103,12 @@ class LeanChatOpenAI(ChatOpenAI):
     """Of the loop that asks."""
 
     def open_session(self, certificates: ssl.SSLContext) -> HttpSession | None:
-        """Send requests over connections of the running loop; None where they need a SOCKS proxy or a log-in."""
+        """Send requests over connections of the running loop; None where an unusual proxy or a log-in is needed."""
         address, proxies = self.root_async_client.base_url, getproxies()
-        proxy = proxies.get(address.scheme) or proxies.get("all")
+        proxy = proxies.get(address.scheme) or proxies.get("all") or None
         if proxy and proxy_bypass(address.host):
             proxy = None
-        if not address.userinfo and (proxy or "http").startswith("http"):
+        if not address.userinfo and (proxy is None or proxy.startswith(("http://", "https://"))):
             self._session = HttpSession(self.root_async_client, certificates, proxy)
         return self._session
 

@@ -224,15 +224,16 @@ async def ask_at(address: str) -> str:
     return (await send(await resolve_model(f"openai:m?base_url={address}", Sampling()), MESSAGES, Known, OPTIONS)).text
 
 
+@pytest.mark.parametrize("scheme", ["http://", ""])
 @pytest.mark.parametrize(("bypassed", "asked"), [("", [0, 1]), ("127.0.0.1", [1, 0])])
 async def test_requests_go_through_a_proxy_that_the_environment_names(
-    bypassed: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    bypassed: str, asked: list[int], scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     direct, by_proxy = list[Scope](), list[Scope]()
     with LoopbackServer(answering(seen=direct)) as running, LoopbackServer(answering(seen=by_proxy)) as proxy:
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.setenv(name, bypassed)
-        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("HTTP_PROXY", f"{scheme}127.0.0.1:{proxy.port}")
         assert await ask_at(f"{running.url}/v1") == '{"knowledge": "Am Rhein."}'
     assert [len(direct), len(by_proxy)] == asked
 
