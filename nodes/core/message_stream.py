@@ -17,6 +17,7 @@ from langgraph.graph.message import push_message
 
 from hopgraph.nodes.core.marked_text import escape_but_marks, marked_answer, settle_marks
 from hopgraph.state import Spent
+from hopgraph.tools.io.callbacks import callback_handlers
 from hopgraph.tools.models.parse import read_unfinished
 
 MESSAGE_ID = "hopgraph_message"
@@ -45,8 +46,7 @@ def push_text(message_id: str, text: str) -> None:
 
 
 def _handlers() -> Sequence[BaseCallbackHandler]:
-    callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
-    every = callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()
+    every = callback_handlers(var_child_runnable_config.get())
     return [each for each in every if any(kind.__name__ == _HANDLER for kind in type(each).__mro__)]
 
 

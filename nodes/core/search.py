@@ -145,9 +145,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
         if carried:
             passage["metadata"] = carried
         passages.append(passage)
-    known: dict[str, Passage] = {}
-    distinguish_texts(passages, known)
-    return list(known.values())
+    return _distinct(passages)
 
 
 def _named(metadata: Mapping[str, Any], key: str) -> str:
@@ -187,8 +185,13 @@ def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
     """Merge what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
     if len(results) == 1:
         return results[0]
+    return _distinct(passage for result in results for passage in result)
+
+
+def _distinct(passages: Iterable[Passage]) -> list[Passage]:
+    """Keep each text of each id once, in order."""
     known: dict[str, Passage] = {}
-    distinguish_texts([passage for result in results for passage in result], known)
+    distinguish_texts(passages, known)
     return list(known.values())
 
 

@@ -22,6 +22,8 @@ TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """HTTP statuses with which the same request may succeed later."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
+_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
+"""OpenSSL's codes for certificates whose issuer is not known."""
 
 
 class UnreadableReplyError(Exception):
@@ -45,6 +47,24 @@ def status_of(error: BaseException) -> int | None:
         if isinstance(status, int):
             return status
     return None
+
+
+def certificate_problem(error: BaseException) -> str:
+    """Return why a server's certificate was refused, and what helps; empty where it was not."""
+    cause: BaseException | None = error
+    while cause is not None and not hasattr(cause, "verify_message"):
+        cause = cause.__cause__ or cause.__context__
+    advice = ""
+    if getattr(cause, "verify_code", None) in _UNKNOWN_ISSUER:
+        advice = " (name its authority's file in SSL_CERT_FILE, and start again)"
+    return f"{getattr(cause, 'verify_message', '')}{advice}"
+
+
+def describe_unreachable(error: BaseException, address: str) -> str:
+    """Say in a line why a server could not be talked to, and what to do."""
+    if refused := certificate_problem(error):
+        return f"the certificate of {address} is refused: {refused}"
+    return f"cannot reach {address}; is the server running?"
 
 
 def retry_after(error: BaseException) -> float | None:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from hopgraph.state import HopgraphError, ModelError, SpecError
 from hopgraph.state.errors import Trouble, describe_problem
 from hopgraph.tools.io.background import background_loop, run_on
-from hopgraph.tools.io.http_retries import status_of, trouble_of, with_retries
+from hopgraph.tools.io.http_retries import describe_unreachable, status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
 
 RETRIES = 4
@@ -86,9 +86,9 @@ class JsonServer:
             raise self._failure(f"HTTP {status}: {reason}{hint}", trouble_of(error)) from None
         except (httpx.TimeoutException, TimeoutError):
             raise self._failure(f"no answer in {self.seconds:g} s", "outage") from None
-        except httpx.TransportError:
+        except httpx.TransportError as error:
             lead = f"{self.name}: " if self.name else ""
-            raise self.error(f"{lead}cannot reach {redact(self.url)}; is the server running?", "outage") from None
+            raise self.error(f"{lead}{describe_unreachable(error, redact(self.url))}", "outage") from None
         except UnicodeEncodeError as error:
             what = f"the request, or {self.key_variable or 'its key'}"
             raise self._failure(f"{what}, cannot be sent: {error.reason}") from None

@@ -16,7 +16,15 @@ from pydantic import BaseModel
 
 from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
-from hopgraph.tools.io.http_retries import UnreadableReplyError, openai_error, status_of, trouble_of, with_retries
+from hopgraph.tools.io.http_retries import (
+    UnreadableReplyError,
+    certificate_problem,
+    describe_unreachable,
+    openai_error,
+    status_of,
+    trouble_of,
+    with_retries,
+)
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.models.reply_cache import ModelReply
@@ -25,8 +33,6 @@ from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_te
 from hopgraph.tools.models.tokens import count_tokens
 
 ResultT = TypeVar("ResultT")
-_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
-"""OpenSSL's codes for certificates whose issuer is not known."""
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
@@ -47,10 +53,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"{_LATE}; raise {timeout} or try again"
     elif isinstance(error, _UNREADABLE):
         said = f"{_OTHER_FORMAT} ({detail})"
-    elif certificate := _distrust(error):
-        said = f"the certificate of {_address(handle)} is refused: {certificate}"
     elif trouble == "outage":
-        said = f"cannot reach {_address(handle)}; is the server running?"
+        said = describe_unreachable(error, _address(handle))
     elif isinstance(error, openai_error("OpenAIError")):
         said = detail
     else:
@@ -72,17 +76,6 @@ def _message_of(error: Exception) -> str:
 
 def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
-
-
-def _distrust(error: BaseException) -> str:
-    """Return why a server's certificate was refused, and what helps; empty where it was not."""
-    cause: BaseException | None = error
-    while cause is not None and not hasattr(cause, "verify_message"):
-        cause = cause.__cause__ or cause.__context__
-    advice = ""
-    if getattr(cause, "verify_code", None) in _UNKNOWN_ISSUER:
-        advice = " (name its authority's file in SSL_CERT_FILE, and start again)"
-    return f"{getattr(cause, 'verify_message', '')}{advice}"
 
 
 def _address(handle: ModelHandle) -> str:
@@ -110,7 +103,7 @@ def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wai
         problem = _LATE
     elif isinstance(error, _UNREADABLE):
         problem = _OTHER_FORMAT
-    elif _distrust(error):
+    elif certificate_problem(error):
         problem = f"certificate of {_address(handle)} refused"
     else:
         problem = f"cannot connect to {_address(handle)}"

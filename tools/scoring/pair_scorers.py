@@ -16,6 +16,7 @@ Pair = tuple[str, str]
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
 _CHARACTERS_IN_A_TURN = 4_000
+"""How much is scored before the event loop gets its turn."""
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
 """Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 

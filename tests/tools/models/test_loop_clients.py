@@ -27,6 +27,7 @@ from hopgraph.state import ModelError
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.models import Sampling, loop_clients, resolve_model
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.resolve import ModelHandle
@@ -169,40 +170,6 @@ async def test_the_models_of_a_run_are_resolved_once(monkeypatch: pytest.MonkeyP
         assert await get_model(later, "migres/decide") is not handle
 
 
-@pytest.mark.parametrize("kind", ["spec", "environment", "object"])
-@pytest.mark.parametrize(
-    ("given", "asked"),
-    [
-        ("", "/chat/completions"),
-        ("/", "/chat/completions"),
-        ("/v1", "/v1/chat/completions"),
-        ("/v1/", "/v1/chat/completions"),
-        ("/a%20b/v1", "/a b/v1/chat/completions"),
-    ],
-)
-async def test_any_form_of_an_address_is_completed(
-    kind: str, given: str, asked: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[str] = []
-
-    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        seen.append(scope["path"])
-        reply = {"message": {"role": "assistant", "content": '{"knowledge": "Am Rhein."}'}, "finish_reason": "stop"}
-        response = JSONResponse({"id": "1", "model": "m", "choices": [{"index": 0, **reply}]})
-        await response(scope, receive, reply_to)
-
-    with LoopbackServer(answer) as running:
-        address = f"{running.url}{given}"
-        model: Any = f"openai:m?base_url={address}"
-        if kind == "environment":
-            monkeypatch.setenv("OPENAI_BASE_URL", address)
-            model = "openai:m"
-        if kind == "object":
-            model = ChatOpenAI(model="m", base_url=address, api_key=SecretStr("none"))
-        reply = await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
-    assert (reply.text, seen) == ('{"knowledge": "Am Rhein."}', [asked])
-
-
 REPLY = {"message": {"role": "assistant", "content": '{"knowledge": "Am Rhein."}'}, "finish_reason": "stop"}
 
 
@@ -218,6 +185,33 @@ def answering(*headers: tuple[bytes, bytes], status: int = 200, seen: list[Scope
         await response(scope, receive, reply_to)
 
     return answer
+
+
+@pytest.mark.parametrize("kind", ["spec", "environment", "object"])
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("", "/chat/completions"),
+        ("/", "/chat/completions"),
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("/a%20b/v1", "/a b/v1/chat/completions"),
+    ],
+)
+async def test_any_form_of_an_address_is_completed(
+    kind: str, given: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Scope] = []
+    with LoopbackServer(answering(seen=seen)) as running:
+        address = f"{running.url}{given}"
+        model: Any = f"openai:m?base_url={address}"
+        if kind == "environment":
+            monkeypatch.setenv("OPENAI_BASE_URL", address)
+            model = "openai:m"
+        if kind == "object":
+            model = ChatOpenAI(model="m", base_url=address, api_key=SecretStr("none"))
+        reply = await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
+    assert (reply.text, [each["path"] for each in seen]) == ('{"knowledge": "Am Rhein."}', [asked])
 
 
 async def ask_at(address: str) -> str:
@@ -316,6 +310,8 @@ async def test_a_certificate_is_checked_and_one_of_an_authority_that_is_named_ac
         spec = f"openai:m?base_url={running.url}/v1"
         with pytest.raises(ModelError, match=r"the certificate of https://.* is refused: .* \(.* SSL_CERT_FILE, "):
             await send(await resolve_model(spec, Sampling()), MESSAGES, Known, OPTIONS)
+        with pytest.raises(ModelError, match=r"the certificate of https://.* is refused: .* \(.* SSL_CERT_FILE, "):
+            await JsonServer(running.url, retries=0).request("POST", str, json={})
         monkeypatch.setenv("SSL_CERT_FILE", str(known))
         loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
         reply = await send(await resolve_model(f"{spec}&max_tokens=500", Sampling()), MESSAGES, Known, OPTIONS)
@@ -364,6 +360,13 @@ async def test_a_handler_sees_the_calls_and_the_run_is_the_same_without_one() ->
     for key in ("answer", "citations", "passages"):
         assert alone[key] == watched[key]
     assert alone["usage"]["prompt_tokens"] == watched["usage"]["prompt_tokens"] > 0
+
+
+async def test_structured_output_of_langchains_own_works_unwatched() -> None:
+    with LoopbackServer(answering()) as running:
+        handle = await resolve_model(f"openai:m?base_url={running.url}/v1", Sampling())
+        structured = handle.model.with_structured_output(Known, method="json_mode")
+        assert await structured.ainvoke(MESSAGES) == Known(knowledge="Am Rhein.")
 
 
 async def test_langchains_cache_of_replies_is_asked() -> None:
