@@ -4,7 +4,7 @@ import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, repeat
 from math import isfinite
 from typing import Any, NamedTuple, NotRequired
 
@@ -14,7 +14,7 @@ from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, whole_exc
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.shown_memory import sentences_left
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Candidates, Excerpt, Knowledge, Passage, Reranker
+from hopgraph.state import Excerpt, Knowledge, Passage, Reranker
 from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
@@ -52,26 +52,32 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     long = any(len(passage["text"]) > LONG_SPLIT for passage in shown)
     parts_left = await in_turns(lambda passage: _remaining(passage, seen), shown, long=long)
     remaining = {passage["id"]: part for passage, part in zip(shown, parts_left, strict=True)}
-    scores, calls = await score_pairs(runtime, reranker, _pairs(state["candidates"], passages, remaining))
+    pairs: list[tuple[str, str]] = []
+    for candidates in state["candidates"]:
+        for key in candidates["passage_ids"]:
+            pairs.extend(zip(repeat(candidates["query"]), remaining[key].texts))
+    scores, calls = await score_pairs(runtime, reranker, pairs)
     rest = iter(scores)  # in the order of the pairs
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
-        parts = [
-            _Scored(passages[key], remaining[key], next(rest), list(islice(rest, len(remaining[key].sentences))))
-            for key in candidates["passage_ids"]
-        ]
-        threshold = relevance_threshold(settings, reranker, max((part.score for part in parts), default=0.0))
+        scored = [(key, list(islice(rest, len(remaining[key].texts)))) for key in candidates["passage_ids"]]
+        threshold = relevance_threshold(settings, reranker, max((each[0] for _, each in scored), default=0.0))
         relevant = [
-            part for part in parts if part.score >= threshold and (part.remaining.is_whole or part.remaining.sentences)
+            (key, each)
+            for key, each in scored
+            if each[0] >= threshold and (remaining[key].is_whole or remaining[key].sentences)
         ]
-        relevant.sort(key=lambda part: -part.score)
-        kept = [_excerpt(part, threshold) for part in relevant[: settings.passages_per_extraction]]
+        relevant.sort(key=lambda scored: -scored[1][0])
+        kept = [
+            _excerpt(passages[key], remaining[key], each, threshold)
+            for key, each in relevant[: settings.passages_per_extraction]
+        ]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         event = Filtered(
             query=candidates["query"],
             threshold=threshold if isfinite(threshold) else None,
-            passages_in=len(parts),
-            sentences_in=sum(len(part.remaining.sentences) for part in parts),
+            passages_in=len(scored),
+            sentences_in=sum(len(remaining[key].sentences) for key, _ in scored),
             kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
         emit(runtime, event)
@@ -110,55 +116,36 @@ def _warn_uncalibrated(name: str) -> None:
 class _Remaining(NamedTuple):
     """What of a passage is not set aside."""
 
-    text: str
-    """With the title, as a reranker reads it."""
+    texts: list[str]
+    """All of it and then each sentence, with the title, as a reranker reads them."""
     sentences: list[tuple[int, int]]
     """Empty where passages are not split."""
     is_whole: bool
 
 
-class _Scored(NamedTuple):
-    passage: Passage
-    remaining: _Remaining
-    score: float
-    sentence_scores: list[float]
-
-
 def _remaining(passage: Passage, seen: Mapping[str, list[list[int]]] | None) -> _Remaining:
     """Find what remains of a passage; `seen` are the shown spans by passage, None where passages are not split."""
-    sentences = [] if seen is None else split_sentences(passage["text"])
+    text, above = passage["text"], with_title(passage, "")
+    sentences = [] if seen is None else split_sentences(text)
     shown = seen.get(passage["id"]) if seen else None
-    left = sentences_left(passage["text"], shown) if shown else sentences
-    if len(left) == len(sentences):
-        return _Remaining(with_title(passage), sentences, is_whole=True)
-    text = " ".join(passage["text"][start:end] for start, end in left)
-    return _Remaining(with_title(passage, text), left, is_whole=False)
+    left = sentences_left(text, shown) if shown else sentences
+    parts = [text[start:end] for start, end in left]
+    is_whole = len(left) == len(sentences)
+    return _Remaining([above + part for part in (text if is_whole else " ".join(parts), *parts)], left, is_whole)
 
 
-def _pairs(
-    candidates: Sequence[Candidates], passages: Mapping[str, Passage], remaining: Mapping[str, _Remaining]
-) -> list[tuple[str, str]]:
-    """Pair each query with its passages, and each of these with their sentences; all of it is one batch."""
-    pairs: list[tuple[str, str]] = []
-    for each in candidates:
-        query = each["query"]
-        for key in each["passage_ids"]:
-            pairs.append((query, remaining[key].text))
-            above, text = with_title(passages[key], ""), passages[key]["text"]
-            pairs.extend([(query, above + text[start:end]) for start, end in remaining[key].sentences])
-    return pairs
-
-
-def _excerpt(part: _Scored, threshold: float) -> Excerpt:
-    wins = part.score > max(part.sentence_scores, default=float("-inf"))
-    if wins and part.remaining.is_whole:
-        return whole_excerpt(part.passage, part.score)
+def _excerpt(passage: Passage, remaining: _Remaining, scores: Sequence[float], threshold: float) -> Excerpt:
+    """Make the excerpt of a relevant passage; `scores` are those of `remaining.texts`."""
+    score, *sentence_scores = scores
+    wins = score > max(sentence_scores, default=float("-inf"))
+    if wins and remaining.is_whole:
+        return whole_excerpt(passage, score)
     kept = [
         [start, end]
-        for (start, end), score in zip(part.remaining.sentences, part.sentence_scores, strict=True)
-        if wins or score >= threshold
+        for (start, end), sentence_score in zip(remaining.sentences, sentence_scores, strict=True)
+        if wins or sentence_score >= threshold
     ]
-    return Excerpt(passage_id=part.passage["id"], spans=kept, text="", score=part.score)
+    return Excerpt(passage_id=passage["id"], spans=kept, text="", score=score)
 
 
 def describe_excerpt(excerpt: Excerpt, passage: Passage) -> KeptExcerpt:

@@ -93,9 +93,8 @@ def _checked(found: object, retriever: str) -> list[Document]:
     for each in given:
         if not isinstance(each, Document):
             raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
-        if not isinstance(cast("object", each.page_content), str) or not isinstance(
-            cast("object", each.metadata), dict
-        ):
+        # Nothing holds a subclass, or an assignment, to the declared types.
+        if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnknownMemberType]
             raise CorpusError(f"{retriever} returned a Document without text, or whose metadata is no dict")
     return cast("list[Document]", given)
 
@@ -128,8 +127,8 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
     """
     passages: list[Passage] = []
     unnamed = _foreign(retriever)
-    for rank, document in enumerate(documents):
-        metadata = cast("dict[str, Any]", document.metadata)
+    for rank, document in enumerate(cast("Sequence[Any]", documents)):
+        metadata: dict[str, Any] = document.metadata
         carried = {} if metadata.keys() <= _OWN_FIELDS else _carried(metadata)
         text = clean(document.page_content)
         title = clean(_named(metadata, "title")) or name_source(find_origin(carried))
@@ -153,7 +152,7 @@ def _named(metadata: Mapping[str, Any], key: str) -> str:
     value = metadata.get(key)
     if isinstance(value, str):
         return str(value)
-    return "" if hasattr(value, "__len__") or not value else str(value)
+    return "" if value is None or hasattr(value, "__len__") or not value else str(value)
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
@@ -170,11 +169,14 @@ def _foreign(name: str) -> str:
 
 
 def _score(metadata: Mapping[str, Any], rank: int) -> float:
+    given, by_rank = metadata.get("score", metadata.get("relevance_score")), 1.0 / (rank + 1)
+    if given is None:
+        return by_rank
     try:
-        score = float(metadata.get("score", metadata.get("relevance_score", math.nan)))
+        score = float(given)
     except (TypeError, ValueError, OverflowError):
-        score = math.nan
-    return score if math.isfinite(score) else 1.0 / (rank + 1)
+        return by_rank
+    return score if math.isfinite(score) else by_rank
 
 
 def _hash(text: str) -> str:

@@ -76,10 +76,10 @@ async def in_turns(work: Callable[[ItemT], ResultT], items: Sequence[ItemT], *, 
     if long:
         return await asyncio.to_thread(lambda: [work(each) for each in items])
     results: list[ResultT] = []
-    began = time.perf_counter()
+    interval, began = sys.getswitchinterval(), time.perf_counter()
     for each in items:
         results.append(work(each))
-        if time.perf_counter() - began > sys.getswitchinterval():
+        if time.perf_counter() - began > interval:
             await asyncio.sleep(0)
             began = time.perf_counter()
     return results

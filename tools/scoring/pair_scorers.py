@@ -63,7 +63,7 @@ class JudgeScorer(Generic[ThresholdT]):
 
 async def score_in_turns(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
     """Score pairs by Python code alone without blocking the event loop."""
-    longest = max((len(first) + len(second) for first, second in pairs), default=0)
+    longest = max(map(len, chain.from_iterable(pairs)), default=0)
     size = max(1, _CHARACTERS_IN_A_TURN // max(1, longest))
     turns = [pairs[first : first + size] for first in range(0, len(pairs), size)]
     return list(chain.from_iterable(await in_turns(score, turns, long=longest > LONG_SPLIT)))
