@@ -5,7 +5,6 @@ and memory, then writes a line of JSON per stage and, as the last one, the corpu
 """
 
 import asyncio
-import json
 import os
 import sys
 import uuid
@@ -23,7 +22,8 @@ from typing_extensions import TypedDict
 from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.io.process_limits import limit_process, yield_to_others
 from hopgraph.tools.retrieval import delete_passages, open_index, update_index
-from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
+from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
@@ -178,7 +178,7 @@ def _write_corpus(
         CorpusError: no file has a passage.
     """
     total, used = sum(path.stat().st_size for path in files.values()), list[str]()
-    with out.open("w", encoding="utf-8") as written:
+    with out.open("wb") as written:
         for name, path in files.items():
             earlier, start, problem = len(reading.first_skipped), written.tell(), ""
             try:
@@ -204,32 +204,20 @@ def _write_corpus(
     return used
 
 
-def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[str]:
+def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[bytes]:
     seen = set[str]()
     for record in open_corpus(path).records(reading):
-        if problem := _problem(record, seen):
+        passage = StoredPassage(record.id, record.title, record.text)
+        repeated = f"the id {record.id!r:.80} is there already" if record.id in seen else ""
+        if problem := reason_not_to_store(passage) or repeated:
             reading.reject(record.file, record.line, problem)
             continue
         seen.add(record.id)
         # The id of a passage of plain text begins with the file's name already.
         key = f"{name}#{record.id.removeprefix(f'{path.name}#')}"
-        metadata = {"source": name, **record.metadata}
-        if metadata["source"] == path.name:
-            metadata["source"] = name
-        fields = {"_id": key, "title": record.title, "text": record.text, "metadata": metadata}
-        yield json.dumps(fields, ensure_ascii=False) + "\n"
-
-
-def _problem(record: SourceRecord, seen: set[str]) -> str:
-    if not record.id.strip() or not record.text.strip():
-        return "the passage has no id or no text"
-    if record.id in seen:
-        return f"the id {record.id!r:.80} is there already"
-    try:
-        f"{record.id}{record.title}{record.text}".encode()
-    except UnicodeEncodeError:
-        return "the passage is not valid UTF-8"
-    return ""
+        source = record.metadata.get("source", path.name)
+        metadata = {**record.metadata, "source": name if source == path.name else source}
+        yield encode_passage(passage._replace(id=key, metadata=metadata))
 
 
 def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> list[str]:
