@@ -30,7 +30,7 @@ _SAMPLE_QUESTIONS = (
     "Where was the painter of Guernica born?",
     "Who wrote Frankenstein?",
 )
-_HOSTS, _ORIGINS, _PROXIES = "HOPGRAPH_HOSTS", "HOPGRAPH_ORIGINS", "HOPGRAPH_PROXIES"
+_PROXIES = "HOPGRAPH_PROXIES"
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), *
     return ServingOptions(
         keys=keys_from_environment(),
         origins=(*origins, *origins_from_environment()),
-        hosts=(*hosts, *_comma_separated(_HOSTS)),
+        hosts=(*hosts, *_comma_separated("HOPGRAPH_HOSTS")),
         proxies=proxies_from_environment(),
         streams_per_address=read_limit("HOPGRAPH_STREAMS_PER_ADDRESS"),
         **given,
@@ -172,7 +172,7 @@ def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), *
 
 def origins_from_environment() -> tuple[str, ...]:
     """Read the origins whose pages may call the app: `HOPGRAPH_ORIGINS`, comma-separated."""
-    return _comma_separated(_ORIGINS)
+    return _comma_separated("HOPGRAPH_ORIGINS")
 
 
 def proxies_from_environment() -> tuple[str, ...]:

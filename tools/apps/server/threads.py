@@ -123,6 +123,11 @@ class Threads(ABC):
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Run a statement with `?` for each value; return its rows, none for a statement without any."""
 
+    async def create_table(self, sql: str) -> None:
+        """Run a `CREATE TABLE IF NOT EXISTS`."""
+        async with self.setup_lock():
+            await self.rows(sql)
+
     @asynccontextmanager
     async def setup_lock(self) -> AsyncGenerator[None]:
         """Wait until no other process creates tables: even with `IF NOT EXISTS` one of two at once fails."""
@@ -375,6 +380,5 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))
     async with opened as threads:
-        async with threads.setup_lock():
-            await threads.rows(_TABLE)
+        await threads.create_table(_TABLE)
         yield threads

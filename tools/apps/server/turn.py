@@ -67,7 +67,9 @@ async def run_turn(
     What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
     thread of a graph with a checkpointer. Closing the generator cancels what runs.
     """
-    modes: list[StreamMode] = ["custom", "values", *_messages_mode(context)]
+    modes: list[StreamMode] = ["custom", "values"]
+    if "sentence" in (context.answer_type, *(each.get("answer_type") for each in context.methods.values())):
+        modes.append("messages")  # only sentences are written piece by piece
     narrator, state, paused = Narrator(), dict[str, Any](), list[Interrupt]()
     stream: Any = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
     try:
@@ -94,12 +96,6 @@ async def run_turn(
     yield TurnEnd(narrator.flush(), state=state, paused=tuple(sorted(paused, key=lambda each: each.id)))
 
 
-def _messages_mode(context: ChatContext) -> list[StreamMode]:
-    """Have messages streamed where answers are sentences: only these are written piece by piece."""
-    every = [context.answer_type, *(each.get("answer_type") for each in context.methods.values())]
-    return ["messages"] if "sentence" in every else []
-
-
 def hide_places(text: str) -> str:
     """Replace addresses and absolute paths, which are the server's: callers are shown neither."""
     return _PLACE.sub(lambda found: "[address]" if found["address"] else "[path]", text)
@@ -120,6 +116,11 @@ def error_line(error: BaseException, seconds: float = 0) -> str:
     if isinstance(error, TimeoutError):
         return f"the answer took longer than {seconds:g} seconds and was ended"
     _log.error("a turn failed", exc_info=error)
+    return unexpected_line(error)
+
+
+def unexpected_line(error: BaseException) -> str:
+    """Return the line on an error that no code here raises."""
     return f"something failed that should not ({type(error).__name__}); the app's log says more"
 
 

@@ -30,7 +30,7 @@ from hopgraph.tools.apps.server.page import mount_page, page_open
 from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
-from hopgraph.tools.apps.server.turn import error_line
+from hopgraph.tools.apps.server.turn import error_line, unexpected_line
 
 _HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
 _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
@@ -66,7 +66,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         redoc_url=None,
     )
     app.add_exception_handler(HTTPException, _refuse)
-    app.add_exception_handler(Exception, _fail)
+    app.add_exception_handler(Exception, _refuse)
     app.include_router(openai_api.router)
     app.include_router(ag_ui.router, include_in_schema=False)
     hidden: dict[str, Any] = {"include_in_schema": False}
@@ -103,16 +103,11 @@ async def _metrics(request: Request) -> Response:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer what no endpoint has, as another path or method."""
-    known = error if isinstance(error, HTTPException) else HTTPException(500)
-    refusal = Refusal(known.status_code, known.detail, headers=known.headers or {})
+    """Answer what no endpoint has, as another path or method, and an unexpected error, which the server logs."""
+    refusal = Refusal(500, unexpected_line(error))
+    if isinstance(error, HTTPException):
+        refusal = Refusal(error.status_code, error.detail, headers=error.headers or {})
     return refusal.response(path_in_app(request.scope))
-
-
-async def _fail(request: Request, error: Exception) -> Response:
-    """Answer an unexpected error; the server logs it."""
-    line = f"something failed that should not ({type(error).__name__}); the app's log says more"
-    return Refusal(500, line).response(path_in_app(request.scope))
 
 
 async def _page(request: Request) -> Response:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.document_store import documents_folder
+from hopgraph.tools.apps.server.page.document_store import data_folder
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,
     keys_from_environment,
@@ -68,7 +68,7 @@ def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.M
     for given in ("~/kept/x.sqlite", Path("~/kept/x.sqlite"), tmp_path / "kept" / "x.sqlite"):
         options = ServingOptions(threads=given)
         assert options.threads == tmp_path / "kept" / "x.sqlite"
-        assert documents_folder(options) == tmp_path / "kept" / "documents"
+        assert data_folder(options) == tmp_path / "kept"
     address = "postgresql://~ann@localhost/threads"
     assert ServingOptions(threads=address).threads == address
     with pytest.raises(SettingsError, match="threads '~nobody-of-this-name/x': this user's home folder is not known"):

@@ -12,11 +12,13 @@ from fastapi import FastAPI
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
-from hopgraph.tools.apps.server.page.document_store import UPLOADS, remove_old_files, uploads_folder
+from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
 from hopgraph.tools.apps.server.service import Service
+from hopgraph.tools.io.guarded_files import make_private
+from hopgraph.tools.io.optional_packages import require
 
 _UPLOADS = "GRADIO_TEMP_DIR"
 """Names the folder of uploads to Gradio."""
@@ -42,9 +44,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
     # Its default is shared by all users of this machine. Of several apps in a process the first one chooses.
     if not os.environ.get(_UPLOADS):
-        os.environ[_UPLOADS] = str(_create_private(uploads_folder(options)))
-    from hopgraph.tools.io.optional_packages import require
-
+        os.environ[_UPLOADS] = str(_create_private(data_folder(options) / UPLOADS))
     gradio: Any = require("gradio", "chat")
     from hopgraph.tools.apps.server.page.page_components import read_asset, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
@@ -78,7 +78,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
 
 def _create_private(folder: Path) -> Path:
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         folder.chmod(0o700)  # it may be an older one
     except OSError as error:
         advice = f"name another place with {_UPLOADS} or --threads"

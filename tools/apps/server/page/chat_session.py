@@ -20,7 +20,7 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.server.page.document_store import JOINED, UserDocuments, corpus_id, documents_folder
+from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, UserDocuments, corpus_id, data_folder
 from hopgraph.tools.apps.server.page.page_turns import (
     LiveTurn,
     PageTurn,
@@ -59,7 +59,7 @@ class ChatSession:
     def documents(self) -> UserDocuments:
         """The users' own documents."""
         options = self.service().options
-        return UserDocuments(documents_folder(options), options.max_upload_bytes)
+        return UserDocuments(data_folder(options) / DOCUMENTS, options.max_upload_bytes)
 
     @property
     def is_owner(self) -> bool:

@@ -44,8 +44,8 @@ from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_CORPORA = 20
 """Of one user, so that the disk is not filled; then one has to be deleted first."""
-UPLOADS = "hopgraph-uploads"
-"""The name of the folder of uploads."""
+DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
+"""The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
 JOINED = "+"
 """What follows a corpus's id where it is asked together with the app's documents."""
 _MAX_CONCURRENT = 2
@@ -68,17 +68,8 @@ def corpus_id(choice: str) -> str:
     return choice.removesuffix(JOINED)
 
 
-def documents_folder(options: ServingOptions) -> Path:
-    """Return the folder of all users' documents: next to the threads' file, or to its default place."""
-    return _threads_folder(options) / "documents"
-
-
-def uploads_folder(options: ServingOptions) -> Path:
-    """Return the folder where uploads lie until they are indexed, next to that of the documents."""
-    return _threads_folder(options) / UPLOADS
-
-
-def _threads_folder(options: ServingOptions) -> Path:
+def data_folder(options: ServingOptions) -> Path:
+    """Return where the folders of documents and uploads are: that of the threads' file, or of its default place."""
     return (options.threads if isinstance(options.threads, Path) else default_path()).parent
 
 
@@ -136,11 +127,10 @@ class UserDocuments:
 
         Args:
             user: whose they are.
-            files: where they lie; the last part of each path is shown as its name. They are only read.
-            corpus: the id of the corpus that they are added to, in the place of files of the same name; empty: a new
-                one.
-            name: the name of a new corpus; empty: after the files.
-            language: of the passages of a new corpus, by ISO code or English name; None: English.
+            files: where they lie; the last part of each path is shown as its name.
+            corpus: the id of the corpus whose files of the same name they replace; empty: a new one.
+            name: of a new corpus; empty: after the files.
+            language: of a new corpus, by ISO code or English name; None: English.
             remove: the names of files of the corpus that are removed.
 
         Raises:
@@ -264,31 +254,28 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
     """
     found: dict[str, Path] = {}
     unread: list[str] = []
-    total = 0
     for path in files:
         name = given = truncate_line(path.name, _MAX_FILE_NAME) or "document"
         number = 1
         while name in found:
             number += 1
             name = f"{given} ({number})"
-        try:
-            status = path.lstat()
-        except OSError as error:
-            unread.append(f"{name}: cannot be read: {error.strerror}")
-            continue
-        if problem := _reason_not_to_read(path, status):
+        if problem := _reason_not_to_read(path):
             unread.append(f"{name}: {problem}")
-            continue
-        total += status.st_size
-        found[name] = path
+        else:
+            found[name] = path
     if not found:
         raise CorpusError("; ".join(unread) or "no file was uploaded; choose one or more")
-    if total > max_bytes:
+    if (total := sum(path.stat().st_size for path in found.values())) > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found, unread
 
 
-def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
+def _reason_not_to_read(path: Path) -> str:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
         return "this is no file"
     if not status.st_size:

@@ -114,8 +114,7 @@ class TurnStore:
 
     async def prepare(self) -> None:
         """Create the table if it does not exist."""
-        async with self.threads.setup_lock():
-            await self.threads.rows(_TABLE)
+        await self.threads.create_table(_TABLE)
 
     async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
         """Write a turn, replacing what was written of it before."""

@@ -15,7 +15,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus
 from hopgraph.tools.apps.server.page import document_store as module
-from hopgraph.tools.apps.server.page.document_store import UserDocuments, documents_folder, remove_old_files
+from hopgraph.tools.apps.server.page.document_store import UserDocuments, data_folder, remove_old_files
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import resolve_retriever
 
@@ -375,12 +375,12 @@ async def test_several_at_once_wait_for_each_other(documents: UserDocuments, upl
 def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     options: dict[Any, Path] = {
-        None: tmp_path / "hopgraph" / "documents",
-        tmp_path / "x" / "t.sqlite": tmp_path / "x" / "documents",
-        "postgresql://u@h/d": tmp_path / "hopgraph" / "documents",
+        None: tmp_path / "hopgraph",
+        tmp_path / "x" / "t.sqlite": tmp_path / "x",
+        "postgresql://u@h/d": tmp_path / "hopgraph",
     }
     for threads, folder in options.items():
-        assert documents_folder(ServingOptions(threads=threads)) == folder
+        assert data_folder(ServingOptions(threads=threads)) == folder
 
 
 async def test_those_under_way_count_too(
