@@ -51,7 +51,6 @@ AG_UI_PATH = "/ag-ui"
 
 _OURS = "hopgraph"
 """The key of `forwardedProps` under which a client may set `method` and the settings of a turn."""
-_SYSTEM = ("system", "developer")
 _ENCODER = EventEncoder()
 _STATUS: dict[type[Exception], int] = {
     BusyError: 429,
@@ -135,8 +134,8 @@ def _settings(service: Service, run_input: RunAgentInput) -> ChatContext:
 
     System messages are the `answer_style`, unless that is among them.
     """
-    props, system = run_input.forwarded_props, (each for each in run_input.messages if each.role in _SYSTEM)
-    said = "\n\n".join(str(each.content) for each in system)
+    props = run_input.forwarded_props
+    said = "\n\n".join(str(each.content) for each in run_input.messages if each.role in ("system", "developer"))
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
         raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")

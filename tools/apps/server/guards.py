@@ -203,7 +203,7 @@ class _HostCheck:
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
         # On a network address, or behind another server, any name may lead here; then the keys protect the app.
-        self._any_name = (mounted or not options.is_local) and bool(options.keys) and not options.hosts
+        self._any_name = (mounted or not is_loopback(options.host)) and bool(options.keys) and not options.hosts
 
     def refusal(self, scope: Scope) -> Refusal | None:
         headers, client = Headers(scope=scope), scope.get("client")

@@ -137,11 +137,6 @@ def read_request(body: bytes) -> CompletionRequest:
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise RequestError(describe_problem(error, whole="the body is no request"), where) from None
-    _refuse_unsupported(read)
-    return read
-
-
-def _refuse_unsupported(read: CompletionRequest) -> None:
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
     if read.response_format and read.response_format.type != "text":
@@ -155,6 +150,7 @@ def _refuse_unsupported(read: CompletionRequest) -> None:
     for part in content if isinstance(content, list) else []:
         if part.type not in ("text", "input_text"):
             raise RequestError(f"messages: content of type {part.type!r:.40} cannot be read; send text", "messages")
+    return read
 
 
 def _parse_reply(text: str) -> dict[str, JsonValue]:

@@ -8,8 +8,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from typing_extensions import override
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server.daily_calls import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
-from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
+from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
@@ -63,6 +63,8 @@ class QuestionRecord(BaseCallbackHandler):
     """Where its calls count as the user's of today; None: nowhere."""
     request_id: str = field(default_factory=current_request_id)
     calls: int = 0
+    end: TurnEnd | None = None
+    """To be set when the run has come to its end."""
     run_inline = True
 
     @override
@@ -71,25 +73,23 @@ class QuestionRecord(BaseCallbackHandler):
         if self.daily:
             self.daily.count(self.user)
 
-    async def watch(self, steps: AsyncGenerator[TurnStep]) -> AsyncGenerator[TurnStep]:
-        """Yield the steps of the run, and report how it ended."""
-        began, outcome, cause, end = time.perf_counter(), "stopped", "", None
+    @contextmanager
+    def watch(self) -> Generator[None]:
+        """Report how the run ended that is made meanwhile."""
+        began, outcome, cause = time.perf_counter(), "stopped", ""
         try:
-            async with aclosing(steps):
-                async for step in steps:
-                    if isinstance(step, TurnEnd):
-                        end = step
-                    yield step
-                if end:  # `replied` where nothing was looked up
-                    outcome = "paused" if end.paused else end.state.get("stop_reason") or "replied"
+            yield
+            if self.end:  # `replied` where nothing was looked up
+                outcome = "paused" if self.end.paused else self.end.state.get("stop_reason") or "replied"
         except Exception as error:
             outcome = "refused" if isinstance(error, BusyError) else "failed"
             cause = redact(sanitize_line(str(error))) if isinstance(error, HopgraphError) else type(error).__name__
             raise
         finally:
-            self._report(outcome, cause, time.perf_counter() - began, end)
+            self._report(outcome, cause, time.perf_counter() - began)
 
-    def _report(self, outcome: str, cause: str, seconds: float, end: TurnEnd | None) -> None:
+    def _report(self, outcome: str, cause: str, seconds: float) -> None:
+        end = self.end
         method = (end and end.state.get("chosen")) or self.method
         self.metrics.questions.labels(method, outcome).inc()
         self.metrics.seconds.labels(method).observe(seconds)

@@ -75,7 +75,7 @@ class ServingOptions:
 
     def __post_init__(self) -> None:
         """Expand the place of the threads; a SettingsError for an unknown home, or an open address without a key."""
-        if not self.is_local and not self.keys:
+        if not is_loopback(self.host) and not self.keys:
             raise SettingsError(
                 f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
                 f" at least {_MIN_KEY_LENGTH} characters, or serve at 127.0.0.1"
@@ -86,11 +86,6 @@ class ServingOptions:
             except RuntimeError:
                 place = f"{str(self.threads)!r:.80}"
                 raise SettingsError(f"threads {place}: this user's home folder is not known") from None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach the app."""
-        return is_loopback(self.host)
 
     @property
     def chat_settings(self) -> ChatContext:

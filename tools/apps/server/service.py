@@ -24,7 +24,7 @@ from hopgraph.tools.apps.server.question_log import QuestionMetrics, QuestionRec
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
-from hopgraph.tools.apps.server.turn import TurnStep, run_turn
+from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, run_turn
 from hopgraph.tools.text.sanitize import truncate_line
 
 MAX_FIRST_TITLE = 60
@@ -139,7 +139,7 @@ class Service:
 
         The first step may raise a BusyError.
         """
-        return self._recorded(user, "", messages[-1].text if messages else "", {"messages": messages}, settings)
+        return self._run(user, "", messages[-1].text if messages else "", {"messages": messages}, settings)
 
     def run_on_thread(self, user: str, thread: str, given: Any, settings: ChatContext) -> AsyncGenerator[TurnStep]:
         """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
@@ -153,39 +153,39 @@ class Service:
         thread_key(user, thread)  # fails for a malformed name, also an empty one
         messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
         asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
-        return self._recorded(user, thread, asked, given, settings)
-
-    def _recorded(
-        self, user: str, thread: str, asked: str, given: Any, settings: ChatContext
-    ) -> AsyncGenerator[TurnStep]:
-        record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
-        return record.watch(self._run(record, thread, given, settings))
+        return self._run(user, thread, asked, given, settings)
 
     async def _run(
-        self, record: QuestionRecord, thread: str, given: Any, settings: ChatContext
+        self, user: str, thread: str, asked: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
-        """Run a turn, on a thread unless its id is empty."""
-        user, graph, config = record.user, self.threadless_chat, RunnableConfig()
-        if self.calls:  # within the model calls that are left today
-            most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
-            settings = settings.model_copy(update={"max_llm_calls": most})
-        key = thread_key(user, thread) if thread else ""
-        locked = self.threads.lock(user, thread) if thread else nullcontext(True)
-        async with self.admission.reserve(key), locked as acquired:
-            if not acquired:
-                raise BusyError("this thread is being answered by another process; wait for its reply")
-            if thread:
-                await self.threads.create(user, truncate_line(record.text, MAX_FIRST_TITLE), thread=thread)
-                graph, config = self.chat, self.threads.config(user, thread)
-            config["callbacks"] = [record]
-            async with aclosing(run_turn(graph, given, config, settings)) as run:
-                async for step in run:
-                    yield step
-            try:
+        """Run a turn, on a thread unless its id is empty, and report how it ended."""
+        record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
+        graph, config = self.threadless_chat, RunnableConfig()
+        with record.watch():
+            if self.calls:  # within the model calls that are left today
+                most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
+                settings = settings.model_copy(update={"max_llm_calls": most})
+            key = thread_key(user, thread) if thread else ""
+            locked = self.threads.lock(user, thread) if thread else nullcontext(True)
+            async with self.admission.reserve(key), locked as acquired:
+                if not acquired:
+                    raise BusyError("this thread is being answered by another process; wait for its reply")
                 if thread:
-                    await self.threads.prune(user, thread)
-            except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
-                _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
+                    await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
+                    graph, config = self.chat, self.threads.config(user, thread)
+                config["callbacks"] = [record]
+                async with aclosing(run_turn(graph, given, config, settings)) as run:
+                    async for step in run:
+                        record.end = step if isinstance(step, TurnEnd) else None
+                        yield step
+                if thread:
+                    await self._prune(user, thread)
+
+    async def _prune(self, user: str, thread: str) -> None:
+        try:
+            await self.threads.prune(user, thread)
+        except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
+            _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
 
 
 @asynccontextmanager

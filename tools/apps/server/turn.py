@@ -67,9 +67,7 @@ async def run_turn(
     What is `given` is its input, a `Command` that answers what it paused for, or None to resume; `config` names the
     thread of a graph with a checkpointer. Closing the generator cancels what runs.
     """
-    modes: list[StreamMode] = ["custom", "values"]
-    if "sentence" in (context.answer_type, *(each.get("answer_type") for each in context.methods.values())):
-        modes.append("messages")  # only sentences are written piece by piece
+    modes: list[StreamMode] = ["custom", "values", *_messages_mode(context)]
     narrator, state, paused = Narrator(), dict[str, Any](), list[Interrupt]()
     stream: Any = graph.astream(given, config, context=context, stream_mode=modes, subgraphs=True)
     try:
@@ -94,6 +92,12 @@ async def run_turn(
             yield TurnStep(lines)
         raise
     yield TurnEnd(narrator.flush(), state=state, paused=tuple(sorted(paused, key=lambda each: each.id)))
+
+
+def _messages_mode(context: ChatContext) -> list[StreamMode]:
+    """Have messages streamed where answers are sentences: only these are written piece by piece."""
+    every = [context.answer_type, *(each.get("answer_type") for each in context.methods.values())]
+    return ["messages"] if "sentence" in every else []
 
 
 def hide_places(text: str) -> str:

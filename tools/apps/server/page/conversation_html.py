@@ -79,11 +79,8 @@ def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str
     closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
     among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
     """
-    question, answer, reason = (
-        str(reply.get("question") or ""),
-        str(reply.get("answer") or ""),
-        reply.get("stop_reason"),
-    )
+    question, answer = (str(reply.get(name) or "") for name in ("question", "answer"))
+    reason = reply.get("stop_reason")
     if not (question and answer):
         return {"remarks": [not_found(question, reason)]} if question else {}
     citations = cast("list[Citation]", reply.get("citations") or [])

@@ -24,7 +24,6 @@ from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
-from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
@@ -157,10 +156,8 @@ async def record_run(
     """
     end: TurnEnd | None = None
     try:
-        async with aclosing(relay_steps(steps, seconds)) as arriving:
-            async for step in arriving:
-                if step is None:
-                    continue
+        async with asyncio.timeout(seconds), aclosing(steps):
+            async for step in steps:
                 turn.lines += step.lines
                 turn.said += unescape_markup(step.text)
                 turn.passages.update((each["id"], each) for each in step.passages)
@@ -171,7 +168,7 @@ async def record_run(
     except Exception as error:  # noqa: BLE001 - `error_line` logs unexpected ones
         if not end:
             turn.ended, turn.problem = "failed", error_line(error, seconds)
-    # Only now that the task has ended: until then the thread takes no other question.
+    # Only now that the run is closed: until then the thread takes no other question.
     if end and not end.paused:
         turn.record_reply(end.state["messages"][-1])
     if end:
