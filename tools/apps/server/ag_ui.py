@@ -30,7 +30,6 @@ from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import AUTO, ChatContext
-from hopgraph.state.context import MAX_STYLE
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
@@ -130,23 +129,17 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
 
 
 def _settings(service: Service, run_input: RunAgentInput) -> ChatContext:
-    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored.
-
-    System messages are the `answer_style`, unless that is among them.
-    """
+    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored."""
     props = run_input.forwarded_props
-    said = "\n\n".join(str(each.content) for each in run_input.messages if each.role in ("system", "developer"))
+    system = "\n\n".join(str(each.content) for each in run_input.messages if each.role in ("system", "developer"))
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
         raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")
-    changes = {
-        **({"answer_style": said[:MAX_STYLE]} if said.strip() else {}),
-        **cast("Mapping[str, JsonValue]", ours or {}),
-    }
+    changes = {**cast("Mapping[str, JsonValue]", ours or {})}
     method = changes.pop("method", AUTO)
     if not isinstance(method, str):
         raise SettingsError(f"forwardedProps.{_OURS}.method: write a method's name, or {AUTO}")
-    return service.settings(method, changes)
+    return service.settings(method, changes, system=system)
 
 
 async def _graph_input(service: Service, user: str, run_input: RunAgentInput) -> Any:

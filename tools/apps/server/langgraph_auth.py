@@ -100,15 +100,12 @@ async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.Fil
     """Mark an assistant as its maker's, check its settings, and refuse changes to another's or the server's."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"read", "search"}:
-        return cast("Auth.types.FilterType", {"$or": [owned, _OF_SERVER]})
+        return cast("Auth.types.FilterType", {"$or": [owned, {"created_by": "system"}]})
     if ctx.action in {"create", "update"}:
         # What says that it is the server's would be listed for everybody.
         _mark(value, {**owned, "created_by": "user"})
         _check_settings(value)
     return owned
-
-
-_OF_SERVER = {"created_by": "system"}
 
 
 def _mark(value: dict[str, Any], marks: Mapping[str, str]) -> None:
@@ -122,9 +119,18 @@ def _check_settings(given: Mapping[str, Any]) -> None:
     """Check the settings in a run's or an assistant's context and config, and those that a host nests in them."""
     config: dict[str, Any] = given.get("config") or {}
     for settings in (given.get("context"), config.get("configurable")):
-        if isinstance(settings, Mapping):
-            _check(cast("Mapping[str, Any]", settings))
-            _check_settings({"context": cast("Mapping[str, Any]", settings).get("hopgraph")})
+        if not isinstance(settings, Mapping):
+            continue
+        chosen, trusted = cast("Mapping[str, Any]", settings), callers_are_trusted()
+        try:
+            if trusted:
+                check_trusted_settings(chosen)
+            else:
+                check_caller_settings(chosen, with_environment(ChatContext()))
+        except SettingsError as error:
+            hint = "" if trusted else f"; on a developer's own server {TRUST_CALLERS}=1 lets them"
+            raise Auth.exceptions.HTTPException(403, f"{error}{hint}") from None
+        _check_settings({"context": chosen.get("hopgraph")})
 
 
 @cache
@@ -146,14 +152,3 @@ def _check_names(run: Mapping[str, Any]) -> None:
     if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
         said = describe_unknown(cls, unknown[0], f"setting {unknown[0]!r:.80}")
         raise Auth.exceptions.HTTPException(422, said)
-
-
-def _check(settings: Mapping[str, Any]) -> None:
-    try:
-        if callers_are_trusted():
-            check_trusted_settings(settings)
-        else:
-            check_caller_settings(settings, with_environment(ChatContext()))
-    except SettingsError as error:
-        hint = "" if callers_are_trusted() else f"; on a developer's own server {TRUST_CALLERS}=1 lets them"
-        raise Auth.exceptions.HTTPException(403, f"{error}{hint}") from None

@@ -26,7 +26,6 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from hopgraph.nodes.core.marked_text import escape_markup, unescape_markup
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, HopgraphError, ModelError, Origin, QuestionError, SettingsError, SpecError, Usage
-from hopgraph.state.context import MAX_STYLE
 from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
@@ -115,10 +114,10 @@ class CompletionRequest(BaseModel):
         said = [each for each in self.messages if each.role == "user" or (each.role == "assistant" and each.text)]
         return said[-_MAX_MESSAGES:]
 
-    def style(self) -> dict[str, JsonValue]:
-        """Return what system messages say of the answer's form, as a setting; empty for none."""
-        said = "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
-        return {"answer_style": said[:MAX_STYLE]} if said.strip() else {}
+    @property
+    def system(self) -> str:
+        """What system messages say, of the answer's form; may be empty."""
+        return "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
 
     def conversation(self) -> list[BaseMessage]:
         """Return the last turns of the user and the assistant; the last message is the user's."""
@@ -316,7 +315,7 @@ async def complete(request: Request) -> Response:
     user = request.scope.get("state", {}).get("user", OWNER)
     try:
         asked = read_request(await request.body())
-        settings = service.settings(asked.model, {**asked.style(), **asked.hopgraph})
+        settings = service.settings(asked.model, asked.hopgraph, system=asked.system)
         writer, messages = CompletionWriter(resolve_name(asked.model)), asked.conversation()
         if task := task_reply(messages[-1].text):
             steps = _only_reply(task)

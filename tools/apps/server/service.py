@@ -15,7 +15,7 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
-from hopgraph.state.context import make_settings
+from hopgraph.state.context import MAX_STYLE, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.daily_calls import DailyCalls
@@ -107,15 +107,20 @@ class Service:
     threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)
     """The same without the checkpointer, for callers who hold the conversation."""
 
-    def settings(self, name: str, changes: Mapping[str, JsonValue], *, owner: bool = False) -> ChatContext:
+    def settings(
+        self, name: str, changes: Mapping[str, JsonValue], *, system: str = "", owner: bool = False
+    ) -> ChatContext:
         """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
 
-        With the name `auto` the caller's or the app's `use_method` applies.
+        With the name `auto` the caller's or the app's `use_method` applies. The text of `system` messages is the
+        `answer_style`, unless that is among the changes.
 
         Raises:
             SettingsError: an unknown method or setting, a value out of range, or a setting that is the owner's.
         """
         name = resolve_name(name)
+        if system.strip():
+            changes = {"answer_style": system[:MAX_STYLE], **changes}
         if not owner:
             check_caller_settings(changes, with_limits(self.options.chat_settings))
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}
