@@ -38,11 +38,7 @@ def callers_are_trusted() -> bool:
 
 
 def read_limit(variable: str) -> int:
-    """Read one of `SERVER_LIMITS` from the environment.
-
-    Raises:
-        SettingsError: it is no whole number from 1.
-    """
+    """Read one of `SERVER_LIMITS` from the environment; a SettingsError for what is no whole number from 1."""
     given = os.environ.get(variable) or str(SERVER_LIMITS[variable])
     if not (given.isascii() and given.isdecimal()) or int(given) < 1:
         raise SettingsError(f"{variable}: {given!r:.80} is not a whole number from 1")
@@ -56,11 +52,7 @@ def with_limits(settings: ChatContext) -> ChatContext:
 
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
-    """Refuse what a caller may not choose.
-
-    Args:
-        given: the caller's own settings.
-        allowed: those that the server was started with.
+    """Refuse a caller's settings beyond those that the server was started with, which are `allowed`.
 
     Raises:
         SettingsError: a setting that is the owner's, or a limit above the server's.
@@ -76,11 +68,7 @@ def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> Non
 
 
 def check_trusted_settings(given: Mapping[str, Any]) -> None:
-    """Refuse addresses of a trusted caller's while there is a key: a key belongs to the address it was configured with.
-
-    Raises:
-        SettingsError: an address, and a variable with a key.
-    """
+    """Raise a SettingsError for an address of a trusted caller's while there is a key, which belongs to another."""
     # Keys and tokens of model and search providers, not of the callers or LangSmith.
     sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
     keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))

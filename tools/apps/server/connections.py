@@ -70,7 +70,7 @@ def connection_options(proxies: Sequence[str]) -> dict[str, Any]:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Bind a host, an address or a name of this machine, and listen; the caller closes the socket.
+    """Listen at an address or a name of this machine; the caller closes the socket.
 
     Raises:
         SettingsError: the port is taken or not allowed, or the host is not this machine's.

@@ -23,11 +23,7 @@ class DailyCalls:
         self._day, self._made = 0, Counter[str]()
 
     def left(self, user: str) -> int:
-        """Return how many a user may still make today.
-
-        Raises:
-            QuotaError: none.
-        """
+        """Return how many a user may still make today; a QuotaError for none."""
         if (today := int(time.time() // _DAY)) != self._day:
             self._day, self._made = today, Counter[str]()
         if self._made[user] >= self.limit:

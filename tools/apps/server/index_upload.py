@@ -169,13 +169,10 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
 def _write_corpus(
     files: dict[str, Path], out: Path, reading: CorpusReading, report: Callable[[IndexingStage], None]
 ) -> list[str]:
-    """Write the passages of all files as one corpus in BEIR's format, a few at a time; return the files that had some.
+    """Write the passages of all files as one corpus in BEIR's format; return the files that had some.
 
-    A passage's id begins with its file's name. What is skipped is counted and named: records that are no passage, have
-    no text, or repeat an id, and files that cannot be read to their end or have no passage.
-
-    Raises:
-        CorpusError: no file has a passage.
+    A passage's id begins with its file's name. Bad records, and files that cannot be read to their end or have no
+    passage, are counted and named; a CorpusError where no file has one.
     """
     total, used = sum(path.stat().st_size for path in files.values()), list[str]()
     with out.open("wb") as written:

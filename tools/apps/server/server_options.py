@@ -171,11 +171,7 @@ def origins_from_environment() -> tuple[str, ...]:
 
 
 def proxies_from_environment() -> tuple[str, ...]:
-    """Read the addresses and networks of the app's proxies: `HOPGRAPH_PROXIES`, comma-separated.
-
-    Raises:
-        SettingsError: one is no address and no network.
-    """
+    """Read the app's proxies: `HOPGRAPH_PROXIES`, comma-separated; a SettingsError for no address and no network."""
     proxies = _comma_separated(_PROXIES)
     for each in proxies:
         try:

@@ -24,7 +24,7 @@ import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import wraps
 from pathlib import Path
@@ -87,7 +87,8 @@ class Threads(ABC):
         self.saver: Any = saver
         self._place, self._error = place, error
         for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
-            setattr(saver, name, self._translated(getattr(saver, name)))
+            # With the same signature, at which LangGraph looks to see what the call takes.
+            setattr(saver, name, self.translate_errors()(getattr(saver, name)))
         list_checkpoints = saver.alist
 
         @wraps(list_checkpoints)
@@ -97,14 +98,6 @@ class Threads(ABC):
                     yield each
 
         saver.alist = alist
-
-    def _translated(self, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        @wraps(call)  # LangGraph looks at the signature to see what the call takes
-        async def translated(*args: Any, **kwargs: Any) -> Any:
-            async with self.translate_errors():
-                return await call(*args, **kwargs)
-
-        return translated
 
     @asynccontextmanager
     async def translate_errors(self) -> AsyncGenerator[None]:

@@ -4,8 +4,7 @@ Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds
 written last, so that a folder without it is no corpus. All parts of the path are ours: no name of a user or a file
 becomes part of it.
 
-Files are read as `hopgraph index` reads them, each by itself: text is cut into passages of about 100 words at the
-ends of sentences. Files and records that cannot be used are skipped and reported.
+Files are read as `hopgraph index` reads them, each by itself; what cannot be used is skipped and reported.
 """
 
 import asyncio
