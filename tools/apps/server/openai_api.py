@@ -32,7 +32,7 @@ from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.refusal import CLIENT_LEFT, BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
+from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service, UnknownMethodError, model_names, resolve_name
 from hopgraph.tools.apps.server.turn import (
     AnswerPayload,
     TurnEnd,
@@ -58,7 +58,6 @@ _TASK_PREFIX = "### Task:\n"
 _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
 """The key of the JSON object that a chat app asks for."""
 _FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
-_MAX_TITLE = 60
 _MARKS = {"•": "", "-": "✗"}
 """Replacements for marks that Markdown would read as lists."""
 
@@ -172,7 +171,7 @@ def task_reply(message: str) -> str | None:
     if not key:
         return None
     first = _FIRST_MESSAGE.search(message)
-    title = truncate_line(first[1], _MAX_TITLE) if first else ""
+    title = truncate_line(first[1], MAX_FIRST_TITLE) if first else ""
     values: dict[str, str | list[str]] = {"title": title, "text": ""}
     return json.dumps({key[1]: values.get(key[1], [])}, ensure_ascii=False)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from typing_extensions import override
 
 from hopgraph.state import HopgraphError
@@ -36,8 +36,8 @@ class QuestionMetrics:
 
     def __init__(self, active: Callable[[], int]) -> None:
         """Start at zero; `active` says how many turns run or wait."""
-        self._registry = CollectorRegistry()
-        own: Any = {"registry": self._registry}
+        self.registry = CollectorRegistry()
+        own: Any = {"registry": self.registry}
         labels = ["method", "outcome"]
         self.questions = Counter("hopgraph_questions", "Questions that have ended, by outcome", labels, **own)
         seconds = "Seconds until a question had ended"
@@ -45,10 +45,6 @@ class QuestionMetrics:
         self.calls = Counter("hopgraph_model_calls", "Requests to models", ["method"], **own)
         self.tokens = Counter("hopgraph_tokens", "Tokens of answered questions", ["kind"], **own)
         Gauge("hopgraph_turns_active", "Turns that run or wait", **own).set_function(active)
-
-    def page(self) -> bytes:
-        """Return what a scrape reads."""
-        return generate_latest(self._registry)
 
 
 @dataclass(eq=False)  # LangChain puts handlers into sets
