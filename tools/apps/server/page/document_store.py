@@ -279,8 +279,7 @@ def _reason_not_to_read(path: Path) -> str:
         return "this is no file"
     if not status.st_size:
         return "the file is empty"
-    if path.suffix.lower() not in SUFFIXES:
-        unread = describe_unread([path]) or "this kind of file cannot be read"
+    if unread := describe_unread([path]):
         return f"{unread}; upload files of {', '.join(SUFFIXES)}"
     return ""
 
