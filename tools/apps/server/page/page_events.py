@@ -90,19 +90,14 @@ class _PageEvents:
             async for each in self._shown(user, live.follow(), complete=False):
                 yield each
 
-    async def ask(self, request: Request, thread: str, text: str, *chosen: Any) -> AsyncGenerator[Updates]:
-        async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen))) as updates:
-            async for each in updates:
-                yield each
-
     async def edit(self, request: Request, told: EventData, thread: str, *chosen: Any) -> AsyncGenerator[Updates]:
         text, turn = str(getattr(told, "text", "")), str(getattr(told, "turn", ""))
-        async with contextlib.aclosing(self._answer(request, thread, text, _options(*chosen), turn)) as updates:
+        async with contextlib.aclosing(self.ask(request, thread, text, *chosen, edited=turn)) as updates:
             async for each in updates:
                 yield each
 
-    async def _answer(
-        self, request: Request, thread: str, text: str, options: TurnOptions, edited: str = ""
+    async def ask(
+        self, request: Request, thread: str, text: str, *chosen: Any, edited: str = ""
     ) -> AsyncGenerator[Updates]:
         """Ask a question, in the place of the `edited` turn if there is one, and show how it is answered."""
         if not text.strip():
@@ -115,7 +110,7 @@ class _PageEvents:
         self.asking.add(session)
         first = runs = True
         try:
-            async for view in self.session.ask(user, thread, text, options, edited):
+            async for view in self.session.ask(user, thread, text, _options(*chosen), edited):
                 updates = await self._show(user, view, complete=first or not view.runs)
                 if runs and not view.runs:
                     runs = False
