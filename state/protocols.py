@@ -12,26 +12,28 @@ from typing import Protocol, runtime_checkable
 from hopgraph.state.records import Call
 
 
-@runtime_checkable
-class Reranker(Protocol):
-    """Scores how relevant a text is to a query."""
-
+class _PairScorer(Protocol):
     @property
     def name(self) -> str:
         """The spec it came from, as `lexical` or `bge:BAAI/bge-reranker-base`."""
         ...
 
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Score pairs of texts.
+
+        Returns:
+            One score per pair, in order; an empty list for no pairs.
+        """
+        ...
+
+
+@runtime_checkable
+class Reranker(_PairScorer, Protocol):
+    """Scores how relevant a text is to a query, from (query, text) pairs: on any scale, higher is more relevant."""
+
     @property
     def threshold(self) -> float | None:
         """Its calibrated relevance threshold δ (MIGRES, Table 11); None when it has none."""
-        ...
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Score (query, text) pairs.
-
-        Returns:
-            One raw score per pair, in order, higher is more relevant; an empty list for no pairs.
-        """
         ...
 
 
@@ -45,25 +47,12 @@ class AdaptiveReranker(Protocol):
 
 
 @runtime_checkable
-class EntailmentChecker(Protocol):
-    """Scores whether a premise entails a hypothesis."""
-
-    @property
-    def name(self) -> str:
-        """The spec it came from, as `lexical`."""
-        ...
+class EntailmentChecker(_PairScorer, Protocol):
+    """Scores whether a premise entails a hypothesis, from such pairs: a probability in [0, 1]."""
 
     @property
     def threshold(self) -> float:
         """The probability from which a pair counts as entailed."""
-        ...
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Score (premise, hypothesis) pairs.
-
-        Returns:
-            One probability in [0, 1] per pair, in order; an empty list for no pairs.
-        """
         ...
 
 
@@ -77,13 +66,8 @@ class AsyncScorer(Protocol):
 
 
 @runtime_checkable
-class CountedScorer(Protocol):
+class CountedScorer(_PairScorer, Protocol):
     """A reranker or an entailment checker that asks a language model, and says what that cost."""
-
-    @property
-    def name(self) -> str:
-        """The spec it came from."""
-        ...
 
     async def score_with_calls(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[Call]]:
         """Score pairs as `score` does, and return the model calls too."""

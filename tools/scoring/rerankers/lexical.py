@@ -4,23 +4,7 @@ Each sign of relevance takes away a share of the doubt that the text is relevant
 that amounts to: minus the logarithm of the doubt that is left. So the scale is open, and since the query's
 own weight is divided out, scores of short and long queries can be compared with one threshold. The weights
 of the query's words come from the query alone (capitals, numbers, length, a list of common words), never
-from the other pairs of a batch.
-
-Passage recall after reranking BM25's 50 best with the question as query, each set's contexts pooled,
-BM25's own order in brackets. The constants were chosen on the first half of each training sample:
-
-    recall@5      HotpotQA       2WikiMultihopQA  MuSiQue        NQ             mean
-    first half    0.830 (0.770)  0.708 (0.693)    0.533 (0.493)  0.960 (0.960)  0.758 (0.729)
-    second half   0.800 (0.740)  0.685 (0.655)    0.580 (0.467)  0.956 (0.968)  0.755 (0.707)
-
-What the sentence filter shows at its threshold, on the second halves, of 50 passages for each question and each of its
-single-hop questions, beside the threshold that MIGRES's procedure gives and the five best passages as wholes:
-
-                       gold sentences shown                        sentences and tokens
-                       HotpotQA  2Wiki  MuSiQue  the questions     for a query
-    0.5                0.863     0.936  0.808    0.783             13.4  448
-    1.297 (procedure)  0.595     0.760  0.525    0.334              5.1  174
-    five as wholes     0.883     0.943  0.842    0.807             18.9  613
+from the other pairs of a batch. `tools/MODELS.md` says what it finds.
 """
 
 import re
