@@ -19,11 +19,7 @@ class _PairScorer(Protocol):
         ...
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Score pairs of texts.
-
-        Returns:
-            One score per pair, in order; an empty list for no pairs.
-        """
+        """Return one score per pair of texts, in order; an empty list for no pairs."""
         ...
 
 

@@ -47,11 +47,6 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
     return list(first.values())
 
 
-def evidence_order(evidence: Evidence) -> tuple[int, ...]:
-    """Sort key of evidence: its id as numbers."""
-    return path_order(evidence["id"])
-
-
 def merge_evidence(old: Sequence[Evidence], new: Sequence[Evidence]) -> list[Evidence]:
     """Merge two lists of evidence by id; of two with one id, the verified one stays.
 
@@ -60,7 +55,7 @@ def merge_evidence(old: Sequence[Evidence], new: Sequence[Evidence]) -> list[Evi
     """
     records = ((each["id"], each) for each in (*old, *new))
     merged = _by_key(records, lambda each: (not each["verified"], _text(each)))
-    return sorted(merged.values(), key=evidence_order)
+    return sorted(merged.values(), key=lambda each: path_order(each["id"]))
 
 
 def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
@@ -96,11 +91,7 @@ def any_true(old: bool, new: bool) -> bool:
 
 
 def merge_ids(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Merge two lists of ids.
-
-    Returns:
-        Each id once, sorted. Empty for two empty lists.
-    """
+    """Merge two lists of ids: each once, sorted."""
     return sorted({*old, *new})
 
 

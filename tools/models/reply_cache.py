@@ -92,11 +92,7 @@ def read_cache(folder: str, key: str) -> ModelReply | None:
 
 
 def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:
-    """Store a reply.
-
-    Raises:
-        OSError: it cannot be written; nothing of it is left behind.
-    """
+    """Store a reply; OSError where it cannot be written, and nothing of it is left behind."""
     fields = vars(reply).copy()
     # ASCII, since a reply may hold lone surrogates.
     content = json.dumps({"role": role, "reply": fields.pop("text"), **fields}).encode("ascii")
@@ -104,11 +100,7 @@ def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:
 
 
 def check_cache(folder: str) -> None:
-    """Check that replies can be stored, before anything is spent.
-
-    Raises:
-        SettingsError: the folder cannot be made or written, or has a link in it.
-    """
+    """Refuse a folder that cannot be made or written, or has a link in it (SettingsError), before anything is spent."""
     try:
         make_cache(Path(folder))
     except OSError as error:

@@ -85,11 +85,7 @@ def find_file(role: str, ending: str, folders: Iterable[str] = ()) -> Path | Non
 
 
 def read_text(path: Path) -> str:
-    """Read a file that people edit; a byte order mark is no part of its text.
-
-    Raises:
-        PromptError: it cannot be read, or is not UTF-8.
-    """
+    """Read a file that people edit, without a byte order mark; PromptError where it cannot be read, or is not UTF-8."""
     try:
         with TextIOWrapper(open_source(path), encoding="utf-8-sig") as text:
             return text.read()
@@ -158,11 +154,7 @@ def check_prompt_names(folder: str, method: str, steps: Collection[str] = ()) ->
 
 
 def check_file_name(path: Path, known: Iterable[str]) -> None:
-    """Refuse a file that nothing would ever read.
-
-    Raises:
-        SettingsError: its name is not one of `known`; says which of them may be meant.
-    """
+    """Refuse a file that nothing would ever read (SettingsError), as its name is not one of `known`."""
     if path.name not in (names := sorted(known)):
         raise SettingsError(f"{path}: no step reads a file of this name{did_you_mean(path.name, names)}")
 

@@ -104,11 +104,7 @@ def model_reranker(spec: str) -> Reranker:
 
 
 def model_entailment(spec: str) -> EntailmentChecker:
-    """Return a checker that asks a language model about each pair, with the whole premise, in one call each.
-
-    Raises:
-        SpecError: nothing follows `model:`.
-    """
+    """Return a checker that makes one model call for each pair, with the whole premise; SpecError without a model."""
     model = _model_of(spec)
 
     async def check(pairs: Sequence[Pair]) -> tuple[list[float], list[Call]]:

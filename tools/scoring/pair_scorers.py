@@ -35,11 +35,7 @@ class PairScorer(Generic[ThresholdT]):
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order; from a thread that is not the background loop's.
-
-        Raises:
-            ModelError: the server or the model failed.
-        """
+        """Return one score per pair, in order, or ModelError; from a thread that is not the background loop's."""
         return run_in_background(self.ascore(pairs)) if pairs else []
 
 
@@ -53,11 +49,7 @@ class JudgeScorer(Generic[ThresholdT]):
     """Returns one score per pair, in order, 0.0 where no reply could be used, and the calls."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order; from a thread that is not the background loop's.
-
-        Raises:
-            ModelError: a request failed for good.
-        """
+        """Return one score per pair, in order, or ModelError; from a thread that is not the background loop's."""
         return run_in_background(self.score_with_calls(pairs))[0]
 
 

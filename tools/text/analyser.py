@@ -136,11 +136,8 @@ _unspaced = re.compile(f"[{UNSPACED}]").search
 def content_terms(text: str) -> list[str]:
     """Return the terms of a text to compare it with other texts, in order, repeated ones included.
 
-    They are those of an English index, but for Chinese, Japanese, Korean and Thai: there, pairs of
-    characters.
-
-    The most recent texts are remembered: a step compares the same sentences with many queries. Single
-    letters and digits are no terms.
+    They are those of an English index, but pairs of characters for Chinese, Japanese, Korean and Thai. The most recent
+    texts are remembered: a step compares the same sentences with many queries.
     """
     return list(_terms(text))
 

@@ -59,11 +59,7 @@ def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
 
 
 def tokeniser_version(tokeniser: str) -> str:
-    """Return the versions of a tokeniser's packages; empty for one that has none.
-
-    Raises:
-        SpecError: a package is not installed.
-    """
+    """Return the versions of a tokeniser's packages, empty for bigrams; SpecError where one is not installed."""
     try:
         return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokeniser, ()))
     except PackageNotFoundError:

@@ -75,11 +75,7 @@ def score_best_window(
 ) -> list[float]:
     """Return for each pair of premise and hypothesis the score of its best window, all in one call of `score`.
 
-    Args:
-        score: returns a probability for each pair of a window and a hypothesis.
-        count_tokens: returns the tokens of each text.
-        longest: tokens of a window and its hypothesis together.
-        pairs: of premise and hypothesis.
+    A window and its hypothesis have at most `longest` tokens together.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     size = dict(zip(texts, count_tokens(texts), strict=True))

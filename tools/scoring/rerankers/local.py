@@ -146,11 +146,7 @@ def _check_one_label(named: NamedModel, labels: int) -> None:
 def score_distinct(scoring: Scoring, longest: int, tokens: int, pairs: Sequence[Pair]) -> list[float]:
     """Return the scores of pairs, in order, in batches of about one length, equal pairs scored once.
 
-    Args:
-        scoring: returns one score for each pair of a batch.
-        longest: tokens of a pair at most.
-        tokens: per batch, padding included.
-        pairs: of query and text.
+    A pair has at most `longest` tokens, a batch at most `tokens`, padding included.
     """
     distinct = list(dict.fromkeys(pairs))
     lengths = estimate_tokens((query + text for query, text in distinct), longest)

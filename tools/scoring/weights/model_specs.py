@@ -34,11 +34,7 @@ class NamedModel:
 
 
 def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
-    """Parse a spec.
-
-    Raises:
-        SpecError: nothing after the colon, or an option that is not among `allowed`.
-    """
+    """Parse a spec; SpecError where nothing follows the colon, or an option is not among `allowed`."""
     spec = spec.strip()
     kind, _, rest = spec.partition(":")
     name, _, query = rest.partition("?")
@@ -52,11 +48,7 @@ def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
 
 
 def number_option(named: NamedModel, option: str, default: int) -> int:
-    """Return an option's value, a whole number of at least 1; `default` where it is not given.
-
-    Raises:
-        SpecError: it is something else.
-    """
+    """Return an option's value, a whole number from 1 on (else SpecError); `default` where it is not given."""
     text = named.options.get(option)
     if text is None:
         return default
@@ -70,8 +62,7 @@ def resolve_by_kind(
 ) -> ModelT:
     """Return what `kinds` makes of a whole spec, by the part before its colon.
 
-    Raises:
-        SpecError: no such kind; the message says `what` was asked for, the `hint`, and the `valid` specs.
+    SpecError, where there is no such kind, says `what` was asked for, the `hint` and the `valid` specs.
     """
     kind, colon, _ = spec.partition(":")
     if not colon or kind not in kinds:

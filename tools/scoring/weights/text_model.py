@@ -51,15 +51,10 @@ class TextModel:
     def run(
         self, texts: Sequence[str] | Sequence[Pair], forward: Callable[[dict[str, Any]], Any], truncation: bool | str
     ) -> list[list[float]]:
-        """Run texts, or pairs of texts, through the model in batches.
+        """Run texts, or pairs of texts, through the model in batches; return the values of each, in order.
 
-        Args:
-            texts: what the tokenizer takes.
-            forward: takes padded tensors of shape (texts, longest) by name, returns (texts, values).
-            truncation: what the tokenizer may cut.
-
-        Returns:
-            The values of each text, in order.
+        `forward` takes padded tensors of shape (texts, longest) by name and returns (texts, values); `truncation` is
+        what the tokenizer may cut.
         """
 
         def work(batch: list[Any]) -> list[list[float]]:
@@ -113,11 +108,7 @@ def loading(spec: str, folder: str) -> Generator[None]:
 def local_scorer(
     named: NamedModel, threshold: ThresholdT, load: Callable[[NamedModel, Path, Placement], Scoring]
 ) -> PairScorer[ThresholdT]:
-    """Return a scorer whose model is loaded once for the process, and run by one thread.
-
-    Raises:
-        SpecError: no such model or device, or what `load` raises.
-    """
+    """Return a scorer whose model is loaded once for the process, and run by one thread; SpecError where it cannot."""
     folder, place = locate(named), placement_of(named)
     key = (named.kind, folder, place, named.limits)
     return PairScorer(named.spec, threshold, shared(key, lambda: Batched(load(named, folder, place), named.spec)).acall)
@@ -170,11 +161,7 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
 
 
 def architectures(named: NamedModel, folder: Path) -> list[str]:
-    """Return the names of the classes that a model's config gives, mostly one.
-
-    Raises:
-        SpecError: the config is unreadable.
-    """
+    """Return the names of the classes that a model's config gives, mostly one; SpecError where it is unreadable."""
     try:
         config: Any = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return [str(each) for each in config.get("architectures") or ()]
