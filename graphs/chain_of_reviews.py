@@ -28,8 +28,7 @@ from hopgraph.nodes.lengthen import lengthen
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
 from hopgraph.nodes.review_tree.paths import nodes_with_status
-from hopgraph.state.review_tree import ReviewTreeState
-from hopgraph.state.tree_of_reviews import ChainOfReviewsContext
+from hopgraph.state.tree_of_reviews import ChainOfReviewsContext, ReviewTreeState
 
 Context = ChainOfReviewsContext
 

@@ -45,8 +45,7 @@ from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
-from hopgraph.state.review_tree import GrowOutput, GrowState, ReviewContext, ReviewTreeState
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import GrowOutput, GrowState, ReviewContext, ReviewTreeState, TreeOfReviewsContext
 
 Context = TreeOfReviewsContext
 

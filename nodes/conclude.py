@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
 from hopgraph.state import Draft
-from hopgraph.state.review_tree import ReviewContext, ReviewTreeState
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState
 
 
 async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:

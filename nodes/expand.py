@@ -14,7 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
 from hopgraph.state import Query
 from hopgraph.state.events import Expanded
-from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode
+from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode
 from hopgraph.tools.prompts import clean
 
 ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)

@@ -16,8 +16,7 @@ from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Draft, Evidence, Excerpt, Passage
 from hopgraph.state.events import Fused
-from hopgraph.state.review_tree import ReviewTreeState
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
 
 

@@ -11,7 +11,7 @@ from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage
-from hopgraph.state.dsp import DspContext, DspState
+from hopgraph.state.baselines import DspContext, DspState
 from hopgraph.state.events import United
 
 

@@ -10,7 +10,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.review import needs_more
 from hopgraph.nodes.review_tree.paths import Tree, nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.state import Knowledge
-from hopgraph.state.review_tree import ReviewContext, ReviewNode, ReviewTreeState
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState
 from hopgraph.tools.models import count_tokens
 
 

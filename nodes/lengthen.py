@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.prune import grow_tree, parents_of
 from hopgraph.nodes.review_tree.paths import make_child, passages_on_path
-from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode
+from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode
 
 
 async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:

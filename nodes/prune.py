@@ -10,8 +10,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
 from hopgraph.state import Passage
 from hopgraph.state.events import Grown, Pruned, TreeNode
-from hopgraph.state.review_tree import ROOT, GrowState, ReviewNode
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ROOT, GrowState, ReviewNode, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 

@@ -9,8 +9,7 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.finish import cited_evidence
 from hopgraph.state import Evidence
-from hopgraph.state.review_tree import ReviewTreeState
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 

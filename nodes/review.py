@@ -17,8 +17,7 @@ from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Evidence, Passage, Spent
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
-from hopgraph.state.review_tree import GrowState, ReviewContext, ReviewNode, Verdict
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode, TreeOfReviewsContext, Verdict
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import normalize_answer
 

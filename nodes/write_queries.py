@@ -14,7 +14,7 @@ from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sample_answers import sampling_of
 from hopgraph.state import Query
-from hopgraph.state.dsp import DspContext, DspState
+from hopgraph.state.baselines import DspContext, DspState
 from hopgraph.state.events import QueriesGenerated
 from hopgraph.tools.prompts import Value, clean
 

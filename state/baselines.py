@@ -367,6 +367,37 @@ class IrcotContext(Context):
     max_passages: int = setting("Retrieval", 15, "passages collected at most, over all retrievals", ge=1, le=200)
 
 
+# Sampled queries hop by hop: DSP
+
+
+class DspState(SamplesState):
+    """The shared keys, the samples of the answer, and those of the queries."""
+
+    sampled: dict[str, int]
+    """How many samples gave each query of this hop, by its text."""
+
+
+class DspContext(SamplingContext):
+    """The settings of DSP; how many queries and answers are sampled is a choice of ours."""
+
+    method = "dsp"
+    steps = ("write_query", "answer_step_by_step")
+    presets: ClassVar[Presets] = {
+        **SamplingContext.presets,
+        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3},
+    }
+
+    max_hops: int = setting("Method", 2, "hops of queries and retrieval", ge=1, le=10)
+    queries_per_hop: int = setting(
+        "Method",
+        5,
+        "queries sampled for each hop, which keeps `passages_per_query` passages of three times as many that each "
+        "finds; 1: a single one, not sampled, which finds as many",
+        ge=1,
+        le=50,
+    )
+
+
 # Questions and retrieval by turns: ReAct, Self-Ask
 
 

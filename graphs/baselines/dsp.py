@@ -23,7 +23,7 @@ from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.sample_answers import sample_answers_with
 from hopgraph.nodes.vote import vote
 from hopgraph.nodes.write_queries import write_queries
-from hopgraph.state.dsp import DspContext, DspState
+from hopgraph.state.baselines import DspContext, DspState
 
 Context = DspContext
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.state import Evidence, Excerpt, Passage
-from hopgraph.state.review_tree import ROOT, ReviewNode
+from hopgraph.state.tree_of_reviews import ROOT, ReviewNode
 from hopgraph.tools.text.comparison import normalize_answer
 
 Tree = Mapping[str, ReviewNode]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hopgraph.nodes.conclude import conclude
-from hopgraph.state.review_tree import ReviewContext
+from hopgraph.state.tree_of_reviews import ReviewContext
 from support.node_inputs import evidence, node_runtime, review_node, review_tree
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from hopgraph.nodes.fuse_rankings import fuse_rankings
 from hopgraph.state import Candidates
-from hopgraph.state.dsp import DspContext
+from hopgraph.state.baselines import DspContext
 from support.node_inputs import node_runtime, passage
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.gather import gather, passages_of, within
-from hopgraph.state.review_tree import ReviewContext
+from hopgraph.state.tree_of_reviews import ReviewContext
 from hopgraph.tools.models.tokens import count_tokens
 from support.node_inputs import evidence, node_runtime, passage, review_node, review_tree
 

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from hopgraph.nodes.review import Review, ReviewWithQuery, by_search_order, every_open, is_to_expand, review_with
-from hopgraph.state.review_tree import ReviewContext
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewContext, TreeOfReviewsContext
 from support.node_inputs import node_runtime, passage, review_node, review_tree, spent
 from support.review_worlds import accept
 from support.servers.scripted_model import ScriptedChatModel

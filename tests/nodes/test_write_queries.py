@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from hopgraph.nodes.write_queries import write_queries
-from hopgraph.state.dsp import DspContext
+from hopgraph.state.baselines import DspContext
 from support.node_inputs import node_runtime, spent
 from support.walks import Script
 

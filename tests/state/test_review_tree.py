@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state.reducers import path_order
-from hopgraph.state.review_tree import ReviewNode, ReviewStatus, merge_reviews
+from hopgraph.state.tree_of_reviews import ReviewNode, ReviewStatus, merge_reviews
 
 STATUSES: tuple[ReviewStatus, ...] = get_args(ReviewStatus)
 PATHS = st.lists(st.integers(1, 12), max_size=3).map(lambda parts: ".".join(map(str, [0, *parts])))

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from hopgraph.state import Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
 from hopgraph.state.context import ContextT
 from hopgraph.state.question_tree import QuestionNode
-from hopgraph.state.review_tree import ReviewNode
+from hopgraph.state.tree_of_reviews import ReviewNode
 
 
 def passage(key: str, text: str = "One. Two.", **fields: Any) -> Passage:

@@ -13,8 +13,7 @@ from hopgraph.nodes.gather import gather
 from hopgraph.nodes.generate_queries import NewQueries, queries_ask
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state import AnswerOutput, QuestionInput
-from hopgraph.state.review_tree import ReviewTreeState
-from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 
 
 class Context(TreeOfReviewsContext):

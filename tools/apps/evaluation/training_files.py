@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.state import Passage, RunError
-from hopgraph.state.dsp import DspContext
+from hopgraph.state.baselines import DspContext
 from hopgraph.state.events import QuerySent, Retrieved, United, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
