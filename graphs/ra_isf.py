@@ -61,9 +61,7 @@ def where_to_begin(
 
 
 def _without_knowledge(settings: RaIsfContext) -> Literal["look up", "break down", "give up"]:
-    if settings.passage_relevance:
-        return "look up"
-    return "break down" if settings.decomposition else "give up"
+    return "look up" if settings.passage_relevance else _without_passages(settings)
 
 
 def knows(state: SolveState, settings: RaIsfContext) -> Literal["known", "look up", "break down", "give up"]:

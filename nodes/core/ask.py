@@ -23,8 +23,8 @@ from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
-from hopgraph.tools.models.reply_schema import json_schema
 from hopgraph.tools.models.send import FailedRequest, SendOptions, send
+from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
 

@@ -19,8 +19,8 @@ from langchain_core.messages import HumanMessage
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.models import Sampling, resolve_model
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs, complete
-from hopgraph.tools.models.reply_schema import LONGEST_LIMIT
 from hopgraph.tools.models.send import SendOptions
+from hopgraph.tools.models.structured import LONGEST_LIMIT
 from support.honest import input_for
 from support.sample import SampleQuestion, read_sample_questions
 

@@ -13,7 +13,7 @@ from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.tools.models import UnusableReplyError, parse_reply
-from hopgraph.tools.models.reply_schema import strict_schema
+from hopgraph.tools.models.structured import strict_schema
 from support.schema_bounds import unbounded
 
 

@@ -28,8 +28,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.shared_limit import SharedLimit
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.loop_clients import LoopClients, LoopModel, takes_clients
-from hopgraph.tools.models.reply_schema import reply_tokens
-from hopgraph.tools.models.structured import Mode, bind, is_openai, limit_reply, own_limit
+from hopgraph.tools.models.structured import Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
 VALID_SPECS = (
     "offline:extractive, rehearsal:DATASET, gguf:FILE, student:DIR, openai:MODEL, "

@@ -25,7 +25,7 @@ from hopgraph.nodes.recall_knowledge import RecallReply
 from hopgraph.state import ModelError, PromptError, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models.reply_cache import cache_key
-from hopgraph.tools.models.reply_schema import reply_tokens
+from hopgraph.tools.models.structured import reply_tokens
 from hopgraph.tools.prompts import render
 from support.fake_clock import NEVER
 from support.node_inputs import spent

@@ -9,8 +9,7 @@ from pydantic import BaseModel, SecretStr
 
 from hopgraph.graphs import METHODS
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, max_items_hint
-from hopgraph.tools.models.reply_schema import json_schema, reply_tokens, strict_schema
-from hopgraph.tools.models.structured import limit_reply, modes_of, own_limit
+from hopgraph.tools.models.structured import json_schema, limit_reply, modes_of, own_limit, reply_tokens, strict_schema
 
 KEY = SecretStr("sk-none")
 LOCAL = "http://127.0.0.1:9/v1"
