@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 from typing import Annotated, Any
@@ -12,10 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
-from hopgraph.tools.apps.cli.commands import commands
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import evaluation
-from hopgraph.tools.apps.cli.serving_commands import servers
-from hopgraph.tools.apps.cli.students.students_commands import students
+from hopgraph.tools.apps.cli.command_options import commands
 
 WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
 """Exit codes: an option, a setting, a spec or a question that is wrong; a corpus, a model, a prompt file or a disk
@@ -63,10 +61,9 @@ def begin(
         typer.echo(context.get_help())
 
 
+for module in ("commands", "evaluation.evaluation_options", "serving_commands"):
+    import_module(f"{__package__}.{module}")
 app.add_typer(commands)
-app.add_typer(evaluation)
-app.add_typer(students)
-app.add_typer(servers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,32 +2,41 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Annotated, Any, TypeVar, cast
 
 import typer
+from typing_extensions import dataclass_transform
 
 OptionsT = TypeVar("OptionsT")
 
 SOME_FAILED = 3
 """Exit code of a run that is finished with failed questions."""
 
+commands = typer.Typer()
+"""Every command, in the order in which the modules that declare them are imported."""
 
-def option(default: Any, text: str, *names: str, **about: Any) -> Any:
+
+def option(text: str, *names: str, default: Any = None, **about: Any) -> Any:
     """Return a dataclass's field that is an option of a command; `text` is its help, `about` goes to `typer.Option`."""
-    return field(default=default, metadata={"option": typer.Option(*names, help=text, **about)})
+    return field(default=default, metadata={"names": names, "about": {"help": text, **about}})
 
 
+def flag(text: str, *names: str) -> Any:
+    """Return the field of an option that takes no value, and is off where it is not given."""
+    return option(text, *names, default=False)
+
+
+@dataclass_transform(frozen_default=True)
 def command(
-    group: typer.Typer, work: str, *examples: str, defaults: Mapping[str, Any] | None = None, **about: Any
+    work: str, *examples: str, defaults: Mapping[str, Any] | None = None, **about: Any
 ) -> Callable[[type[OptionsT]], type[OptionsT]]:
-    """Return a decorator that makes a dataclass a command: its fields are the options, its docstring the help.
+    """Return a decorator that makes a class a frozen dataclass and a command, with its docstring as the help.
 
-    Each field is made by `option`, or annotated with a `typer.Option` or `typer.Argument`.
+    Each field is made by `option` or `flag`, or annotated with a `typer.Option` or `typer.Argument`.
 
     Args:
-        group: Where the command is added.
         work: What does it with the class's object, as `MODULE.run_NAME` in this folder, and so its name. It is
             imported when the command runs: `--help` answers at once, and a wrong option is reported before anything
             is loaded. It returns whether questions failed, or nothing.
@@ -35,28 +44,28 @@ def command(
         defaults: In place of fields' defaults.
         about: More for `typer.Typer.command`.
     """
-    module, _, name = work.rpartition(".run_")
+    module, _, work_name = work.rpartition(".run_")
 
-    def decorate(options: type[OptionsT]) -> type[OptionsT]:
+    def decorate(cls: type[OptionsT]) -> type[OptionsT]:
+        options = dataclass(frozen=True)(cls)
         metadata = {each.name: each.metadata for each in fields(cast("Any", options))}
-        signature = inspect.signature(options)
-        parameters = [
-            each.replace(
-                default=(defaults or {}).get(key, each.default),
-                annotation=Annotated[each.annotation, *metadata[key].values()] if metadata[key] else each.annotation,
-            )
-            for key, each in signature.parameters.items()
-        ]
+        signature, parameters = inspect.signature(options), list[inspect.Parameter]()
+        for name, each in signature.parameters.items():
+            default, annotation = (defaults or {}).get(name, each.default), each.annotation
+            if about_option := metadata[name]:
+                names = about_option["names"] or (f"--{name.replace('_', '-')}",)
+                annotation = Annotated[annotation, typer.Option(*names, **about_option["about"])]
+            parameters.append(each.replace(default=default, annotation=annotation))
 
         def run(**given: Any) -> None:
-            if getattr(import_module(f"{__package__}.{module}"), f"run_{name}")(options(**given)):
+            if getattr(import_module(f"{__package__}.{module}"), f"run_{work_name}")(options(**given)):
                 raise typer.Exit(SOME_FAILED)
 
         run.__doc__ = options.__doc__
         run.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
         # A help page joins lines, but not paragraphs.
         epilog = "\n\n".join(["Examples:", *examples])
-        group.command(name.replace("_", "-"), epilog=epilog, **about)(run)
+        commands.command(work_name.replace("_", "-"), epilog=epilog, **about)(run)
         return options
 
     return decorate

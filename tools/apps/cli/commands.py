@@ -1,6 +1,5 @@
 """The commands `ask`, `index`, `calibrate`, `methods`, `prompts` and `draw`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,10 +14,9 @@ from hopgraph.tools.apps.cli.command_options import (
     ModelOption,
     VerboseOption,
     command,
+    flag,
     option,
 )
-
-commands = typer.Typer()
 
 ReviewChoice = Literal["queries", "evidence", "all"]
 """What `ask --review` asks about."""
@@ -42,7 +40,6 @@ class _AskCommand(TyperCommand):
 
 
 @command(
-    commands,
     "ask_command.run_ask",
     'hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     'hopgraph ask "…" --model openai:gpt-4.1-mini --preset multi_hop',
@@ -50,26 +47,22 @@ class _AskCommand(TyperCommand):
     'hopgraph ask "…" --corpus my-index --set max_iterations=3 --json',
     cls=_AskCommand,
 )
-@dataclass(frozen=True, kw_only=True)
 class AskOptions:
     """Answer a question and show the steps as they happen."""
 
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")]
-    method: str = option("migres", METHOD_HELP, metavar="NAME|FILE.py")
+    method: str = option(METHOD_HELP, default="migres", metavar="NAME|FILE.py")
     model: ModelOption = None
     corpus: CorpusOption = None
-    preset: str | None = option(None, "The paper's settings for a family of data sets.", metavar="FAMILY")
+    preset: str | None = option("The paper's settings for a family of data sets.", metavar="FAMILY")
     assignments: list[str] | None = option(
-        None, "A setting of the method; `hopgraph methods NAME` lists them.", "--set", metavar="KEY=VALUE"
+        "A setting of the method; `hopgraph methods NAME` lists them.", "--set", metavar="KEY=VALUE"
     )
     as_json: JsonOption = False
     verbose: VerboseOption = False
-    quiet: bool = option(False, "Show only the answer and its sources.", "--quiet", "-q")
-    save: Path | None = option(
-        None, "Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json"
-    )
+    quiet: bool = flag("Show only the answer and its sources.", "--quiet", "-q")
+    save: Path | None = option("Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json")
     review: ReviewChoice | None = option(
-        None,
         "Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
         metavar="[queries|evidence|all]",
     )
@@ -80,7 +73,6 @@ class AskOptions:
 
 
 @command(
-    commands,
     "index_command.run_index",
     "hopgraph index my-documents/ --out my-index",
     "hopgraph index corpus.jsonl --out my-index --skip-bad",
@@ -91,66 +83,57 @@ class AskOptions:
     "hopgraph index more.jsonl --out my-index --add",
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
-@dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """Build an index of your own passages, or bring it up to date: BM25, and vectors if you name a model."""
 
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")]
     out: Path | None = option(
-        None,
         "The index's folder. An index in it that was made from SOURCE is brought up to date: only files whose "
         "content has changed are read, and passages of files that are gone are removed.",
         metavar="DIR",
     )
     to: str | None = option(
-        None,
         "Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
         "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
         metavar="SPEC",
     )
     format_name: str | None = option(
-        None,
         "beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
     )
-    skip_bad: bool = option(False, "Skip broken records and count them.", "--skip-bad")
-    follow_links: bool = option(False, "Follow links in a folder of documents.", "--follow-links")
+    skip_bad: bool = flag("Skip broken records and count them.")
+    follow_links: bool = flag("Follow links in a folder of documents.")
     language: str | None = option(
-        None,
         "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
         "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
         metavar="CODE",
         show_default="en",
     )
     passage_words: int | None = option(
-        None,
         "About how many words of a document a passage has.",
         metavar="N",
         show_default="100; of an index that is updated, its own",
     )
     overlap: int | None = option(
-        None, "Up to how many words of one passage the next one begins with.", metavar="N", show_default="0"
+        "Up to how many words of one passage the next one begins with.", metavar="N", show_default="0"
     )
     dense: str | None = option(
-        None,
         "Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
         "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
         metavar="MODEL",
     )
     faiss: str | None = option(
-        None,
         "The kind of FAISS index.",
         metavar="KIND",
         show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
     )
-    add: bool = option(False, "Add SOURCE to an index in DIR that was made from others.", "--add")
-    replace: bool = option(False, "Build the index in DIR anew, from SOURCE alone.", "--replace")
-    keep_missing: bool = option(False, "Keep the passages of files that are gone from SOURCE.", "--keep-missing")
-    dry_run: bool = option(False, "Say which files would be read or removed; no more.", "--dry-run")
+    add: bool = flag("Add SOURCE to an index in DIR that was made from others.")
+    replace: bool = flag("Build the index in DIR anew, from SOURCE alone.")
+    keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
+    dry_run: bool = flag("Say which files would be read or removed; no more.")
     colbert: str | None = option(
-        None,
         "Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
         "folder, with ?device=cuda and the like (needs the extra `colbert`).",
         metavar="MODEL",
@@ -167,50 +150,44 @@ class IndexOptions:
 
 
 @command(
-    commands,
     "calibrate_command.run_calibrate",
     "hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8",
 )
-@dataclass(frozen=True, kw_only=True)
 class CalibrateOptions:
     """Find a reranker's relevance threshold δ on training questions."""
 
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")]
-    corpus: str = option(..., "Where their passages are.", metavar="DIR|SPEC")
-    reranker: str = option("lexical", "The reranker to calibrate.", metavar="SPEC")
-    keep: float = option(0.8, "More than this share of the questions keeps a passage.", metavar="SHARE")
-    skip_bad: bool = option(False, "Skip broken records and count them.", "--skip-bad")
+    corpus: str = option("Where their passages are.", default=..., metavar="DIR|SPEC")
+    reranker: str = option("The reranker to calibrate.", default="lexical", metavar="SPEC")
+    keep: float = option("More than this share of the questions keeps a passage.", default=0.8, metavar="SHARE")
+    skip_bad: bool = flag("Skip broken records and count them.")
     as_json: JsonOption = False
 
 
-@command(commands, "methods_command.run_methods", "hopgraph methods", "hopgraph methods migres")
-@dataclass(frozen=True, kw_only=True)
+@command("methods_command.run_methods", "hopgraph methods", "hopgraph methods migres")
 class MethodsOptions:
     """List the methods, or the settings of one."""
 
     name: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.py]", help="Show this one with its settings.")] = (
         None
     )
-    as_json: bool = option(False, "Print JSON and nothing else.", "--json")
+    as_json: bool = flag("Print JSON and nothing else.", "--json")
 
 
 @command(
-    commands,
     "methods_command.run_prompts",
     "hopgraph prompts migres --out my-prompts",
     'hopgraph ask "…" --set prompts_dir=my-prompts',
 )
-@dataclass(frozen=True, kw_only=True)
 class PromptsOptions:
     """Copy a method's prompt files, to edit and use them."""
 
     method: Annotated[str, typer.Argument(metavar="METHOD", help=METHOD_HELP)]
-    out: Path = option(..., "Where to copy them.", metavar="DIR")
-    force: bool = option(False, "Replace files that are there.", "--force")
+    out: Path = option("Where to copy them.", default=..., metavar="DIR")
+    force: bool = flag("Replace files that are there.")
 
 
 @command(
-    commands,
     "draw_command.run_draw",
     "hopgraph draw migres",
     "hopgraph draw migres --format svg --out migres.svg",
@@ -218,16 +195,14 @@ class PromptsOptions:
     "hopgraph draw --run run.json",
     "hopgraph draw --run run.json --format png --out run.png",
 )
-@dataclass(frozen=True, kw_only=True)
 class DrawOptions:
     """Draw a method's graph, or what a run did."""
 
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None
-    run: Path | None = option(None, "Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
+    run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
     format_name: Literal["mermaid", "ascii", "svg", "png"] | None = option(
-        None,
         "What to write: mermaid for a method, ascii for a run; svg; png (needs the extra `png`).",
         "--format",
         show_default="mermaid for a method, ascii for a run",
     )
-    out: Path | None = option(None, "Where to write it.", metavar="FILE", show_default="standard output")
+    out: Path | None = option("Where to write it.", metavar="FILE", show_default="standard output")

@@ -1,1 +1,1 @@
-"""The commands that measure: many questions, several methods, tables."""
+"""The commands on data sets: many questions, several methods, tables; small models for roles."""

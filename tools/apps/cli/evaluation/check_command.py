@@ -6,7 +6,7 @@ from functools import partial
 from rich.table import Table
 
 from hopgraph.tools.apps.cli.console import console_on, print_json, print_line, progress_on
-from hopgraph.tools.apps.cli.students.students_commands import CheckOptions
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import CheckOptions
 from hopgraph.tools.apps.evaluation.student_check import (
     Outcomes,
     Score,
