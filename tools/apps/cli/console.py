@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import Progress, TaskID
 from rich.text import Text
 from typing_extensions import override
 
@@ -77,20 +78,12 @@ def progress_on(console: Console, stages: Mapping[str, str]) -> Generator[Callab
     Yields:
         What to call with the stage, how much of it is done, and of how much (None: not known).
     """
-    bars = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bars = Progress(console=console, transient=True, disable=not console.is_terminal)
     tasks: dict[str, TaskID] = {}
 
     def report(stage: str, done: int, total: int | None) -> None:
         if stage not in tasks:
-            tasks[stage] = bars.add_task(stages.get(stage, stage), total=total)
+            tasks[stage] = bars.add_task(escape(stages.get(stage, stage)), total=total)
         bars.update(tasks[stage], completed=done, total=total)
 
     with bars:

@@ -1,7 +1,7 @@
 """One line of a run's narration, and what a line needs to know besides its event."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hopgraph.state import Passage
@@ -27,16 +27,16 @@ class Line:
     """A sign before the text; wrapped lines are indented behind it."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class EventView:
     """The context in which an event is formatted."""
 
-    passages: Mapping[str, Passage]
-    """What the run has found so far, by id."""
-    parallel: bool
+    verbose: bool = False
+    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
+    """What the run has found so far, by id, for titles and sentences."""
+    parallel: bool = False
     """Whether the superstep has more events of this kind, so that each must name its query."""
-    verbose: bool
-    statements: set[str]
+    statements: set[str] = field(default_factory=set[str])
     """The statements that earlier lines showed."""
 
     def query(self, text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from hopgraph.state import Context, Passage, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
-from hopgraph.state.events import Deduced, QuerySent, Retrieved, Retrying, event_order, parse_event
+from hopgraph.state.events import Deduced, Event, QuerySent, Retrieved, Retrying, event_order, parse_event
 from hopgraph.tools.apps.runs.event_lines import event_lines
 from hopgraph.tools.apps.runs.lines import EventView, Line
 from hopgraph.tools.io.redact import redact
@@ -15,36 +15,26 @@ from hopgraph.tools.resources import describe_settings
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
-class _Step:
-    def __init__(self, on_wire: StepEvent) -> None:
-        self.on_wire, self.event = on_wire, parse_event(on_wire)
-
-
 @dataclass
-class Narrator:
+class Narrator(EventView):
     """Turns step events into lines, superstep by superstep.
 
     The events of a superstep are put in order first, so that the narration does not depend on which parallel branch
     was faster. A request that is sent again has its line at once, since it says why nothing else happens.
     """
 
-    verbose: bool = False
-    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
-    """What the run has found so far, by id, for titles and sentences."""
     events: list[StepEvent] = field(default_factory=list[StepEvent])
     """Every event so far."""
-    _waiting: list[_Step] = field(default_factory=list[_Step])
+    _waiting: list[StepEvent] = field(default_factory=list[StepEvent])
     _hop: int | None = None
-    _statements: set[str] = field(default_factory=set[str])
 
     def add_event(self, event: StepEvent) -> list[Line]:
         """Take an event; return the lines of the superstep before, if this event begins a new one."""
-        step = _Step(event)
-        lines = self.flush() if self._waiting and event["step"] != self._waiting[-1].on_wire["step"] else []
+        lines = self.flush() if self._waiting and event["step"] != self._waiting[-1]["step"] else []
         self.events.append(event)
-        if isinstance(step.event, Retrying):
-            return [*lines, *self._lines(step, parallel=False)]
-        self._waiting.append(step)
+        if event["event"] == Retrying.event:
+            return [*lines, *self._lines(parse_event(event))]
+        self._waiting.append(event)
         return lines
 
     def add_passages(self, passages: Iterable[Passage]) -> list[Line]:
@@ -54,42 +44,43 @@ class Narrator:
 
     def flush(self) -> list[Line]:
         """Return the lines of the events that wait for their superstep's end."""
-        waiting, self._waiting = sorted(self._waiting, key=lambda step: event_order(step.on_wire)), []
-        counts = Counter(type(step.event) for step in waiting)
+        waiting, self._waiting = sorted(self._waiting, key=event_order), []
+        events = _results_after_queries(waiting)
+        counts = Counter(map(type, events))
         lines, above = list[Line](), ""
-        for step in _results_after_queries(waiting):
-            parallel = counts[type(step.event)] > 1 and not isinstance(step.event, Retrieved)
-            for line in self._lines(step, parallel=parallel):
+        for event in events:
+            for line in self._lines(event, parallel=counts[type(event)] > 1 and not isinstance(event, Retrieved)):
                 repeated = bool(line.mark) and line.label == above  # a marked line may share the label above it
                 lines.append(replace(line, label="") if repeated else line)
                 above = line.label or above
         return lines
 
-    def _lines(self, step: _Step, *, parallel: bool) -> list[Line]:
-        view = EventView(self.passages, parallel, self.verbose, self._statements)
-        lines = event_lines(step.event, view)
-        if isinstance(step.event, QuerySent | Deduced) and step.event.hop != self._hop:
-            self._hop = step.event.hop
+    def _lines(self, event: Event, *, parallel: bool = False) -> list[Line]:
+        self.parallel = parallel
+        lines = event_lines(event, self)
+        if isinstance(event, QuerySent | Deduced) and event.hop != self._hop:
+            self._hop = event.hop
             lines.insert(0, Line("", f"Iteration {self._hop}", "heading"))
         return lines
 
 
-def _results_after_queries(steps: list[_Step]) -> list[_Step]:
-    """Put what each query found after it, where a node reports all queries first.
+def _results_after_queries(steps: list[StepEvent]) -> list[Event]:
+    """Return the records of events, with what each query found after it, where a node reports all queries first.
 
     Of several equal queries of one task the first found what is reported first. A result whose own query is not among
     these steps, or comes later, has its own place.
     """
     waiting, places = defaultdict[tuple[str, str], deque[int]](deque), list[int]()
-    for number, step in enumerate(steps):
+    events = [parse_event(step) for step in steps]
+    for number, (step, event) in enumerate(zip(steps, events, strict=True)):
         places.append(number)
-        if isinstance(step.event, QuerySent | Retrieved):
-            queries = waiting[step.on_wire["path"], step.event.query]
-            if isinstance(step.event, QuerySent):
+        if isinstance(event, QuerySent | Retrieved):
+            queries = waiting[step["path"], event.query]
+            if isinstance(event, QuerySent):
                 queries.append(number)
             elif queries:
                 places[-1] = queries.popleft()
-    return [steps[number] for number in sorted(range(len(steps)), key=places.__getitem__)]
+    return [events[number] for number in sorted(range(len(events)), key=places.__getitem__)]
 
 
 def run_header(title: str, settings: Context) -> tuple[str, str]:

@@ -50,10 +50,10 @@ def _table(spec: str, after: StudentScores, before: str | None, old: StudentScor
     if old:
         table.add_column("difference")
     for name, score in after.scores.items():
-        cells = [_cell(old.scores[name])] if old else []
-        table.add_row(
-            name.replace("_", " "), *cells, _cell(score), *([_cell(after.differences[name], "+")] if old else [])
-        )
+        cells = [_cell(score)]
+        if old:
+            cells = [_cell(old.scores[name]), *cells, _cell(after.differences[name], "+")]
+        table.add_row(name.replace("_", " "), *cells)
     return table
 
 

@@ -1,14 +1,14 @@
 """On the terminal: the progress of a run, its scores, an estimate of its cost, a report's tables."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,8 +22,8 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 _GAP = 2
 _MAX_NAME, _MAX_HEAD = 32, 24
 """Columns of the terminal that a method's name and a column's name take at most."""
-_LINE_SECONDS = 30.0
-"""Between the lines of progress where there is no terminal."""
+_BAR_SECONDS, _LINE_SECONDS = 0.25, 30.0
+"""Between two states of the bar of progress, and between its lines where there is no terminal."""
 
 
 def summary_console() -> Console:
@@ -43,30 +43,23 @@ def print_table(console: Console, table: Table) -> None:
     print_cells(console, table.columns, table.rows)
 
 
-def print_cells(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+def print_cells(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Print rows whole where they fit, else without intervals, else in blocks of columns one below the other."""
-    rows = list(rows)
-    lines = _texts(columns, rows, brief=False)
-    if sum(_widths(lines)) + _GAP * (len(columns) - 1) > console.width:
-        lines = _texts(columns, rows, brief=True)
-    for block in _blocks(_widths(lines), console.width):
+    lines, widths = list[list[str]](), list[int]()
+    for brief in (False, True):
+        texts = [[sanitize_line(cell.brief if brief else cell.text) for cell in row] for row in rows]
+        lines = [[truncate_line(name, _MAX_HEAD) for name in columns]]
+        lines += [[truncate_line(row[0], _MAX_NAME), *row[1:]] for row in texts]
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        if sum(widths) + _GAP * (len(columns) - 1) <= console.width:
+            break
+    for block in _blocks(widths, console.width):
         grid = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
         for number in block:
             grid.add_column(lines[0][number], justify="right" if number else "left", no_wrap=True)
         for line in lines[1:]:
             grid.add_row(*(line[number] for number in block))
         console.print(grid)
-
-
-def _texts(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, brief: bool) -> list[list[str]]:
-    """Return all entries as text, the head first."""
-    texts = [[sanitize_line(cell.brief if brief else cell.text) for cell in row] for row in rows]
-    head = [truncate_line(name, _MAX_HEAD) for name in columns]
-    return [head, *([truncate_line(row[0], _MAX_NAME), *row[1:]] for row in texts)]
-
-
-def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -146,26 +139,27 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
     One line is left where a model was asked.
     """
     ended = Event()
-
-    def tell() -> None:
-        while not ended.wait(_LINE_SECONDS):
-            line = f"{tally.finished:,} of {tally.total:,} questions are finished · {figures(tally)}"
-            console.print(Text(line, "dim"), soft_wrap=True)
-
     bars = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        _Figures(tally),
+        TextColumn("{task.fields[figures]}", "dim", markup=False),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
-        refresh_per_second=4,
     )
-    bars.add_task("questions", total=tally.total, completed=tally.finished)
-    if not console.is_terminal:
-        Thread(target=tell, daemon=True).start()
+    task = bars.add_task("questions", total=tally.total, completed=tally.finished, figures=figures(tally))
+
+    def tell() -> None:
+        while not ended.wait(_BAR_SECONDS if console.is_terminal else _LINE_SECONDS):
+            if console.is_terminal:
+                bars.update(task, completed=tally.finished, figures=figures(tally))
+            else:
+                line = f"{tally.finished:,} of {tally.total:,} questions are finished · {figures(tally)}"
+                console.print(Text(line, "dim"), soft_wrap=True)
+
+    Thread(target=tell, daemon=True).start()
     try:
         with bars:
             yield
@@ -173,21 +167,6 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
         ended.set()
         if tally.calls:
             console.print(Text(figures(tally), "dim"))
-
-
-class _Figures(ProgressColumn):
-    """Calls, tokens, cost and failures so far; it also moves the bar."""
-
-    max_refresh = 0.25
-
-    def __init__(self, tally: RunTally) -> None:
-        super().__init__()
-        self.tally = tally
-
-    def render(self, task: Task) -> Text:
-        """Write the figures, and move the bar to where the tally is."""
-        task.completed = self.tally.finished
-        return Text(figures(self.tally), "dim")
 
 
 def figures(tally: RunTally) -> str:
