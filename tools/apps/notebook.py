@@ -11,7 +11,7 @@ from typing import Any, cast
 from hopgraph.graphs import find_method
 from hopgraph.state import Context
 from hopgraph.state.events import event_order
-from hopgraph.tools.apps.drawing import draw_svg
+from hopgraph.tools.apps.drawing.svg import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.retrieval.passage_metadata import name_citation

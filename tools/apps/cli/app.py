@@ -39,7 +39,6 @@ class _Program(TyperGroup):
 
 app = typer.Typer(
     cls=_Program,
-    help="Answer multi-hop questions with published methods, and see every step.",
     epilog='Start with:  hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     add_completion=False,
     pretty_exceptions_enable=False,

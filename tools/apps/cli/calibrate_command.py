@@ -6,7 +6,7 @@ from dataclasses import asdict
 from rich.text import Text
 
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
-from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_skipped, progress_on
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_skipped, show_progress
 from hopgraph.tools.apps.cli.settings_options import corpus_spec
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
@@ -22,7 +22,7 @@ def run_calibrate(options: CalibrateOptions) -> None:
     reading = CorpusReading(options.skip_bad)
     questions = [each.question for each in read_questions(options.dataset.expanduser(), reading=reading)]
     print_skipped("questions", reading.skipped, reading.first_skipped)
-    with progress_on(console_on(stderr=True), {"rerank": "scoring questions"}) as progress:
+    with show_progress({"rerank": "scoring questions"}) as progress:
         count = len(questions)
         found = calibrate(
             questions, retriever, scorer, keep=options.keep, progress=lambda done: progress("rerank", done, count)

@@ -57,11 +57,15 @@ def print_line(console: Console, text: str, style: str = "") -> None:
     print_hanging(console, Text(), Text(sanitize_line(text), style), indent=0)
 
 
+def print_note(text: str, style: str = "yellow") -> None:
+    """Print a line on standard error."""
+    print_line(console_on(stderr=True), text, style)
+
+
 def print_skipped(what: str, skipped: int, first: Sequence[str]) -> None:
     """Say on standard error how many bad records were skipped, if any, and what was wrong with the first one."""
     if skipped:
-        text = f"{what}: skipped {pluralize(skipped, 'bad record')}, the first: {first[0]}"
-        print_line(console_on(stderr=True), text, "yellow")
+        print_note(f"{what}: skipped {pluralize(skipped, 'bad record')}, the first: {first[0]}")
 
 
 def print_json(record: object) -> None:
@@ -72,12 +76,17 @@ def print_json(record: object) -> None:
 
 
 @contextmanager
-def progress_on(console: Console, stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
+def show_progress(
+    stages: Mapping[str, str], console: Console | None = None
+) -> Generator[Callable[[str, int, int | None], None]]:
     """Show one bar for each stage, named as in `stages`, from its first report on; they vanish at the end.
+
+    The console, standard error's, is needed where the block prints lines above the bars.
 
     Yields:
         What to call with the stage, how much of it is done, and of how much (None: not known).
     """
+    console = console or console_on(stderr=True)
     bars = Progress(console=console, transient=True, disable=not console.is_terminal)
     tasks: dict[str, TaskID] = {}
 

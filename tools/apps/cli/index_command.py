@@ -8,7 +8,7 @@ from rich.console import Console
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.cli.commands import IndexOptions
-from hopgraph.tools.apps.cli.console import console_on, print_line, progress_on
+from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.engines import FillReport, index_into
@@ -33,7 +33,7 @@ _STAGES = {
 
 def run_index(options: IndexOptions) -> None:
     """Do what is asked for and print what there is now; bad records that were skipped are named on standard error."""
-    errors, console = console_on(stderr=True), console_on()
+    console = console_on()
     cutting = {"words": options.passage_words, "overlap": options.overlap}
     chosen = {name: value for name, value in cutting.items() if value is not None}
     given: dict[str, Any] = {
@@ -47,7 +47,7 @@ def run_index(options: IndexOptions) -> None:
     if not options.replace:
         given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
     if options.to:
-        with progress_on(errors, {"read": "sending", "save": "making searchable"}) as progress:
+        with show_progress({"read": "sending", "save": "making searchable"}) as progress:
             given |= {"language": options.language or "en", "progress": progress}
             report = index_into(options.to, options.source, **given)
         corpus, lines = report.target, _filled(report)
@@ -60,15 +60,15 @@ def run_index(options: IndexOptions) -> None:
         print_line(console, line)
     print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     if report.left_out:
-        print_line(errors, report.left_out, "yellow")
+        print_note(report.left_out)
     for note in report.notes[:_LISTED]:
-        print_line(errors, note, "yellow")
+        print_note(note)
     if (unlisted := len(report.notes) - _LISTED) > 0:
-        errors.print(f"{unlisted:,} more files not UTF-8", style="yellow")
+        print_note(f"{unlisted:,} more files not UTF-8")
     for problem in report.first_skipped:
-        print_line(errors, f"skipped {problem}", "yellow")
+        print_note(f"skipped {problem}")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
-        errors.print(f"skipped {unnamed:,} more", style="yellow")
+        print_note(f"skipped {unnamed:,} more")
 
 
 def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
@@ -77,7 +77,7 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:
-        with progress_on(errors, _STAGES) as progress:
+        with show_progress(_STAGES, errors) as progress:
             given |= {"faiss": options.faiss, "progress": _report_resuming(progress, errors)}
             if options.replace:
                 report = build_index(options.source, out, **given)
@@ -86,8 +86,7 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
             vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
     except (HopgraphError, KeyboardInterrupt):
         if kept := find_kept_vectors(out.expanduser().resolve()):
-            line = f"what was embedded is kept in {kept[0]}; the same command resumes from there"
-            print_line(errors, line, "yellow")
+            print_note(f"what was embedded is kept in {kept[0]}; the same command resumes from there")
         raise
     lines = [_index_summary(report)]
     if vectors:

@@ -11,7 +11,7 @@ from hopgraph.graphs import find_method, list_methods
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.tools.apps.cli.console import console_on, print_line
+from hopgraph.tools.apps.cli.console import console_on, print_note
 from hopgraph.tools.apps.cli.run_output import print_stand_in
 from hopgraph.tools.apps.cli.serving_commands import ServeOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
@@ -62,18 +62,21 @@ def run_serve(options: ServeOptions) -> None:
         runtime = require("langgraph_runtime_inmem.database", "server")
         from uvicorn.config import HTTP_PROTOCOLS  # which the server brings along
 
-        from hopgraph.tools.apps.server.connections import connection_options, open_listener
+        from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
         HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
         # The server would silently take another port.
         open_listener(host, port).close()
         print_stand_in(console_on(stderr=True), settings)
-        _print_address(host, port)
+        graphs = packaged_graphs()
+        print_note(f"Serving {len(graphs)} graphs at {address_of(host, port)}; stop with Ctrl-C.", "bold")
+        who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"
+        print_note(f"A development server: its threads are in memory, and {who}.", "dim")
         _keep_apart(runtime, Path(folder))
         server.run_server(
             host,
             port,
-            graphs=packaged_graphs(),
+            graphs=graphs,
             auth=AUTH,
             http=http_config(),
             open_browser=options.browser,
@@ -140,14 +143,3 @@ def packaged_graphs() -> dict[str, dict[str, str]]:
 
 def _entry(path: str, about: str) -> dict[str, str]:
     return {"path": path, "description": about.strip().partition("\n")[0].rstrip(".")}
-
-
-def _print_address(host: str, port: int) -> None:
-    console = console_on(stderr=True)
-    from hopgraph.tools.apps.server.connections import address_of
-
-    graphs, address = len(packaged_graphs()), address_of(host, port)
-    print_line(console, f"Serving {graphs} graphs at {address}; stop with Ctrl-C.", "bold")
-    who = "callers send a key of HOPGRAPH_API_KEY" if keys_from_environment() else "it lets in this machine alone"
-    note = f"A development server: its threads are in memory, and {who}."
-    print_line(console, note, "dim")

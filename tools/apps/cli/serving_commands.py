@@ -17,7 +17,7 @@ OwnMethodsOption = Annotated[
 
 
 @command(
-    "chat_command.run_chat",
+    "chat_commands.run_chat",
     "hopgraph chat",
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
@@ -58,7 +58,7 @@ class ChatOptions:
 
 
 @command(
-    "mcp_command.run_mcp",
+    "chat_commands.run_mcp",
     "hopgraph mcp",
     "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini",
 )

@@ -127,7 +127,7 @@ def test_an_interrupted_build_leaves_the_old_index_as_it_was(
 
         yield report
 
-    monkeypatch.setattr(index_command, "progress_on", interrupted_at_the_end)
+    monkeypatch.setattr(index_command, "show_progress", interrupted_at_the_end)
     source.write_text('{"_id": "2", "text": "Oslo is a city."}\n', encoding="utf-8")
     ran = run("index", str(source), "--out", str(out))
     assert (ran.code, ran.out, ran.err) == (130, "", "hopgraph: interrupted\n")

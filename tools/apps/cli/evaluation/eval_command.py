@@ -13,7 +13,7 @@ from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.state.errors import did_you_mean
-from hopgraph.tools.apps.cli.console import console_on, print_line, print_skipped, progress_on
+from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, print_skipped, show_progress
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, QuestionOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
@@ -48,7 +48,7 @@ def run_eval(options: EvalOptions) -> bool:
         if directory is None:
             return False
         if options.judge:
-            with progress_on(console_on(stderr=True), {"judge": "judging"}) as progress:
+            with show_progress({"judge": "judging"}) as progress:
                 run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
         summary = summarize_run(directory)
         directory.write_summary(summary)
@@ -83,14 +83,13 @@ def answered(
             total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
             tally = RunTally(total=total, finished=total - len(jobs))
             if tally.finished:
-                print_line(errors, f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
+                print_note(f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
             limits = options.concurrency, options.max_calls, options.max_cost
             with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
                 engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)
                 stopped = run_in_background(engine.run(jobs))
             if stopped:
-                advice = "The same command with a higher limit resumes from here."
-                print_line(errors, f"Stopped: {stopped}. {advice}", "yellow")
+                print_note(f"Stopped: {stopped}. The same command with a higher limit resumes from here.")
             yield directory
 
 
@@ -99,11 +98,10 @@ def any_failed(directory: RunWriter, consequence: str = "") -> bool:
     methods = sorted({key.method for key, failed in directory.finished.items() if failed})
     reasons = Counter(each["error"] for name in methods for each in directory.latest(name).values() if each["error"])
     if failed := reasons.total():
-        errors, text = console_on(stderr=True), pluralize(len(directory.finished), "question")
-        text = f"{failed:,} of {text} failed{consequence}; the same command with --retry-failed asks them again."
-        print_line(errors, text, "yellow")
+        asked = pluralize(len(directory.finished), "question")
+        print_note(f"{failed:,} of {asked} failed{consequence}; the same command with --retry-failed asks them again.")
         for reason, times in reasons.most_common(REASONS):
-            print_line(errors, f"  {times:,} × {reason}", "yellow")
+            print_note(f"  {times:,} × {reason}")
     return failed > 0
 
 
@@ -155,7 +153,7 @@ def _checked_and_prepared(spec: RunSpec, *, asks_models: bool) -> PreparedRun:
 
     if asks_models:
         run_in_background(check_models())
-    with progress_on(console_on(stderr=True), INDEXING_STAGES) as progress:
+    with show_progress(INDEXING_STAGES) as progress:
         prepared = prepare_run(spec, progress)
     for what, reading in prepared.skipped.items():
         print_skipped(what, reading.skipped, reading.first_skipped)
@@ -203,11 +201,11 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
             assigned[name].append(f"{key}={value}")
     if options.preset and not any(options.preset in each.presets for each in contexts.values()):
         raise SettingsError(f"preset {options.preset!r} is unknown for {', '.join(names)}")
-    presets = {name: options.preset if options.preset in each.presets else None for name, each in contexts.items()}
-    models = {name: options.model if "model" in each else None for name, each in read.items()}
-    return {
-        name: settings_for(each, presets[name], assigned[name], model=models[name]) for name, each in contexts.items()
-    }
+    made = dict[str, Context]()
+    for name, each in contexts.items():
+        preset = options.preset if options.preset in each.presets else None
+        made[name] = settings_for(each, preset, assigned[name], model=options.model if "model" in read[name] else None)
+    return made
 
 
 def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
@@ -219,7 +217,7 @@ def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
     for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
         if options.methods.strip().lower() != ALL:
             raise SettingsError(lacking)
-        print_line(console_on(stderr=True), f"Left out: {lacking}.", "dim")
+        print_note(f"Left out: {lacking}.", "dim")
         del made[name]
     return made
 

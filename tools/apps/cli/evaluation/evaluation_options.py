@@ -251,7 +251,7 @@ class DistillOptions(QuestionOptions):
 
 
 @command(
-    "evaluation.train_command.run_train",
+    "evaluation.student_commands.run_train",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --out relevance-data",
     "hopgraph train relevance-data --student smollm2 --out relevance-student",
     "hopgraph train relevance-data --student minilm --out relevance-classifier --set balance=yes",
@@ -294,7 +294,7 @@ class TrainOptions:
 
 
 @command(
-    "evaluation.check_command.run_check_student",
+    "evaluation.student_commands.run_check_student",
     "hopgraph check-student student:relevance-student held-out-data --before student:smollm2",
     "hopgraph check-student openai:gpt-4.1-mini held-out-data --json",
 )

@@ -14,7 +14,7 @@ from rich.text import Text
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.migres import MigresContext
-from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_line, print_skipped, progress_on
+from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note, print_skipped, show_progress
 from hopgraph.tools.apps.cli.evaluation.eval_command import (
     INDEXING_STAGES,
     answered,
@@ -157,7 +157,7 @@ def _print_notes(console: Console, table: PaperTable, rows: Sequence[PlannedRow]
 
 def _print_left_out(rows: Sequence[PlannedRow]) -> None:
     for label, reason in dict.fromkeys((each.row.label, each.reason) for each in rows if each.reason):
-        print_line(console_on(stderr=True), f"Not run: {label}: {reason}.", "dim")
+        print_note(f"Not run: {label}: {reason}.", "dim")
 
 
 def _out(options: ReproduceOptions) -> Path:
@@ -232,9 +232,8 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
     """
     stopped: dict[str, str] = {}
     shared = _pooled_index(options, dataset) if any(each.corpus is None for each in asked.values()) else None
-    errors = console_on(stderr=True)
     for number, (folder, each) in enumerate(asked.items(), 1):
-        print_line(errors, f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
+        print_note(f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
         if shared is not None and each.corpus is None and not is_index(each.out / CORPUS):
             _link_index(shared, each.out / CORPUS)
         try:
@@ -253,7 +252,7 @@ def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
     if not dataset.is_dir() and (first is None or not first.contexts):
         raise SettingsError(f"{dataset.name} has no passages of its own; name a corpus with --corpus")
     if not is_index(shared):
-        with progress_on(console_on(stderr=True), INDEXING_STAGES) as progress:
+        with show_progress(INDEXING_STAGES) as progress:
             built = build_index(dataset, shared, follow_links=True, skip_bad=options.skip_bad, progress=progress)
         print_skipped("corpus", built.skipped, built.first_skipped)
     return shared

@@ -75,11 +75,6 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     return blocks
 
 
-def _tokens(row: Mapping[str, Any]) -> Cell:
-    known = "prompt_tokens" in row
-    return text_cell(f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if known else "")
-
-
 _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "n": lambda row: number_cell(row["n"]),
     "EM": lambda row: percent_cell(row.get("em")),
@@ -90,7 +85,9 @@ _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "R@5": lambda row: percent_cell(row.get("recall@5")),
     "R@15": lambda row: percent_cell(row.get("recall@15")),
     "calls": lambda row: number_cell(row.get("llm_calls"), 1),
-    "tokens": _tokens,
+    "tokens": lambda row: text_cell(
+        f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if "prompt_tokens" in row else ""
+    ),
     "failed": lambda row: number_cell(row.get("failed", 0)),
     "EM without failed": lambda row: percent_cell(row.get("without_failed", {}).get("em")),
     "F1 without failed": lambda row: percent_cell(row.get("without_failed", {}).get("f1")),

@@ -1,19 +1,32 @@
-"""`hopgraph train`: train a student on the examples of `hopgraph distill`."""
+"""`hopgraph train` and `check-student`: train a student on the examples of `hopgraph distill`, and measure it."""
 
 import json
 import os
 import shlex
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
 from hopgraph.state import RunError, SettingsError, SpecError
-from hopgraph.tools.apps.cli.console import console_on, progress_on
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import TrainOptions
+from hopgraph.tools.apps.cli.console import console_on, print_json, print_line, show_progress
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import CheckOptions, TrainOptions
 from hopgraph.tools.apps.evaluation.report.figures import drawing
+from hopgraph.tools.apps.evaluation.student_check import (
+    Outcomes,
+    Score,
+    StudentScores,
+    ask_examples,
+    count_outcomes,
+    score_replies,
+)
+from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.process_limits import limit_memory
+from hopgraph.tools.io.redact import redact
 from hopgraph.tools.scoring.weights.model_specs import read_spec
 from hopgraph.tools.students.base_models import find_base
 from hopgraph.tools.students.student_model import merge_student
@@ -36,7 +49,7 @@ def run_train(options: TrainOptions) -> None:
         _limit(int(options.memory_limit * _GIGABYTE))
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
     try:
-        with progress_on(console_on(stderr=True), {"train": "training"}) as progress:
+        with show_progress({"train": "training"}) as progress:
             record = train(plan, progress)
     except MemoryError:  # before the first step; `train` reports later ones
         if options.memory_limit is None:
@@ -99,3 +112,42 @@ def _report(out: Path, record: StudentRecord) -> None:
         lines.append(f"{record.left_out} examples are longer than max_length, and were left out")
     for line in lines:  # which can be copied from a narrow terminal, too
         console.print(Text(line), soft_wrap=True)
+
+
+def run_check_student(options: CheckOptions) -> None:
+    """Ask one or two models all examples, and print how they did."""
+    spec, before = options.spec, options.before
+    examples, facts = read_examples(options.data.expanduser())
+    counted: list[Outcomes] = []
+    specs = [spec, *([before] if before else [])]
+    with show_progress({each: redact(each) for each in specs}) as progress:
+        for each in specs:
+            asked = ask_examples(each, facts.role, examples, options.parallel, partial(progress, each))
+            replies = run_in_background(asked)
+            counted.append(count_outcomes(facts.role, examples, replies))
+    after = score_replies(counted[0], facts.role, *counted[1:])
+    old = score_replies(counted[1], facts.role) if before else None
+    about = {"role": facts.role, "examples": len(examples), "questions": len(counted[0])}
+    if options.as_json:
+        compared = {"before": {"model": redact(before), "scores": asdict(old)["scores"]}} if before and old else {}
+        print_json({**about, "model": redact(spec), **asdict(after), **compared})
+        return
+    print_line(console_on(), f"{about['role']}: {about['examples']} examples of {about['questions']} questions")
+    console_on().print(_table(spec, after, before, old))
+
+
+def _table(spec: str, after: StudentScores, before: str | None, old: StudentScores | None) -> Table:
+    table = Table("in percent, with 95 % intervals", *([redact(before)] if before else []), redact(spec))
+    if old:
+        table.add_column("difference")
+    for name, score in after.scores.items():
+        cells = [_cell(score)]
+        if old:
+            cells = [_cell(old.scores[name]), *cells, _cell(after.differences[name], "+")]
+        table.add_row(name.replace("_", " "), *cells)
+    return table
+
+
+def _cell(score: Score, sign: str = "") -> str:
+    low, high = score.interval
+    return f"{100 * score.value:{sign}.1f} [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
