@@ -60,7 +60,7 @@ def begin(
         typer.echo(context.get_help())
 
 
-for module in ("commands", "evaluation.evaluation_options", "serving_commands"):
+for module in ("commands", "evaluation.evaluation_options"):
     import_module(f"{__package__}.{module}")
 app.add_typer(commands)
 

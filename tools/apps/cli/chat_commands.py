@@ -18,9 +18,9 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
+from hopgraph.tools.apps.cli.commands import ChatOptions, McpOptions
 from hopgraph.tools.apps.cli.console import console_on, print_note
 from hopgraph.tools.apps.cli.run_output import print_stand_in
-from hopgraph.tools.apps.cli.serving_commands import ChatOptions, McpOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions, serving_options
 from hopgraph.tools.io.optional_packages import require

@@ -11,9 +11,9 @@ from hopgraph.graphs import find_method, list_methods
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
+from hopgraph.tools.apps.cli.commands import ServeOptions
 from hopgraph.tools.apps.cli.console import console_on, print_note
 from hopgraph.tools.apps.cli.run_output import print_stand_in
-from hopgraph.tools.apps.cli.serving_commands import ServeOptions
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server.server_options import (
     ServingOptions,

@@ -1,15 +1,14 @@
 """A graph as an SVG picture that stands alone: no script, no font to load, its own background; and any as PNG."""
 
-import importlib
 from collections.abc import Iterable
 from html import escape
-from typing import Any
 
 from langchain_core.runnables.graph import Graph
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.drawing.layout import Box, Route, place
 from hopgraph.tools.apps.drawing.measure import text_width
+from hopgraph.tools.io.optional_packages import require
 
 MARGIN = 26.0
 """Around a picture's content."""
@@ -129,12 +128,7 @@ def render_png(svg: str) -> bytes:
     Raises:
         SettingsError: resvg-py is not installed, or there is no font to write with.
     """
-    try:
-        resvg: Any = importlib.import_module("resvg_py")
-    except ModuleNotFoundError:
-        raise SettingsError(
-            "PNG needs the package resvg-py: pip install 'hopgraph[png]', or write the picture as svg"
-        ) from None
+    resvg = require("resvg_py", "png")
     empty, letter = (_PROBE.format(text) for text in ("", '<text x="2" y="16">A</text>'))
     if resvg.svg_to_bytes(svg_string=empty) == resvg.svg_to_bytes(svg_string=letter):
         raise SettingsError(
