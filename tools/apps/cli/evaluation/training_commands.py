@@ -23,9 +23,8 @@ from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
-from hopgraph.tools.apps.evaluation.distillation_data import check_overlap, write_training_data
 from hopgraph.tools.apps.evaluation.student_check import YES_NO
-from hopgraph.tools.apps.evaluation.training_files import TRAINING_FILES
+from hopgraph.tools.apps.evaluation.training_data import TRAINING_FILES, check_overlap, write_training_data
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.resolve import SAMPLE
 
