@@ -9,14 +9,16 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
-from hopgraph.tools.apps.evaluation.report.question_pages import (
+from hopgraph.tools.apps.evaluation.report.tables import tables
+from hopgraph.tools.apps.evaluation.report.writers import (
     NO_FIGURES,
+    WRITERS,
+    as_html,
     figures_section,
+    format_trec_files,
     question_pages,
     questions_section,
 )
-from hopgraph.tools.apps.evaluation.report.tables import tables
-from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_html, format_trec_files
 from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import pluralize

@@ -1,20 +1,33 @@
-"""Write tables as Markdown, HTML or CSV, and what was retrieved for the TREC tools; texts of a data set stay texts."""
+"""Write tables as Markdown, HTML or CSV, and what was retrieved for the TREC tools; texts of a data set stay texts.
 
+An HTML report also has the figures, and for each question a page with the tree of every method.
+"""
+
+import base64
 import csv
 import html
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from urllib.parse import quote
 
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
+from hopgraph.tools.apps.runs.run_svg import draw_run_svg
+from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _UNSAFE = re.compile(r"[\s%]")
+MAX_PAGES = 1_000
+"""Questions that have a page; a method's tree takes some 20 KB."""
+_MAX_CELL, _MAX_QUESTION = 30, 90
+"""Characters of an answer and of a question in the table that links to the pages."""
+NO_FIGURES = "<h2>Figures</h2>\n<p>None: they need matplotlib, pip install 'hopgraph[figures]'.</p>"
 _STYLE = files(__package__ or "").joinpath("report.css").read_text(encoding="utf-8")
 
 
@@ -69,6 +82,72 @@ def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Seq
 def _html_value(cell: Cell) -> str:
     interval = html.escape(cell.text.removeprefix(cell.brief))
     return f"{html.escape(cell.brief)}{interval and f'<small>{interval}</small>'}"
+
+
+def figures_section(figures: Mapping[str, bytes]) -> str:
+    """Write figures, as SVG by their names, into the page itself."""
+    images = (
+        f'<img alt="{html.escape(name)}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode("ascii")}">'
+        for name, svg in figures.items()
+    )
+    return "\n".join(["<h2>Figures</h2>", *images])
+
+
+def questions_section(comparison: Comparison, folder: str) -> str:
+    """Write a table of questions and answers that links to the pages in `folder`; empty where no steps were kept."""
+    runs = _kept_runs(comparison)
+    if not any(runs.values()):
+        return ""
+    rows: list[list[str]] = []
+    for number, question in enumerate(_shown(comparison), 1):
+        row = [html.escape(sanitize_line(truncate_line(question.question, _MAX_QUESTION)))]
+        for method in comparison.methods:
+            outcome, place = runs[method.name].get(question.id), f"{folder}/{number:04}.html#{method.name}"
+            row.append(f'<a href="{html.escape(place)}">{_verdict(method, question, outcome)}</a>' if outcome else "")
+        rows.append(row)
+    rest = len(comparison.questions) - len(rows)
+    note = "A click on an answer shows how it was found." + (f" The first {MAX_PAGES:,} questions." if rest else "")
+    columns = ["question", *(method.name for method in comparison.methods)]
+    return html_table("Questions", note, [*map(html.escape, columns)], rows)
+
+
+def question_pages(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Yield each question's page with its file's name, in the order of the questions."""
+    runs = _kept_runs(comparison)
+    for number, question in enumerate(_shown(comparison), 1):
+        gold = " | ".join(question.answers) if question.answers else "none known"
+        parts = [f"<h1>{html.escape(sanitize_line(question.question))}</h1>", f"<p>Gold: {html.escape(gold)}</p>"]
+        for method in comparison.methods:
+            if outcome := runs[method.name].get(question.id):
+                record = method.reader.trace(outcome)
+                tree = build_tree(record["question"], record["trace"])
+                name = html.escape(method.name)
+                parts += [
+                    f'<h2 id="{name}">{name}: {_verdict(method, question, outcome)}</h2>',
+                    f'<div class="scroll">{draw_run_svg(tree, method.name)}</div>',
+                ]
+        yield f"{number:04}.html", html_page(question.question, parts)
+
+
+def _shown(comparison: Comparison) -> list[EvalQuestion]:
+    return list(comparison.questions.values())[:MAX_PAGES]
+
+
+def _kept_runs(comparison: Comparison) -> dict[str, dict[str, Outcome]]:
+    """Find the outcomes with steps, of first repeats: method → question id → outcome."""
+    return {
+        method.name: {
+            each["id"]: each
+            for each in method.reader.latest(method.method).values()
+            if each["id"] in comparison.questions and each["repeat"] == 0 and each["trace"]
+        }
+        for method in comparison.methods
+    }
+
+
+def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> str:
+    mark = {None: "", "right": "✓ "}.get(method.losses.get(question.id), "✗ ")
+    return f"{mark}{html.escape(truncate_line(sanitize_line(outcome['answer']), _MAX_CELL)) or 'no answer'}"
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:

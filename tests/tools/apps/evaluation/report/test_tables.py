@@ -12,9 +12,15 @@ import pytest
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
-from hopgraph.tools.apps.evaluation.report.question_pages import question_pages, questions_section
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, tables
-from hopgraph.tools.apps.evaluation.report.writers import WRITERS, as_csv, as_html, as_markdown
+from hopgraph.tools.apps.evaluation.report.writers import (
+    WRITERS,
+    as_csv,
+    as_html,
+    as_markdown,
+    question_pages,
+    questions_section,
+)
 from support.hand_made_runs import failed, outcome, question, usage, write_run
 from support.step_events import sparse_event
 
