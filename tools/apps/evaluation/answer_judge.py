@@ -97,7 +97,7 @@ async def judge_run(
     SpecError: the spec cannot be resolved, or names a simulated model, which cannot judge.
     ModelError: a request failed for good; what was judged before is kept.
     """
-    if spec.startswith(tuple(SIMULATED_MODELS)):
+    if spec.startswith(SIMULATED_MODELS):
         raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
     questions = {question.id: question for question in reader.questions()}
     known = read_judgements(reader, spec).verdicts

@@ -25,6 +25,7 @@ from hopgraph.tools.text.sanitize import pluralize
 TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
 first 10 87 %."""
+_BY_MODEL = "model:"
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -144,16 +145,18 @@ async def estimate_run(
         await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)
         for name, settings in methods.items()
     ]
-    apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
+    scorers = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
+    judges = sorted(each for each in scorers if each.startswith(_BY_MODEL))
     own = (f"what {name} asks by itself" for name, settings in methods.items() if not settings.steps)
-    return RunEstimate(stand_in, tried, (*own, *sorted(filter(_is_model, apart))))
+    return RunEstimate(stand_in, tried, (*own, *judges))
 
 
 async def _estimate(
     settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
 ) -> MethodEstimate:
     # Lexical reranking and checking, so that nothing is paid for.
-    free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
+    scorers = "reranker", "entailment"
+    free = {name: "lexical" for name in scorers if str(getattr(settings, name)).startswith(_BY_MODEL)}
     replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
     calls: list[Asked] = []
     tried = 0
@@ -173,7 +176,3 @@ async def _estimate(
     known = tried > 0 and all(prices.knows(model) for model, _ in models)
     cost = spent / tried * left if known else None
     return MethodEstimate(settings.method, left, tried, each, prompt, completion, cost)
-
-
-def _is_model(spec: str) -> bool:
-    return spec.startswith("model:")

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +24,7 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery, QuestionRecord
 from hopgraph.tools.io.guarded_files import make_private, open_inside, read_source
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.json_values import read_json_values
@@ -252,26 +252,18 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
 
 
 def _hub_records(name: str, options: Mapping[str, str], limit: int | None) -> Iterator[Mapping[str, Any]]:
-    try:
-        datasets: Any = import_module("datasets")
-    except ImportError:
-        raise SettingsError("hub: needs the package datasets; install it with pip install 'hopgraph[hub]'") from None
-    try:
-        found = datasets.load_dataset(name, streaming=True, **options)
-        yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
-    except _hub_failures() as error:
-        reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
-        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be had from the hub: {reason}") from None
-
-
-def _hub_failures() -> tuple[type[Exception], ...]:
-    """List what the packages raise for a wrong name, a wrong split, no network."""
-    errors: Any = import_module("datasets.exceptions")
+    datasets, errors = require("datasets", "hub"), require("datasets.exceptions", "hub")
     # The hub's package uses one of these HTTP clients, by its version.
     clients: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     # OSError: connections, and the hub's HTTP errors; ValueError: names of configurations and splits; RuntimeError:
     # data sets that are scripts, and a client that was closed.
-    return (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
+    failures = (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
+    try:
+        found = datasets.load_dataset(name, streaming=True, **options)
+        yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
+    except failures as error:
+        reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
+        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be had from the hub: {reason}") from None
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, JsonValue]:

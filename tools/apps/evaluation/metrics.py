@@ -37,8 +37,8 @@ _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 class AnswerMetric:
     """Compares a predicted answer with the gold answers; the best gold answer counts."""
 
-    compare: Callable[[str, str], float]
-    """(prediction, gold answer), neither blank, to a value in [0, 1]."""
+    compare: Callable[[list[str], list[str]], float]
+    """The normalised words of (prediction, gold answer), neither empty, to a value in [0, 1]."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
         """Score one prediction in [0, 1]; blank gold answers are ignored.
@@ -48,7 +48,7 @@ class AnswerMetric:
         gold = [answer for answer in answers if answer.strip()]
         if not gold or not prediction.strip():
             return float(not gold and not prediction.strip())
-        return max(self.compare(prediction, answer) for answer in gold)
+        return max(self.compare(*_comparable(prediction, answer)) for answer in gold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,7 @@ def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
     return prediction.lower().split(), gold.lower().split()
 
 
-def _equal(prediction: str, gold: str) -> float:
-    left, right = _comparable(prediction, gold)
-    return float(left == right)
-
-
-def _token_f1(prediction: str, gold: str) -> float:
-    left, right = _comparable(prediction, gold)
+def _token_f1(left: list[str], right: list[str]) -> float:
     if left != right and (" ".join(left) in _CLOSED_ANSWERS or " ".join(right) in _CLOSED_ANSWERS):
         return 0.0
     shared = (Counter(left) & Counter(right)).total()
@@ -91,8 +85,7 @@ def _token_f1(prediction: str, gold: str) -> float:
     return 2 * shared / (len(left) + len(right))
 
 
-def _covered(prediction: str, gold: str) -> float:
-    left, right = _comparable(prediction, gold)
+def _covered(left: list[str], right: list[str]) -> float:
     width = len(right)
     return float(any(left[i : i + width] == right for i in range(len(left) - width + 1)))
 
@@ -101,11 +94,7 @@ def _recall(ranked: Sequence[str], gold: frozenset[str]) -> float:
     return len(gold.intersection(ranked)) / len(gold)
 
 
-def _precision(ranked: Sequence[str], gold: frozenset[str]) -> float:
-    return len(gold.intersection(ranked)) / len(ranked) if ranked else 0.0
-
-
-EXACT_MATCH = AnswerMetric(_equal)
+EXACT_MATCH = AnswerMetric(lambda left, right: float(left == right))
 """1 when the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
 F1 = AnswerMetric(_token_f1)
 """Harmonic mean of token precision and recall (SQuAD); a yes, no or noanswer matches exactly or not at all
@@ -115,7 +104,7 @@ COVER_EM = AnswerMetric(_covered)
 al. 2024, section 5.3)."""
 RECALL = RankingMetric("recall", _recall)
 """Share of the gold ids that are there (Manning et al. 2008, section 8.3)."""
-PRECISION = RankingMetric("precision", _precision)
+PRECISION = RankingMetric("precision", lambda ranked, gold: len(gold.intersection(ranked)) / max(len(ranked), 1))
 """Share of the ids that are gold; 0 when there are none (Manning et al. 2008, section 8.3)."""
 S_PRECISION = RankingMetric("s_precision", lambda ranked, gold: float(gold == frozenset(ranked)))
 """1 when the ids are the gold ids, no more and no fewer; for the passages that a filter kept (BlendFilter: Wang et al.

@@ -119,17 +119,15 @@ def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 def score_replies(after: Outcomes, role: str, before: Outcomes | None = None) -> StudentScores:
     """Score a model, and compare it with the one before on the same resamples of the questions."""
     chosen = np.random.default_rng(_SEED).integers(0, len(after), (RESAMPLES, len(after)))
-    weights = np.stack([np.bincount(each, minlength=len(after)) for each in chosen]).astype(np.float64)
-    yes_no = role in YES_NO
-    whole, resampled = measure(after.sum(0), yes_no), measure(weights @ after, yes_no)
-    scores = {name: _scored(whole[name], resampled[name]) for name in whole}
-    if before is None:
-        return StudentScores(scores, {})
-    old, old_resampled = measure(before.sum(0), yes_no), measure(weights @ before, yes_no)
-    differences = {name: _scored(whole[name] - old[name], resampled[name] - old_resampled[name]) for name in whole}
-    return StudentScores(scores, differences)
+    every_question = np.arange(len(after))
+    weights = np.stack([np.bincount(each, minlength=len(after)) for each in (every_question, *chosen)])
+    new = measure(weights @ after, role in YES_NO)
+    old = {} if before is None else measure(weights @ before, role in YES_NO)
+    differences = {name: _scored(new[name] - values) for name, values in old.items()}
+    return StudentScores({name: _scored(values) for name, values in new.items()}, differences)
 
 
-def _scored(value: NDArray[np.float64], resampled: NDArray[np.float64]) -> Score:
-    low, high = np.percentile(resampled, [2.5, 97.5])
-    return Score(float(value), Interval(float(low), float(high)))
+def _scored(values: NDArray[np.float64]) -> Score:
+    """Take the first value as that of all questions, and the others as those of the resamples."""
+    low, high = np.percentile(values[1:], [2.5, 97.5])
+    return Score(float(values[0]), Interval(float(low), float(high)))

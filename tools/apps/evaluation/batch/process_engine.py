@@ -35,13 +35,8 @@ QUESTIONS_PER_PROCESS = 16
 """At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
 MOST_PROCESSES = 8
 """The default's upper bound: each process holds the index and the data set in memory."""
-_NOTHING_LOADED = {
-    "model": ("openai:", "offline:", "rehearsal:"),
-    "retriever": ("bm25:", "sample"),
-    "reranker": ("lexical",),
-    "entailment": ("lexical",),
-}
-"""By setting, the specs of what needs no weights in memory."""
+_NOTHING_LOADED = ("openai:", "offline:", "rehearsal:", "bm25:", "sample", "lexical")
+"""How the specs of what needs no weights in memory begin."""
 
 _Message = WorkerMessage | HopgraphError | None
 """An error is why no question can be answered; None comes once the worker is lost."""
@@ -62,11 +57,9 @@ def choose_process_count(methods: Mapping[str, Context], concurrency: int, quest
 
 
 def _loads_nothing(settings: Context) -> bool:
-    named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _NOTHING_LOADED}
-    named["model"] += settings.models.values()
-    named["retriever"].append(settings.second_retriever)
-    specs = [(name, str(spec)) for name, each in named.items() for spec in each if spec is not None]
-    return all(spec.startswith(_NOTHING_LOADED[name]) for name, spec in specs)
+    retrievers = settings.retriever, settings.second_retriever
+    named = (settings.model, *settings.models.values(), *retrievers, settings.reranker, settings.entailment)
+    return all(each is None or str(each).startswith(_NOTHING_LOADED) for each in named)
 
 
 def _work(driver: Connection, methods: Sequence[str]) -> None:
@@ -93,6 +86,8 @@ def _work(driver: Connection, methods: Sequence[str]) -> None:
 
 
 class _Process:
+    """A worker process of this machine."""
+
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would share locks and loops
         self.pipe, theirs = context.Pipe()
@@ -104,6 +99,7 @@ class _Process:
             self.process.start()
         theirs.close()  # so that its end is seen here
         self.in_flight: dict[int, asyncio.Queue[_Message]] = {}
+        self.numbers = count()
         self.lost = False
         threading.Thread(target=self._receive, args=(asyncio.get_running_loop(),), daemon=True).start()
 
@@ -124,25 +120,12 @@ class _Process:
                 loop.call_soon_threadsafe(deliver, *self.pipe.recv())
         loop.call_soon_threadsafe(lose)
 
-
-class _ProcessPool:
-    """Worker processes on this machine; they are started with the first question, and replaced when lost."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.processes: list[_Process] = []
-        self._numbers = count()
-
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have the least busy process answer a question; WorkerLostError where it died."""
-        alive = [worker for worker in self.processes if not worker.lost]
-        while len(alive) < self.size:
-            alive.append(_Process())
-            self.processes.append(alive[-1])
-        worker, number = min(alive, key=lambda each: len(each.in_flight)), next(self._numbers)
-        inbox = worker.in_flight[number] = asyncio.Queue[_Message]()
+        """Have it answer a question; WorkerLostError where it died."""
+        number = next(self.numbers)
+        inbox = self.in_flight[number] = asyncio.Queue[_Message]()
         try:
-            worker.pipe.send((number, job))
+            self.pipe.send((number, job))
             while (message := await inbox.get()) is not None:
                 if isinstance(message, HopgraphError):
                     raise message
@@ -150,20 +133,27 @@ class _ProcessPool:
                     return message
                 listen(message)
         except BrokenPipeError:
-            worker.lost = True
+            self.lost = True
         finally:
-            worker.in_flight.pop(number, None)
+            del self.in_flight[number]
         raise WorkerLostError("it ended; if memory is short, try --processes 1")
 
 
 @contextmanager
 def process_workers(processes: int) -> Generator[JobRunner]:
-    """Prepare the processes of a run; they end with the block."""
-    pool = _ProcessPool(processes)
+    """Prepare processes, which start with the first question, are replaced when lost, and end with the block."""
+    started: list[_Process] = []
+
+    async def answer(job: QuestionJob, listen: EventListener) -> JobResult:
+        alive = [each for each in started if not each.lost]
+        new = [_Process() for _ in range(processes - len(alive))]
+        started.extend(new)
+        return await min([*alive, *new], key=lambda each: len(each.in_flight)).answer(job, listen)
+
     try:
-        yield retry_lost(pool.answer, "processes", processes)
+        yield retry_lost(answer, "processes", processes)
     finally:
-        for worker in pool.processes:
+        for worker in started:
             worker.process.kill()
             worker.process.join()
             worker.pipe.close()

@@ -41,9 +41,8 @@ from hopgraph.tools.resources import OWN
 MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
 
-SIMULATED_MODELS = {"offline:": "offline", "rehearsal:": "rehearsal"}
-"""How the specs of models begin that only simulate a language model, and their kinds; their scores say something about
-methods, nothing about models."""
+SIMULATED_MODELS = ("offline:", "rehearsal:")
+"""How the specs of models begin that only simulate a language model; their scores say nothing about models."""
 
 GoldBy = Literal["ids", "titles", "none"]
 DOWNLOADED = "dataset-"
@@ -136,15 +135,14 @@ def file_hash(path: Path) -> str:
 
 def read_run_manifest(folder: Path) -> RunManifest:
     """Read the manifest of a run; RunError where there is none, or it is damaged or of another version."""
-    path = folder / MANIFEST
     try:
         with open_inside(folder, MANIFEST) as file:
             return RunManifest.model_validate_json(file.read())
     except FileNotFoundError:
         raise RunError(f"{folder} is not an evaluation run (it has no {MANIFEST})") from None
     except (OSError, ValidationError) as error:
-        reason = describe_problem(error)
-        raise RunError(f"{path}: cannot be used: {reason}; start a new run in another folder") from None
+        problem = f"{folder / MANIFEST}: cannot be used: {describe_problem(error)}"
+        raise RunError(f"{problem}; start a new run in another folder") from None
 
 
 def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
@@ -182,7 +180,7 @@ def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
 def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
     """Describe the models in methods' settings that only simulate a language model; empty where none does."""
     models = {redact(name) for settings in methods for name in models_in(settings)}
-    names = sorted(name for name in models if name.startswith(tuple(SIMULATED_MODELS)))
+    names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
     many = "none of which is a language model" if len(names) > 1 else "which is no language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""
 
@@ -269,13 +267,12 @@ class RunReader:
 
     def questions(self) -> list[EvalQuestion]:
         """Read the questions that were chosen; RunError where their file is missing or damaged."""
-        path = self.folder / _QUESTIONS
         try:
             with open_inside(self.folder, _QUESTIONS) as lines:
                 return [_QUESTION.validate_json(line) for line in lines]
         except (OSError, ValidationError) as error:
-            reason = describe_problem(error)
-            raise RunError(f"{path}: cannot be read: {reason}; start a new run in another folder") from None
+            problem = f"{self.folder / _QUESTIONS}: cannot be read: {describe_problem(error)}"
+            raise RunError(f"{problem}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
         """Read what a method has finished, one at a time, as `read_json_lines` does; a retried question has two."""

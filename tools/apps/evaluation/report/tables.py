@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
-from hopgraph.tools.apps.evaluation.comparison import (
-    LOSSES,
-    Comparison,
-    ScoredMethod,
-)
+from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 SHARES = {
@@ -130,8 +126,7 @@ def default_base(comparison: Comparison) -> str:
 def stand_in_kinds(comparison: Comparison) -> str:
     """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty where none answered."""
     models = [model for method in comparison.methods for model in models_in(method.settings)]
-    kinds = {kind for start, kind in SIMULATED_MODELS.items() if any(each.startswith(start) for each in models)}
-    return " and ".join(sorted(kinds))
+    return " and ".join(sorted({each.partition(":")[0] for each in models if each.startswith(SIMULATED_MODELS)}))
 
 
 def _hops(question: EvalQuestion) -> str:

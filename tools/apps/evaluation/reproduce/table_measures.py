@@ -11,25 +11,8 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from hopgraph.state import StepEvent
-from hopgraph.state.events import (
-    Compressed,
-    Decomposed,
-    Event,
-    Filtered,
-    Grown,
-    PassagesGiven,
-    Planted,
-    QuerySent,
-    Recalled,
-    Reranked,
-    Retrieved,
-    Reviewed,
-    Shortened,
-    Solved,
-    United,
-    parse_event,
-)
+from hopgraph.state import StepEvent, events
+from hopgraph.state.events import Event, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -94,19 +77,19 @@ class TracedAnswer:
         left: dict[tuple[int, str], list[str]] = {}
         for event in self.events:
             match event:
-                case QuerySent():
+                case events.QuerySent():
                     hops[event.query] = event.hop
                     continue
-                case Retrieved() | PassagesGiven():
+                case events.Retrieved() | events.PassagesGiven():
                     titles |= dict(zip(event.passage_ids, event.titles, strict=False))
                     ids = event.passage_ids
-                case Filtered() | Compressed():
+                case events.Filtered() | events.Compressed():
                     ids = [each["passage_id"] for each in event.kept]
-                case Reranked() | United():
+                case events.Reranked() | events.United():
                     ids = event.passage_ids
                 case _:
                     continue
-            query = "" if isinstance(event, United) else event.query
+            query = "" if isinstance(event, events.United) else event.query
             key = hops.get(query, 1), query
             left.pop(key, None)
             left[key] = [titles.get(each, "") for each in ids] if self.by_title else ids
@@ -144,7 +127,7 @@ def _of_last_shown(metric: RankingMetric, answered: TracedAnswer) -> Share:
 
 def _recalled_right(answered: TracedAnswer) -> Share:
     """Count the texts from own knowledge, and those of them that hold a sub-answer (MIGRES, Table 7)."""
-    known = [each.text for each in answered.of(Recalled) if each.known]
+    known = [each.text for each in answered.of(events.Recalled) if each.known]
     right = [text for text in known if any(COVER_EM(text, answers) for answers in answered.all_answers)]
     return Share(len(right), len(known))
 
@@ -157,8 +140,8 @@ def _hops_that(kinds: Collection[str], answered: TracedAnswer) -> Share:
 
 def _questions_of_tree(answered: TracedAnswer) -> Share:
     """Count the question and its sub-questions (RA-ISF, Table 4)."""
-    parts = {each["id"] for event in answered.of(Decomposed) for each in event.sub_questions}
-    return Share(len(parts.union(event.id for event in answered.of(Planted))), 1)
+    parts = {each["id"] for event in answered.of(events.Decomposed) for each in event.sub_questions}
+    return Share(len(parts.union(event.id for event in answered.of(events.Planted))), 1)
 
 
 def _rate(of: str, over: str) -> Measure:
@@ -168,13 +151,13 @@ def _rate(of: str, over: str) -> Measure:
 
 def _documents(answered: TracedAnswer) -> Share:
     """Count the different paragraphs that a review tree retrieved, the pruned ones too (Tree of Reviews, Table 5)."""
-    nodes = (node for event in answered.of(Grown) for node in event.nodes)
+    nodes = (node for event in answered.of(events.Grown) for node in event.nodes)
     return Share(len({key for node in nodes for key in node["passage_ids"]}), 1)
 
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
     """Whether this module settled the question (RA-ISF, Table 7); what none of them did is left to decomposition."""
-    how = {each.id: each.how for each in answered.of(Solved)}.get(ROOT, "")
+    how = {each.id: each.how for each in answered.of(events.Solved)}.get(ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
 
@@ -210,7 +193,7 @@ MEANS: dict[str, Measure] = {
     "questions": _questions_of_tree,
     "documents": _documents,
     # The accepted paths (Tree of Reviews, Table 5).
-    "evidence": lambda answered: Share(sum(each.verdict == "accept" for each in answered.of(Reviewed)), 1),
+    "evidence": lambda answered: Share(sum(each.verdict == "accept" for each in answered.of(events.Reviewed)), 1),
 }
 BEST = {"best_em": EXACT_MATCH, "best_f1": F1}
 """The score of the best of a question's answers: those of its repeats, and their samples (BlendFilter, Fig. 4)."""
@@ -234,7 +217,7 @@ def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[
         record: Mapping[str, Any] = reader.trace(outcome) if outcome["trace"] else {"trace": ()}
         of_gold = gold_names(question, gold_by), gold_by == "titles"
         answered = TracedAnswer(question, outcome, record["trace"], *of_gold, record.get("measured", {}))
-        shortened = answered.of(Shortened)[-1:]
+        shortened = answered.of(events.Shortened)[-1:]
         given[question.id] += (shortened[0].sampled if shortened else []) or [outcome["answer"]]
         if answered.trace:
             for name, measure in measures.items():
