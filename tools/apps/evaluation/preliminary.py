@@ -13,7 +13,8 @@ Where this differs from the paper:
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import chain
 from random import Random
 from typing import Any, ClassVar, cast
 
@@ -34,7 +35,7 @@ from hopgraph.state import Call, Evidence, Knowledge, MethodState, Passage
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan, without_mark
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanHop, derive_plan, without_mark
 from hopgraph.tools.resources import get_retriever
 
 PASSAGES_SHOWN = 5
@@ -69,38 +70,15 @@ class Alignment(ReplyModel):
     aligned: ShownNumbers
 
 
-@dataclass(frozen=True)
-class KnownSubQuestion:
-    """One step of a question's decomposition, with the right names in it."""
-
-    question: str
-    answers: tuple[str, ...]
-    """The first one is the usual form."""
-    gold: tuple[str, ...] = ()
-    """Ids of the passages that are annotated as its evidence."""
-
-    @property
-    def statement(self) -> str:
-        """The question and its answer as one piece of information."""
-        return f"{without_mark(self.question)}: {self.answers[0]}."
-
-
-def annotated_sub_questions(question: EvalQuestion) -> list[KnownSubQuestion]:
+def annotated_sub_questions(question: EvalQuestion) -> list[PlanHop]:
     """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
 
-    Empty where the data set has no answers to its steps.
+    They have the right names in them, and answers; empty where the data set has no answers to its steps.
     """
     if not question.triples and not any(hop.answer for hop in question.hops):
         return []
     plan = derive_plan(question)
-    ids = {(each.title, each.text): each.id for each in question.contexts}
-    return [
-        KnownSubQuestion(
-            plan.question_of(hop), hop.answers, tuple(filter(None, (ids.get((p.title, p.text)) for p in hop.passages)))
-        )
-        for hop in plan.asked
-        if hop.answer
-    ]
+    return [replace(hop, template=plan.question_of(hop)) for hop in plan.asked if hop.answer]
 
 
 def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
@@ -118,7 +96,7 @@ def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Pass
     return shown
 
 
-def draw_known_part(key: str, parts: Sequence[KnownSubQuestion]) -> list[KnownSubQuestion]:
+def draw_known_part(key: str, parts: Sequence[PlanHop]) -> list[PlanHop]:
     """Draw the sub-questions that are given with their answers: some or none, never all; in their order."""
     draw = Random(key)  # noqa: S311 - nothing secret
     chosen = draw.sample(range(len(parts)), draw.randrange(len(parts)))
@@ -151,14 +129,13 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
     request = SearchRequest(question.question, runtime.context.passages_per_query, frozenset(), 1, "")
     passages = draw_passages(question, (await search_all([retriever], request)).passages)
     parts = annotated_sub_questions(question)
-    whole = KnownSubQuestion(
-        question.question,
-        tuple(each for part in parts for each in part.answers),
-        tuple(each for part in parts for each in part.gold),
-    )
-    asked = [whole, *parts]
+    answers = tuple(chain.from_iterable(each.answers for each in parts))
+    asked = [
+        PlanHop(0, question.question, answers, tuple(chain.from_iterable(each.passages for each in parts))),
+        *parts,
+    ]
     excerpts = [whole_excerpt(each, each["score"]) for each in passages]
-    knowledge = [Knowledge(query=each.question, excerpts=excerpts) for each in asked]
+    knowledge = [Knowledge(query=each.template, excerpts=excerpts) for each in asked]
     given: Any = {**state, "passages": passages}
     extracted = await extract(given | {"knowledge": knowledge}, runtime)
     calls, measured = {**extracted["calls"]}, Counter[str]()
@@ -166,13 +143,13 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
         own = [each for each in extracted["drafts"] if each["id"].startswith(f"1.{number}.")]
         verified = await nli_verify(given | {"drafts": own}, runtime)
         kept = verified["evidence"]
-        variables = [{"statement": each["statement"], "question": part.question} for each in kept]
+        variables = [{"statement": each["statement"], "question": part.template} for each in kept]
         judged = await ask_all(
             runtime, state, [Ask("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables]
         )
         calls |= {**verified.get("calls", {}), **calls_of(judged)}
         holding = {each["id"] for each in passages if COVER_EM(f"{each['title']} {each['text']}", part.answers)}
-        gold = {each["id"] for each in passages if each["id"] in part.gold}
+        gold = {each["id"] for each in passages} & {each.id for each in part.passages}
         entailed = {f"entailed_{name}": count for name, count in _count(kept, holding, gold).items()}
         useful = sum(each.record.useful for each in judged)
         measured.update({**_count(own, holding, gold), **entailed, "gold": len(gold), "useful": useful})
@@ -201,7 +178,7 @@ async def measure_missing_information(state: ExperimentState, runtime: Runtime[M
     calls = {**with_all["calls"], **with_part["calls"]}
     unanswerable, aligned = not with_part["answer"], False
     if unanswerable:
-        left = [each.question for each in parts if each not in known]
+        left = [each.template for each in parts if each not in known]
         variables = {"missing": with_part["missing"], "candidates": left}
         reply = await ask(runtime, state, Ask("judge_alignment", variables, Alignment, Alignment(aligned=[])))
         calls |= calls_of([reply])
@@ -217,11 +194,12 @@ async def measure_missing_information(state: ExperimentState, runtime: Runtime[M
 
 
 async def _decide_on(
-    state: ExperimentState, runtime: Runtime[MigresContext], known: Sequence[KnownSubQuestion]
+    state: ExperimentState, runtime: Runtime[MigresContext], known: Sequence[PlanHop]
 ) -> Mapping[str, Any]:
+    statements = [f"{without_mark(each.template)}: {each.answer}." for each in known]
     information = [
-        Evidence(id=f"1.1.{number}", statement=each.statement, passage_ids=[], quote="", verified=False)
-        for number, each in enumerate(known, 1)
+        Evidence(id=f"1.1.{number}", statement=each, passage_ids=[], quote="", verified=False)
+        for number, each in enumerate(statements, 1)
     ]
     return await decide(cast("Any", {**state, "evidence": information}), runtime)
 

@@ -55,6 +55,8 @@ class GoldPassage:
     """Empty where the data set names the passage without its text."""
     sentences: tuple[str, ...] = ()
     """Its supporting sentences, where they are annotated."""
+    id: str = ""
+    """In an index of the same file; empty where its text is."""
 
     def is_shown_as(self, title: str, text: str) -> bool:
         """Whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
@@ -212,7 +214,7 @@ def _gold_passages(question: EvalQuestion) -> dict[str, GoldPassage]:
     for name in question.gold:
         sentences = tuple(each.text for each in question.sentences if each.passage_id == name)
         if name in contexts:
-            found[name] = GoldPassage(contexts[name].title, contexts[name].text, sentences)
+            found[name] = GoldPassage(contexts[name].title, contexts[name].text, sentences, name)
         elif (title := name.rpartition("-")[0]) in question.gold_titles and title:
             found[name] = GoldPassage(title, "")
     return found
