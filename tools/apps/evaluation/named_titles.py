@@ -23,7 +23,6 @@ Words = tuple[str, ...]
 """Case-folded words."""
 
 WORD = re.compile(r"[^\W_]+")
-SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
 
 
 def words_of(text: str) -> list[str]:
@@ -106,10 +105,6 @@ class Vocabulary:
         is_place = first in countries() or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1
         return "place" if is_place and not more else "other"
 
-    def __contains__(self, word: str) -> bool:
-        """Whether a case-folded word occurs."""
-        return word in self.capital or word in self.lower
-
     def is_name_word(self, word: str) -> bool:
         """Whether a word is written with a capital nearly always, and is no number, title or demonym."""
         folded = word.casefold()
@@ -128,27 +123,24 @@ def is_demonym(folded: str) -> bool:
     return len(folded) > 6 and folded.endswith(("ian", "ese", "ish"))
 
 
-def is_function_word(word: str) -> bool:
-    """Whether a word has no content, as `of` or `von`, or is a number."""
-    folded = word.casefold()
+def is_function_word(folded: str) -> bool:
+    """Whether a case-folded word has no content, as `of` or `von`, or is a number."""
     return folded in _FUNCTION or in_class(folded, "inner") or not folded.isalpha()
 
 
-def is_generic(word: str) -> bool:
-    """Whether a word names a kind of thing, as `Lake`, `University` and `North` do."""
-    folded = word.casefold()
+def is_generic(folded: str) -> bool:
+    """Whether a case-folded word names a kind of thing, as `Lake`, `University` and `North` do."""
     return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or in_class(folded, *_GENERIC)
 
 
-def is_ordinal(word: str) -> bool:
-    """Whether a word counts, as in `Charles III` and `Second`."""
-    folded = word.casefold()
+def is_ordinal(folded: str) -> bool:
+    """Whether a case-folded word counts, as in `Charles III` and `Second`."""
     return bool(_ROMAN.fullmatch(folded)) or in_class(folded, "ordinal", "digit")
 
 
 def is_written_as_a_name(words: list[str]) -> bool:
     """Whether all words with content begin with a capital, and there is one."""
-    content = [word for word in words if not is_function_word(word)]
+    content = [word for word in words if not is_function_word(word.casefold())]
     return bool(content) and all(not word[0].islower() for word in content)
 
 
@@ -213,7 +205,7 @@ class NameMap:
         """Those of them that the map of words does not make, as they are written in the title."""
         self.surnames: dict[Words, dict[str, str]] = {}
         """Person → the surname that is a common word (`young`) with its new form."""
-        self._used: set[str] = set()
+        self._used = {*vocabulary.lower, *vocabulary.capital}
         self._new_surnames: dict[str, str] = {}
         named = [
             _Title(words, vocabulary.kind_of(title))
@@ -225,11 +217,9 @@ class NameMap:
             self._rename_title(each.words, each.kind)
 
     def _coin(self, kind: NameKind, key: str) -> str:
-        folds = ((each, each.casefold()) for each in candidate_names(kind, key, self.seed))
-        new, fold = next(
-            (each, fold) for each, fold in folds if fold not in self._vocabulary and fold not in self._used
-        )
-        self._used.add(fold)
+        candidates = candidate_names(kind, key, self.seed)
+        new = next(each for each in candidates if each.casefold() not in self._used)
+        self._used.add(new.casefold())
         return new
 
     def _rename_words(self, named: Sequence[_Title]) -> None:
@@ -239,8 +229,9 @@ class NameMap:
             if each.kind == "other" and len(each.words) == 1:
                 continue  # a religion, a language, a thing
             for place, word in enumerate(each.words):
-                if self._vocabulary.is_name_word(word) and not is_generic(word) and not is_function_word(word):
-                    votes[word.casefold()][_kind_of_word(each, place)] += 1
+                folded = word.casefold()
+                if self._vocabulary.is_name_word(word) and not is_generic(folded) and not is_function_word(folded):
+                    votes[folded][_kind_of_word(each, place)] += 1
         for word in sorted(votes):
             kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
             self.words[word] = self._coin(kind, word)
@@ -250,7 +241,7 @@ class NameMap:
         old = casefold_words(words)
         if old in self.titles:
             return
-        common = self._common_words(words, kind)
+        common = self._common_words(old, kind)
         new = [self.words.get(word, written) for word, written in zip(old, words, strict=True)]
         for place in common:
             new[place] = self._substitute(words, place, kind)
@@ -262,9 +253,9 @@ class NameMap:
         if kind == "person" and len(words) - 1 in common and len(words) > 1:
             self.surnames[old] = {old[-1]: new[-1]}
 
-    def _common_words(self, words: list[str], kind: TitleKind) -> list[int]:
+    def _common_words(self, words: Words, kind: TitleKind) -> list[int]:
         """Choose the places of the common words that are renamed."""
-        free = [n for n, word in enumerate(words) if word.casefold() not in self.words and word.isalpha()]
+        free = [n for n, word in enumerate(words) if word not in self.words and word.isalpha()]
         content = [n for n in free if not is_function_word(words[n]) and not is_ordinal(words[n])]
         chosen = [n for n in content if not is_generic(words[n])]
         match kind:

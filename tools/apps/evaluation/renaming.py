@@ -18,7 +18,6 @@ from typing import NamedTuple
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import (
-    SENTENCE_END,
     WORD,
     NameMap,
     Vocabulary,
@@ -35,6 +34,7 @@ NAME_MAP = "renaming.json"
 _ARTICLES = frozenset({"the", "a", "an"})
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 _VERBS = frozenset({"is", "was", "are", "were", "has", "had"})
+_SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
 _LONGEST_GAP = 3
 """Characters between two words of one name."""
 
@@ -196,7 +196,7 @@ def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
     """Whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
     before, after = text[: words[place].start()], text[words[place].end() :]
     following = words[place + 1][0] if place + 1 < len(words) else ""
-    if SENTENCE_END.search(before[-2:] if before else " "):
+    if _SENTENCE_END.search(before[-2:] if before else " "):
         return not following or following in _VERBS
     is_in_name = place > 0 and words[place - 1][0][0].isupper() and before.endswith(" ") and place > 1
     return not (is_in_name or (following[:1].isupper() and after.startswith(f" {following}")))
