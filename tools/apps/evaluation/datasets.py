@@ -43,12 +43,9 @@ def read_questions(
 ) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
-    Args:
-        path: a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA (also BIG-bench's), TriviaQA or NQ (JSON or
-            JSON lines), or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before
-            train.
-        format_name: one of FORMATS or `beir`; None to detect it from the first record.
-        reading: whether bad records are skipped, and which were; None: they are not.
+    `path` is a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA (also BIG-bench's), TriviaQA or NQ (JSON or JSON
+    lines), or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train. The
+    format, one of FORMATS or `beir`, is detected from the first record where it is not named.
 
     SettingsError: no format has this name. CorpusError: the path is missing, unreadable or of no known format.
     BadRecordError: a record of another shape, by file and line, unless bad records are skipped.

@@ -58,12 +58,10 @@ class RankingMetric:
     name: str
     compare: Callable[[Sequence[str], frozenset[str]], float]
     """(ids in rank order without repeats, gold ids), the gold ids not empty, to a value in [0, 1]."""
-    cutoff: int | None = None
-    """Ids looked at, from the best; None: all."""
 
     def __call__(self, ranked: Sequence[str], gold: Sequence[str]) -> float:
         """Score one ranking in [0, 1]; 1 without a gold id, since nothing that should have been found is missing."""
-        return self.compare(list(dict.fromkeys(ranked))[: self.cutoff], frozenset(gold)) if gold else 1.0
+        return self.compare(list(dict.fromkeys(ranked)), frozenset(gold)) if gold else 1.0
 
 
 def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
@@ -118,7 +116,7 @@ def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[
 
 def recall_at(k: int) -> RankingMetric:
     """Define recall@k: the share of the gold ids among the first k, at least 1 (Manning et al. 2008, section 8.4)."""
-    return RankingMetric(f"recall@{k}", _recall, cutoff=k)
+    return RankingMetric(f"recall@{k}", lambda ranked, gold: _recall(ranked[:k], gold))
 
 
 ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}

@@ -1,7 +1,4 @@
-"""Answer many questions concurrently, store each as it is finished, and stop at a limit.
-
-Questions are answered in this process, or by an engine that has workers in others.
-"""
+"""Answer many questions concurrently, here or in workers, store each as it is finished, and stop at a limit."""
 
 import asyncio
 import gc

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 
 from pydantic import JsonValue
@@ -29,13 +29,10 @@ _BRACKETS = re.compile(r"[\[\]]")
 _NEEDED = "What is needed next is "
 
 
-def _relevant(case: PromptCase, useful: Collection[int]) -> list[PromptPassage]:
-    """Judge each passage by itself: it is relevant when it is one of the useful ones."""
-    return [each for each in case.prompt.passages if (each.number in useful) != case.errs("relevant", each.number)]
-
-
-def _is_relevant(case: PromptCase) -> bool:
-    return bool(_relevant(case, case.by_passage))
+def _relevant(case: PromptCase) -> list[PromptPassage]:
+    """Judge each passage by itself: it is relevant when it says something of a hop."""
+    shown = case.prompt.passages
+    return [each for each in shown if (each.number in case.by_passage) != case.errs("relevant", each.number)]
 
 
 def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> list[JsonValue]:
@@ -83,7 +80,7 @@ def reason(case: PromptCase) -> Reply:
 def extract(case: PromptCase) -> Reply:
     """Collect what each relevant passage says; in an error it is made up, or irrelevant."""
     found: list[JsonValue] = []
-    for passage in _relevant(case, case.by_passage):
+    for passage in _relevant(case):
         said = case.by_passage.get(passage.number, [])
         facts = {each.statement: case.target.plan.question_of(each.hop) for each in said}
         for fact, question in (facts or {sentences_of(passage.text)[0]: case.prompt.question}).items():
@@ -95,7 +92,7 @@ def extract(case: PromptCase) -> Reply:
 def compress(case: PromptCase) -> Reply:
     """Copy the sentences of the passage that have what is needed, without the title that is shown with the text."""
     texts: list[str] = []
-    for passage in _relevant(case, case.by_passage):
+    for passage in _relevant(case):
         found = case.by_passage.get(passage.number, [])
         texts += [each.statement.removeprefix(f"{passage.title}: ") for each in found] or sentences_of(passage.text)[:1]
     return {"text": " … ".join(dict.fromkeys(texts))[: 4 * _MAX_QUOTE] or "irrelevant"}
@@ -156,13 +153,13 @@ def ground(case: PromptCase) -> Reply:
 def judge_together(case: PromptCase) -> Reply:
     """Say whether the passages are enough together, and name those that say something that the answer needs."""
     known = case.known()
-    named: list[JsonValue] = [each.number for each in _relevant(case, case.by_passage)]
+    named: list[JsonValue] = [each.number for each in _relevant(case)]
     return {"thought": _reason(case, known), "enough": case.is_enough(known), "relevant": named}
 
 
 def weigh_passages(case: PromptCase) -> Reply:
     """Say of each passage what it says; `select_passages` goes by the last line."""
-    chosen = [each.number for each in _relevant(case, case.by_passage)]
+    chosen = [each.number for each in _relevant(case)]
     lines = [f"Passage {n} says: {found[0].statement}" for n, found in case.by_passage.items() if n in chosen]
     numbers = ", ".join(map(str, chosen)) or "none"
     return {"judgement": "\n".join([*(line[:_MAX_QUOTE] for line in lines), f"Relevant passages: {numbers}."])}
@@ -201,7 +198,7 @@ def _asserted_in(text: str) -> str:
 
 def score_relevance(case: PromptCase) -> Reply:
     """Rate each passage: 10 for a relevant one, 0 for any other."""
-    chosen = {each.number for each in _relevant(case, case.by_passage)}
+    chosen = {each.number for each in _relevant(case)}
     return {"ratings": [{"passage": p.number, "rating": 10 if p.number in chosen else 0} for p in case.prompt.passages]}
 
 
@@ -350,9 +347,9 @@ _REPLIES: tuple[_Step, ...] = (
 """Each is named after its step."""
 _STEPS: dict[str, _Step] = {
     **{each.__name__: each for each in _REPLIES},
-    "critique": lambda case: critique_of(_answered(case), relevant=_is_relevant(case)),
+    "critique": lambda case: critique_of(_answered(case), relevant=bool(_relevant(case))),
     "decide": lambda case: _decision(case, case.known("information")),
-    "judge_relevance": lambda case: {"relevant": _is_relevant(case)},
+    "judge_relevance": lambda case: {"relevant": bool(_relevant(case))},
     "judge_usefulness": lambda case: {
         "useful": bool(case.found_in_text(case.prompt.text("statement"))) != case.errs("useful")
     },
