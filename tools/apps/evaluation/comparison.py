@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple, get_args
 from pydantic import JsonValue
 
 from hopgraph.state import RunError
-from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
@@ -46,7 +45,7 @@ class ScoredMethod(NamedTuple):
     @property
     def model(self) -> str:
         """Its model's spec."""
-        return str(self.settings.get("model") or DEFAULT_MODEL)
+        return models_in(self.settings)[0]
 
 
 class Difference(NamedTuple):

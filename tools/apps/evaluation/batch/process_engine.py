@@ -145,10 +145,10 @@ def process_workers(processes: int) -> Generator[JobRunner]:
     started: list[_Process] = []
 
     async def answer(job: QuestionJob, listen: EventListener) -> JobResult:
-        alive = [each for each in started if not each.lost]
-        new = [_Process() for _ in range(processes - len(alive))]
-        started.extend(new)
-        return await min([*alive, *new], key=lambda each: len(each.in_flight)).answer(job, listen)
+        while sum(not each.lost for each in started) < processes:
+            started.append(_Process())
+        alive = (each for each in started if not each.lost)
+        return await min(alive, key=lambda each: len(each.in_flight)).answer(job, listen)
 
     try:
         yield retry_lost(answer, "processes", processes)

@@ -286,22 +286,20 @@ class PromptCase:
 
         An unknown question is asked again in other words.
         """
+        plan, part = self.target
+        if not self.hops:
+            unknown = [self.prompt.question]
+        elif part is not None:
+            unknown = [] if part.number in known else [plan.question_of(part)]
+        else:
+            ready = (hop for hop in plan.asked if all(number in known for number in hop.needs))
+            unknown = [hop.filled_with(known) for hop in ready if hop.number not in known]
         before = tuple(word_key(text) for text in asked)
         found: list[str] = []
-        for number, question in enumerate(self._unknown_parts(known)):
+        for number, question in enumerate(unknown):
             new = [each for each in wordings(question) if not any(said.startswith(word_key(each)) for said in before)]
             found += [self.or_wrong(each, number) for each in new[:1]]
         return found
-
-    def _unknown_parts(self, known: Mapping[int, str]) -> list[str]:
-        """Write the open hops of a question as questions; a part of a question with the right names."""
-        plan, part = self.target
-        if not self.hops:
-            return [self.prompt.question]
-        if part is not None:
-            return [] if part.number in known else [plan.question_of(part)]
-        ready = (hop for hop in plan.asked if all(number in known for number in hop.needs))
-        return [hop.filled_with(known) for hop in ready if hop.number not in known]
 
     def next_question(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> str:
         """Return the first of the open questions; empty for none."""
