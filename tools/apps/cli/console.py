@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 from rich.text import Text
+from typing_extensions import override
 
 from hopgraph.tools.apps.runs.tree_text import ascii_signs
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
@@ -19,12 +20,19 @@ _WIDEST = 100
 """Longer lines are hard to read, so a wider terminal stays partly empty."""
 
 
+class _PipedConsole(Console):
+    @override
+    def on_broken_pipe(self) -> None:
+        """Let `main` end the program: rich would exit from inside of a run."""
+        raise BrokenPipeError
+
+
 def console_on(*, stderr: bool = False) -> Console:
     """Make a console for standard output or standard error: colours only on a terminal, at most 100 columns.
 
     It reads no markup, so brackets in a text are only brackets.
     """
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
     console.width = min(console.width, _WIDEST)
     return console
 
