@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from hopgraph.graphs import METHODS
 from hopgraph.state import EntailmentChecker, HopgraphError, ModelError, Reranker
 from hopgraph.tools.io import json_server
-from hopgraph.tools.retrieval.embeddings import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 from hopgraph.tools.scoring.pair_scorers import check_scores
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker

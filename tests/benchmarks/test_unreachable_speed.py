@@ -5,7 +5,7 @@ import time
 import pytest
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.retrieval.engines import resolve_engine
+from hopgraph.tools.retrieval.engines.engine_index import resolve_engine
 from support.hashed_words import HashedWords
 
 

@@ -1,27 +1,41 @@
-"""Dense retrieval: the passages of an index by their vectors, alone or together with BM25."""
+"""Dense retrieval: the passages of an index by their vectors, alone or together with BM25; and how these are made.
 
+Embedding is by far the longest part of a build, so its result is stored in `.NAME.vectors-MODEL` beside the index as it
+comes, in a file named by the passages that it is made from. The next build of the same passages takes what is there and
+embeds the rest. A complete build removes it.
+"""
+
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from glob import escape
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
+from hopgraph.tools.io.guarded_files import open_inside, read_source, refuse_links
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.retrieval.embeddings import EmbeddingFacts, EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts, EmbeddingModel, Matrix, Vector
 from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
-from hopgraph.tools.retrieval.index import Hit, open_index
+from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
-from hopgraph.tools.retrieval.kept_vectors import embed_passages
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex, parse_bm25_weight
-from hopgraph.tools.retrieval.passage_store import PassageFile
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.scoring.weights.model_specs import read_spec
+
+STEP = 256
+"""Passages that are embedded at once: what a killed build loses at most."""
+_MODEL_FACTS = "model.json"
 
 
 def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> VectorIndex:
@@ -105,7 +119,7 @@ class VectorPlan:
             vectors, reused, embedding = np.empty((0, self.model.dimension), dtype=np.float32), 0, self.model
         else:
             rows, report = np.flatnonzero(origins < 0), partial(progress, "embed")
-            vectors, reused, embedding = embed_passages(goal, self.model, passages, rows, fingerprint, report)
+            vectors, reused, embedding = _embed_passages(goal, self.model, passages, rows, fingerprint, report)
         facts = have or DenseFacts(kind=choose_kind(len(passages), self.kind), embedding=embedding)
         build_store(folder, facts.kind, vectors, origins, partial(progress, "faiss"), extends=goal if have else None)
         return facts, reused
@@ -137,3 +151,62 @@ def plan_vectors(
     model = resolve_embeddings(dense or "")
     _ = model.facts  # a server that does not answer fails now
     return VectorPlan(model, kind)
+
+
+def _embed_passages(
+    goal: Path,
+    model: EmbeddingModel,
+    passages: PassageStore,
+    rows: NDArray[np.int64],
+    fingerprint: str,
+    progress: Callable[[int, int], None],
+) -> tuple[Matrix, int, EmbeddingFacts]:
+    """Embed the passages of some rows, except those that a killed build embedded of the same ones with the same model.
+
+    The builder of the index `goal` holds its lock. `fingerprint` is that of all passages. `progress` is called with how
+    many are embedded, and of how many; first with how many are taken over, unless it is all of them.
+
+    Returns:
+        The vectors, mapped into memory; how many of them were there already; and the facts of the model.
+    """
+    folder, facts = _keep_vectors(goal, model)
+    total = len(rows)
+    name = f"{sha256(fingerprint.encode() + rows.tobytes()).hexdigest()}.f32"
+    with open_inside(folder, name, "ab") as file:
+        reused = min(file.tell() // (4 * facts.dimension), total)
+        file.truncate(reused * 4 * facts.dimension)
+        for start in range(reused, total, STEP):
+            progress(start, total)
+            texts = [searchable_text(passages[row]) for row in rows[start : start + STEP].tolist()]
+            file.write(model.passages(texts).tobytes())
+            file.flush()
+    progress(total, total)
+    if not total:  # nothing that could be mapped
+        return np.empty((0, facts.dimension), dtype=np.float32), 0, facts
+    return np.memmap(folder / name, dtype=np.float32, mode="r", shape=(total, facts.dimension)), reused, facts
+
+
+def _keep_vectors(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFacts]:
+    """Make the folder, or reuse that of a killed build if the model is still the same."""
+    mine = model.facts
+    key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
+    folder = goal.parent / f"{_kept_prefix(goal)}{key}"
+    try:
+        refuse_links(folder)
+        kept = EmbeddingFacts.model_validate_json(read_source(folder / _MODEL_FACTS))
+        model.check(kept, str(folder))
+    except (FileNotFoundError, ValidationError, CorpusError):  # none, a partial one, or other weights under this name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / _MODEL_FACTS).write_text(mine.model_dump_json() + "\n", encoding="utf-8")
+        return folder, mine
+    return folder, kept
+
+
+def find_kept_vectors(goal: Path) -> list[Path]:
+    """List the folders with vectors that builds of this index have left behind."""
+    return [path for path in goal.parent.glob(f"{escape(_kept_prefix(goal))}*") if path.is_dir()]
+
+
+def _kept_prefix(goal: Path) -> str:
+    return f".{goal.name}.vectors-"

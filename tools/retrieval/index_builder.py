@@ -4,6 +4,7 @@ Every change makes a complete index beside the old one, which it then replaces i
 copied, so that an updated index is the same as one that is built anew from the same files.
 """
 
+import shutil
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -14,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
-from hopgraph.tools.retrieval.dense import VectorPlan, plan_vectors
+from hopgraph.tools.retrieval.dense import VectorPlan, find_kept_vectors, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, Manifest, load_analyser, read_manifest
@@ -31,7 +32,6 @@ from hopgraph.tools.retrieval.index_sources import (
     with_own_cutting,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
-from hopgraph.tools.retrieval.kept_vectors import remove_kept_vectors
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.ranking import FOLDER, RANKS
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
@@ -155,7 +155,8 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
                 raise CorpusError(f"{goal}: another build has changed it meanwhile; start again")
             report = writer.write(folder, plans)
         if writer.vectors:
-            remove_kept_vectors(goal)
+            for kept in find_kept_vectors(goal):
+                shutil.rmtree(kept, ignore_errors=True)
     except OSError as error:
         raise _unwritable(goal, error) from None
     return replace(report, seconds=time.perf_counter() - started)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.guarded_files import open_inside, refuse_links
-from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.text import Analyser, get_analyser

@@ -72,7 +72,7 @@ def find_nearest(
 def _unit_vectors(texts: tuple[str, ...], embedding: str) -> "NDArray[Any]":
     import numpy as np  # here, as it comes with the first retriever
 
-    from hopgraph.tools.retrieval.embeddings import resolve_embeddings
+    from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 
     vectors = resolve_embeddings(embedding).passages(texts)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

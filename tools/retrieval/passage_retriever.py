@@ -14,8 +14,7 @@ from pydantic import ConfigDict, Field, SkipValidation
 from hopgraph.state import SpecError
 from hopgraph.tools.io.background import in_search_thread, run_in_background
 from hopgraph.tools.io.callbacks import is_watched
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel
-from hopgraph.tools.retrieval.embeddings.embedding_model import Vector
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Vector
 from hopgraph.tools.retrieval.index import Hit, Index
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage

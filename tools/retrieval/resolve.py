@@ -43,7 +43,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
     spec = spec.strip()
     kind, colon, place = spec.partition(":")
     if kind == "web" and colon:
-        from hopgraph.tools.retrieval.web import resolve_web
+        from hopgraph.tools.retrieval.web.resolve import resolve_web
 
         return resolve_web(spec)
     if colon and kind in {"colbert", "faiss", "hybrid"} and not place.partition("?")[0]:
@@ -75,7 +75,7 @@ def _open_with_model(spec: str) -> BaseRetriever:
     """Open what embeds its queries, or searches elsewhere; what it needs is imported only now."""
     with _opening_vectors:
         if is_engine(spec):
-            from hopgraph.tools.retrieval.engines import resolve_engine
+            from hopgraph.tools.retrieval.engines.engine_index import resolve_engine
 
             return _open_once(spec, (), lambda: resolve_engine(spec))
         folder = Path(spec.partition(":")[2].partition("?")[0]).expanduser()

@@ -11,9 +11,8 @@ import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsError
 from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
-from hopgraph.tools.retrieval.dense import open_dense
+from hopgraph.tools.retrieval.dense import STEP, find_kept_vectors, open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
-from hopgraph.tools.retrieval.kept_vectors import STEP, find_kept_vectors
 from support.hashed_words import HashedWords
 from support.paths import ROOT
 

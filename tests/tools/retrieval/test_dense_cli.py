@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.retrieval.kept_vectors import STEP
+from hopgraph.tools.retrieval.dense import STEP
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer
 

@@ -69,7 +69,7 @@ def test_an_embedding_model_compares_by_cosine_and_embeds_the_labels_once(
             asked.append(texts)
             return np.array([[len(each), 0.0] if "Who" in each else [0.0, 0.0] for each in texts])
 
-    monkeypatch.setattr("hopgraph.tools.retrieval.embeddings.resolve_embeddings", lambda _spec: Vectors())
+    monkeypatch.setattr("hopgraph.tools.retrieval.embeddings.resolve.resolve_embeddings", lambda _spec: Vectors())
     labeled_questions.__dict__["_unit_vectors"].cache_clear()
     labeled = read_labels(written(tmp_path, LINES))
     for question in ("Who is that over there?", "Who?"):

@@ -11,8 +11,8 @@ from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
-from hopgraph.tools.retrieval.engines import FillReport, index_into
-from hopgraph.tools.retrieval.kept_vectors import find_kept_vectors
+from hopgraph.tools.retrieval.dense import find_kept_vectors
+from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction
 from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
 from hopgraph.tools.retrieval.staging import Progress

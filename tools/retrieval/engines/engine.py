@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.embeddings import EmbeddingFacts
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser, parse_facts
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, parse_bm25_weight

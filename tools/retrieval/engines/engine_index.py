@@ -6,7 +6,7 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
-from hopgraph.tools.retrieval.embeddings import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
 from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine

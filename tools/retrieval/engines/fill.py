@@ -16,7 +16,8 @@ from langchain_core.embeddings import Embeddings
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text

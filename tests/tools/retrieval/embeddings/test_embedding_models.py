@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hopgraph.state import CorpusError, ModelError, SpecError
-from hopgraph.tools.retrieval.embeddings import EmbeddingModel, resolve_embeddings
-from hopgraph.tools.retrieval.embeddings.embedding_model import Prefixes, prefixes_by_name
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Prefixes, prefixes_by_name
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from support.hashed_words import HashedWords
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.tools.retrieval.embeddings import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from support import tiny_models
 
 library: Any = pytest.importorskip("sentence_transformers", reason="needs the models extra")

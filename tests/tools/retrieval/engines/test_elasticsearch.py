@@ -11,8 +11,8 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.engines import index_into, resolve_engine
-from hopgraph.tools.retrieval.engines.engine_index import TermIndex
+from hopgraph.tools.retrieval.engines.engine_index import TermIndex, resolve_engine
+from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage

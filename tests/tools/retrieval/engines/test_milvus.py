@@ -12,7 +12,8 @@ import pytest
 from hopgraph.state import BadRecordError, CorpusError, SpecError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.engines import index_into, resolve_engine
+from hopgraph.tools.retrieval.engines.engine_index import resolve_engine
+from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -101,7 +102,7 @@ def test_terms_with_marks_stay_whole(target: str, tmp_path: Path) -> None:
 FILL = """
 import sys
 from pathlib import Path
-from hopgraph.tools.retrieval.engines import index_into
+from hopgraph.tools.retrieval.engines.fill import index_into
 index_into(sys.argv[1], Path(sys.argv[2]))
 """
 
