@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,18 +29,16 @@ class Hit(NamedTuple):
     """BM25, above 0; not comparable between queries or indexes."""
 
 
+@dataclass(frozen=True, eq=False)
 class Index:
     """A searchable corpus. Any number of threads may search it at once."""
 
-    def __init__(
-        self, source: str, passages: PassageStore, ranking: Ranking, analyser: Analyser = DEFAULT_ANALYSER
-    ) -> None:
-        self.source = source
-        """The source in the passages' metadata, as `bm25:DIR` or `sample`."""
-        self.passages = passages
-        self.analyser = analyser
-        """Of passages and queries."""
-        self.ranking = ranking
+    source: str
+    """The source in the passages' metadata, as `bm25:DIR` or `sample`."""
+    passages: PassageStore
+    ranking: Ranking
+    analyser: Analyser = DEFAULT_ANALYSER
+    """Of passages and queries."""
 
     def __len__(self) -> int:
         """Return the number of passages."""

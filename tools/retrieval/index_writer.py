@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
@@ -151,10 +151,9 @@ class IndexWriter:
         if self.old:
             self._old_passages = PassageFile(self.goal)
             self._note_old_passages(files)
-        paths = [each.path for each in files if each.path]
-        self.reading.only = frozenset(paths)
+        paths = tuple(each.path for each in files if each.path)
         size = sum(path.stat().st_size for path in paths if path.exists())
-        records = groupby(self._records(size), key=lambda record: record.file)
+        records = groupby(self._records(paths, size), key=lambda record: record.file)
         waiting = next(records, None)
         for source, planned in plans:
             done: list[IndexedFile] = []
@@ -182,8 +181,8 @@ class IndexWriter:
             else:
                 self._dropped[_digest(passage)] = row
 
-    def _records(self, size: int) -> Iterable[SourceRecord]:
-        records = self.corpus.records(self.reading) if self.corpus else ()
+    def _records(self, paths: tuple[Path, ...], size: int) -> Iterator[SourceRecord]:
+        records = replace(self.corpus, files=paths).records(self.reading) if self.corpus else ()
         for count, record in enumerate(records):
             if count % _EVERY == 0:
                 self.progress("read", min(self.reading.bytes_read, size), size)

@@ -85,11 +85,6 @@ class TokenVectors:
         mapped = np.memmap(path, dtype=np.float16, mode="r", shape=(facts.tokens, facts.dimension))
         self._vectors: NDArray[np.float16] = np.asarray(mapped)
 
-    @property
-    def tokens(self) -> int:
-        """The number of vectors."""
-        return len(self._vectors)
-
     def of_passage(self, row: int) -> NDArray[np.float16]:
         """Return a passage's vectors."""
         return self._vectors[self._ends[row - 1] if row else 0 : self._ends[row]]
@@ -254,6 +249,6 @@ def open_late_interaction(spec: str) -> IndexRetriever:
     vectors = TokenVectors(folder / COLBERT, facts)
     chosen = "&".join(f"{name}={options[name]}" for name in MODEL_OPTIONS if name in options)
     model = _load_recorded(folder, facts, f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
-    exact = options.get("candidates") == "all" or ("candidates" not in options and vectors.tokens <= EXACT_TOKENS)
+    exact = options.get("candidates") == "all" or ("candidates" not in options and facts.tokens <= EXACT_TOKENS)
     candidates = None if exact else number_option(named, "candidates", CANDIDATES)
     return IndexRetriever(index=LateInteractionIndex(index.source, index, vectors, model, candidates))

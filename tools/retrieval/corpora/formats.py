@@ -97,7 +97,7 @@ class Corpus:
             BadRecordError: naming file and line, unless `reading` skips bad records.
             CorpusError: a file cannot be read.
         """
-        if reading.only is not None and reading.only.isdisjoint(self.files):
+        if not self.files:
             return
         try:
             if read := FORMATS[self.format].read:

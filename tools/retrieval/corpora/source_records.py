@@ -38,8 +38,6 @@ class CorpusReading:
     """The state of one pass over a source: its progress and the bad records so far."""
 
     skip_bad: bool = False
-    only: frozenset[Path] | None = None
-    """The files to read; None for all."""
     bytes_read: int = 0
     skipped: int = 0
     first_skipped: list[str] = field(default_factory=list[str])

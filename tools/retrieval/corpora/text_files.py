@@ -124,8 +124,6 @@ def read_text_files(
     """
     with DocumentConverter() as converter:
         for path in files:
-            if reading.only is not None and path not in reading.only:
-                continue
             name = path.name if path == source else path.relative_to(source).as_posix()
             try:
                 yield from _cut(name, path, _open_document(path, reading, converter), cutting)

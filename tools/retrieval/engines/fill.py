@@ -6,7 +6,7 @@ bears a digest of its file, and the last one of a file, which is stored last, it
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from hashlib import blake2b, sha256
 from itertools import groupby, islice
 from pathlib import Path
@@ -96,25 +96,24 @@ def index_into(
     stored = engine.load_facts()
     facts = stored or EngineFacts(analyser=analyser.describe(), embedding=model.facts if model else None)
     _check_kind(engine, facts, analyser, model)
-    files = _SourceFiles(corpus, engine.list_files() if stored else {})
-    report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=files.changes)
+    if model and facts.embedding:
+        model = model.with_recorded_settings(facts.embedding)
+    reading = CorpusReading(skip_bad)
+    run = _Run(engine, corpus, engine.list_files() if stored else {}, analyser, model, reading, progress)
+    report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=run.changes)
     if dry_run:
         return report
     if stored is None:
         engine.create(facts)
     elif not keep_missing:
-        engine.delete_files([files.key(name) for name in files.changes.vanished])
-    if model and facts.embedding:
-        model = model.with_recorded_settings(facts.embedding)
-    reading = CorpusReading(skip_bad, files.to_read)
-    run = _Run(engine, corpus, files, analyser, model, reading, progress, deletes=bool(stored))
+        engine.delete_files([run.file_key(name) for name in run.changes.vanished])
     unfinished = facts.unfinished
     done = unfinished.passages if unfinished and unfinished == run.checkpoint(unfinished.passages) else 0
-    if not run.store_passages(facts, done) and not files.unchanged_passages:
+    if not run.store_passages(facts, done, deletes=bool(stored)) and not run.unchanged_passages:
         raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
     progress("save", 0, None)
     total = engine.finish()
-    engine.save_facts(_record_corpus(facts, run))
+    engine.save_facts(run.record_corpus(facts))
     return replace(
         report,
         passages=run.passages,
@@ -139,81 +138,41 @@ def _check_kind(engine: SearchEngine, facts: EngineFacts, analyser: Analyser, mo
         model.check(facts.embedding, str(engine.address))
 
 
-def _record_corpus(facts: EngineFacts, run: "_Run") -> EngineFacts:
-    """Return the facts with what the collection has of this source now."""
-    files, name = run.files, run.corpus.path.name
-    now = CorpusFacts(
-        source=name,
-        format=run.corpus.format,
-        passages=run.passages + files.unchanged_passages,
-        skipped=run.reading.skipped,
-        fingerprint=files.fingerprint,
-    )
-    others = (
-        each
-        for each in facts.corpora
-        if each.fingerprint != now.fingerprint and not (files.known and each.source == name)
-    )
-    return facts.model_copy(update={"corpora": (*others, now), "unfinished": None})
-
-
-class _SourceFiles:
-    """The files of a source, as they are and as a collection has them."""
-
-    def __init__(self, corpus: Corpus, stored: Mapping[str, str]) -> None:
-        """Compare a source's files with the records of `SearchEngine.list_files`; CorpusError for an unreadable one."""
-        self._corpus = corpus
-        self._source = _digest(str(corpus.path.resolve()))
-        self._hashes = hash_files(corpus)
-        records = [record.split(" ", 2) for key, record in stored.items() if key.startswith(self._source)]
-        self.known = bool(records)
-        """Whether the collection has a file of this source."""
-        self.changes = compare_files(((name, file_hash) for file_hash, _, name in records), self._hashes)
-        differ = {*self.changes.added, *self.changes.changed}
-        self.to_read = frozenset(path for path in corpus.files if corpus.name_of(path) in differ)
-        self.unchanged_passages = sum(
-            int(passages) for _, passages, name in records if name in self._hashes and name not in differ
-        )
-        self.fingerprint = self._hash(self._hashes)
-        """SHA-256 over the hashes and names of the files as they are."""
-        self.fingerprint_to_read = self._hash(name for name in self._hashes if name in differ)
-
-    def _hash(self, names: Iterable[str]) -> str:
-        return sha256("".join(f"{self._hashes[name]} {name}\n" for name in names).encode()).hexdigest()
-
-    def key(self, name: str) -> str:
-        """Return what a file is called in the collection: hexadecimal digits, the same for all files of a source."""
-        return self._source + _digest(name)
-
-    def record(self, name: str, passages: int) -> str:
-        """Return the record of a file with so many passages."""
-        return f"{self._hashes[name]} {passages} {name}"
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
-
-
 @dataclass
 class _Run:
-    """One pass over a source."""
+    """One pass over a source, by its files as they are and as a collection has them."""
 
     engine: SearchEngine
     corpus: Corpus
-    files: _SourceFiles
+    stored: InitVar[Mapping[str, str]]
+    """What `SearchEngine.list_files` returned."""
     analyser: Analyser
     model: EmbeddingModel | None
     reading: CorpusReading
     progress: Progress
-    deletes: bool
-    """Whether the collection may have passages of the files that are read."""
     passages: int = 0
 
-    def store_passages(self, facts: EngineFacts, done: int) -> bool:
-        """Store everything after the first `done` passages; return whether there was a term to search for."""
+    def __post_init__(self, stored: Mapping[str, str]) -> None:
+        """Compare the files; CorpusError for an unreadable one."""
+        self._source = _digest(str(self.corpus.path.resolve()))
+        self._hashes = hash_files(self.corpus)
+        records = [record.split(" ", 2) for key, record in stored.items() if key.startswith(self._source)]
+        self._is_known = bool(records)
+        self.changes = compare_files(((name, file_hash) for file_hash, _, name in records), self._hashes)
+        self._differing = {*self.changes.added, *self.changes.changed}
+        self.unchanged_passages = sum(
+            int(passages) for _, passages, name in records if name in self._hashes and name not in self._differing
+        )
+
+    def store_passages(self, facts: EngineFacts, done: int, *, deletes: bool) -> bool:
+        """Store everything after the first `done` passages; return whether there was a term to search for.
+
+        `deletes`: whether the collection may have passages of the files that are read.
+        """
         terms_met, begun = False, set[str]()
-        size = sum(path.stat().st_size for path in self.files.to_read if path.exists())
-        rows = self._rows()
+        files = tuple(path for path in self.corpus.files if self.corpus.name_of(path) in self._differing)
+        size = sum(path.stat().st_size for path in files if path.exists())
+        rows = self._rows(replace(self.corpus, files=files))
         batches = iter(lambda: list(islice(rows, _BATCH)), [])  # ends with an empty one
         for number, batch in enumerate(batches, start=1):
             self.progress("read", self.reading.bytes_read, size)
@@ -226,18 +185,18 @@ class _Run:
             if self.model:
                 vectors = self.model.passages([searchable_text(row.passage) for row in batch]).tolist()
                 batch = [row._replace(vector=vector) for row, vector in zip(batch, vectors, strict=True)]
-            if self.deletes:  # only now, so that they can be found until the new ones come
+            if deletes:  # only now, so that they can be found until the new ones come
                 self.engine.delete_files(sorted(starting))
             self.engine.upsert(batch)
             if number % _CHECKPOINT == 0:
                 self.engine.save_facts(facts.model_copy(update={"unfinished": self.checkpoint(self.passages)}))
         return terms_met
 
-    def _rows(self) -> Iterator[EngineRow]:
+    def _rows(self, corpus: Corpus) -> Iterator[EngineRow]:
         """Yield the passages that the engine can store, a file's last with its record; the others are bad records."""
-        for path, records in groupby(self.corpus.records(self.reading), key=lambda record: record.file):
-            name = self.corpus.name_of(path)
-            key, count, last = self.files.key(name), 0, None
+        for path, records in groupby(corpus.records(self.reading), key=lambda record: record.file):
+            name = corpus.name_of(path)
+            key, count, last = self.file_key(name), 0, None
             for record in records:
                 passage = StoredPassage(record.id, record.title, record.text, record.metadata)
                 row = EngineRow(passage, tuple(self.analyser.terms(searchable_text(passage))), file=key)
@@ -248,9 +207,36 @@ class _Run:
                     yield last
                 count, last = count + 1, row
             if last:
-                yield last._replace(file_record=self.files.record(name, count))
+                yield last._replace(file_record=f"{self._hashes[name]} {count} {name}")
+
+    def file_key(self, name: str) -> str:
+        """Return what a file is called in the collection: hexadecimal digits, the same for all files of a source."""
+        return self._source + _digest(name)
 
     def checkpoint(self, passages: int) -> Checkpoint:
         """Return what says that so many passages of these files are stored."""
-        fingerprint = self.files.fingerprint_to_read
-        return Checkpoint(source=self.corpus.path.name, passages=passages, fingerprint=fingerprint)
+        names = (name for name in self._hashes if name in self._differing)
+        return Checkpoint(source=self.corpus.path.name, passages=passages, fingerprint=self._fingerprint(names))
+
+    def record_corpus(self, facts: EngineFacts) -> EngineFacts:
+        """Return the facts with what the collection has of this source now."""
+        now = CorpusFacts(
+            source=self.corpus.path.name,
+            format=self.corpus.format,
+            passages=self.passages + self.unchanged_passages,
+            skipped=self.reading.skipped,
+            fingerprint=self._fingerprint(self._hashes),
+        )
+        others = (
+            each
+            for each in facts.corpora
+            if each.fingerprint != now.fingerprint and not (self._is_known and each.source == now.source)
+        )
+        return facts.model_copy(update={"corpora": (*others, now), "unfinished": None})
+
+    def _fingerprint(self, names: Iterable[str]) -> str:
+        return sha256("".join(f"{self._hashes[name]} {name}\n" for name in names).encode()).hexdigest()
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
