@@ -7,11 +7,7 @@ from hopgraph.state import SpecError
 
 
 def require(package: str, extra: str = "models") -> Any:
-    """Import an optional package.
-
-    Raises:
-        SpecError: it is not installed; the message names the extra to install.
-    """
+    """Import an optional package; SpecError, which names the extra to install, where it is missing."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:

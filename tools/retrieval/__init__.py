@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hopgraph.tools.retrieval.corpora.cutting import Cutting
     from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
-    from hopgraph.tools.retrieval.index_builder import IndexReport, build_index, delete_passages, update_index
+    from hopgraph.tools.retrieval.index_builder import build_index, delete_passages, update_index
     from hopgraph.tools.retrieval.index_sources import FileChanges
+    from hopgraph.tools.retrieval.index_writer import IndexReport
     from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
     from hopgraph.tools.retrieval.resolve import resolve_retriever
 

@@ -27,11 +27,11 @@ from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex, parse_bm25_weight
+from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, FusedIndex, IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.scoring.weights.model_specs import read_spec
+from hopgraph.tools.scoring.weights.model_specs import read_spec, share_option
 
 STEP = 256
 """Passages that are embedded at once: what a killed build loses at most."""
@@ -87,7 +87,7 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     is_hybrid = spec.startswith("hybrid:")
     named = read_spec(spec, ("model", "bm25_weight") if is_hybrid else ("model",))
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
-    weight = parse_bm25_weight(source, named.options.get("bm25_weight"))
+    weight = share_option(named, "bm25_weight", BM25_WEIGHT)
     dense = open_dense(path, named.options.get("model"), source)
     return IndexRetriever(index=FusedIndex(source, open_index(path), dense, weight) if is_hybrid else dense)
 

@@ -42,11 +42,7 @@ _ADDED_AT_ONCE = 1 << 12
 
 
 def choose_kind(passages: int, asked: str | None = None) -> Kind:
-    """Choose the kind of index for a number of passages, or check the requested one.
-
-    Raises:
-        SettingsError: there is no such kind, or too few passages for it.
-    """
+    """Choose the kind of index for so many passages; SettingsError where the one asked for is unknown or needs more."""
     if asked is None:
         return "flat" if passages <= FLAT_UP_TO else "hnsw" if passages <= HNSW_UP_TO else "ivfpq"
     if asked not in KINDS:

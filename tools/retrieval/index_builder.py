@@ -37,7 +37,6 @@ from hopgraph.tools.retrieval.ranking import FOLDER, RANKS
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
 
-__all__ = ["IndexReport", "Progress", "build_index", "delete_passages", "update_index"]
 _OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT})
 
 

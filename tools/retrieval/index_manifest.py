@@ -139,11 +139,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:
-    """Parse the facts stored with a corpus; `place` is where they are, for messages.
-
-    Raises:
-        CorpusError: they are damaged, or of another version.
-    """
+    """Parse the facts stored with a corpus at a `place`; CorpusError where they are damaged, or of another version."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:

@@ -98,11 +98,7 @@ def compare_files(recorded: Iterable[tuple[str, str]], hashes: Mapping[str, str]
 
 
 def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
-    """Read what an index was made from.
-
-    Raises:
-        CorpusError: the record is damaged.
-    """
+    """Read what an index was made from; CorpusError where the record is damaged."""
     corpus = manifest.corpus
     try:
         with open_inside(goal, SOURCES) as file:

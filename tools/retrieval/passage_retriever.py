@@ -11,7 +11,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict, Field, SkipValidation
 
-from hopgraph.state import SpecError
 from hopgraph.tools.io.background import in_search_thread, run_in_background
 from hopgraph.tools.io.callbacks import is_watched
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Vector
@@ -69,21 +68,6 @@ class FusedIndex:
         depth = max(k, DEPTH)
         bm25, vectors = await asyncio.gather(self.bm25.asearch(query, depth), self.vectors.asearch(query, depth))
         return fuse_rankings([(bm25, self.bm25_weight), (vectors, 1 - self.bm25_weight)], k)
-
-
-def parse_bm25_weight(spec: str, text: str | None) -> float:
-    """Parse the option `bm25_weight` of a spec, a number from 0 to 1; the default where it is not given.
-
-    Raises:
-        SpecError: it is something else.
-    """
-    try:
-        weight = BM25_WEIGHT if text is None else float(text)
-    except ValueError:
-        weight = -1.0
-    if 0 <= weight <= 1:
-        return weight
-    raise SpecError(f"{spec}: bm25_weight must be a number from 0 to 1, got {text!r}")
 
 
 def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> list[Hit]:

@@ -46,22 +46,19 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         from hopgraph.tools.retrieval.web.resolve import resolve_web
 
         return resolve_web(spec)
-    if colon and kind in {"colbert", "faiss", "hybrid"} and not place.partition("?")[0]:
-        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR")
-    if is_engine(spec) or (colon and kind in {"colbert", "faiss", "hybrid"}):
+    is_folder = colon and kind in {"bm25", "colbert", "faiss", "hybrid"}
+    if is_folder and not place.partition("?")[0]:
+        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR; valid: {VALID_SPECS}")
+    if is_engine(spec) or (is_folder and kind != "bm25"):
         return _open_with_model(spec)
     with _opening:
         if spec == SAMPLE:
             return _open_once(SAMPLE, (), lambda: Bm25Retriever(index=_sample()))
-        is_named = kind == "bm25" and place
-        folder = Path(place if is_named else spec).expanduser()
-        if is_named or (spec and folder.is_dir()):
-            return _open_once(
-                str(folder.resolve()), _signature(folder), lambda: Bm25Retriever(index=open_index(folder))
-            )
+        folder = Path(place if is_folder else spec).expanduser()
+        if is_folder or (spec and folder.is_dir()):
+            key = str(folder.resolve())
+            return _open_once(key, _signature(folder), lambda: Bm25Retriever(index=open_index(folder)))
     what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
-    if kind == "bm25":
-        what = "the folder's name is missing"
     raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
 
 

@@ -16,7 +16,14 @@ from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.models.offline.offline_model import as_result
 from hopgraph.tools.scoring.weights.batched import Batched, run_in_batches, shared, tokens_per_batch
-from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, NamedModel, number_option, placement_of, read_spec
+from hopgraph.tools.scoring.weights.model_specs import (
+    LOCAL_OPTIONS,
+    NamedModel,
+    number_option,
+    placement_of,
+    read_spec,
+    share_option,
+)
 from hopgraph.tools.scoring.weights.text_model import TextModel, loading, max_length_of
 from hopgraph.tools.students.base_models import BaseWeights, find_base, load_base, prompt_texts
 from hopgraph.tools.students.student_record import RECORD, StudentMessage, StudentRecord, is_yes_no, read_record
@@ -96,18 +103,9 @@ def _base_of(named: NamedModel, record: StudentRecord | None, folder: Path) -> B
 
 
 def _threshold(named: NamedModel, record: StudentRecord | None) -> float | None:
-    text = named.options.get("threshold")
-    if text is None:
-        return None
-    if record is None or not is_yes_no(record.labels):
+    if "threshold" in named.options and not (record and is_yes_no(record.labels)):
         raise SpecError(f"option 'threshold' of {named.spec!r} is for classifiers that say yes or no")
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise SpecError(f"option 'threshold' of {named.spec!r} must be from 0 to 1, got {text!r}")
-    return value
+    return share_option(named, "threshold", None)
 
 
 def _merge(named: NamedModel) -> bool:

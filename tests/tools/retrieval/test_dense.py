@@ -175,7 +175,7 @@ def test_specs_that_cannot_work_say_what_to_do(built: Path, tmp_path: Path) -> N
     for spec, kind, message in (
         ("faiss:", SpecError, r"the folder's name is missing; write faiss:DIR"),
         (f"hybrid:{built}?speed=1", SpecError, "option 'speed' of .* is unknown; valid: model, bm25_weight"),
-        (f"hybrid:{built}?bm25_weight=2", SpecError, "bm25_weight must be a number from 0 to 1, got '2'"),
+        (f"hybrid:{built}?bm25_weight=2", SpecError, "'bm25_weight' of .* must be a number from 0 to 1, got '2'"),
         (f"faiss:{built}?bm25_weight=0", SpecError, "option 'bm25_weight' of .* is unknown; valid: model"),
         (f"faiss:{tmp_path}/none", CorpusError, "no such index"),
         (f"hybrid:{plain}", CorpusError, r"has no vectors; make them: hopgraph index SOURCE --out .* --dense"),

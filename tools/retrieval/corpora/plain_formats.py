@@ -36,11 +36,7 @@ def open_text(path: Path, encoding: str) -> TextIOWrapper:
 
 
 def detect_encoding(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, else what `guess_encoding` finds.
-
-    Raises:
-        UnreadableFileError: it is in no known encoding, as a file that is no text.
-    """
+    """Return the encoding of a text file: UTF-8, else what `guess_encoding` finds; UnreadableFileError for no text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     chunk = b""
     try:

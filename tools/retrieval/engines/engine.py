@@ -3,8 +3,8 @@
 An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol, cast, get_args
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -15,9 +15,10 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser, parse_facts
-from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, parse_bm25_weight
+from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.ranking import K1, B
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, share_option
 
 Mode = Literal["bm25", "dense", "hybrid"]
 """By words, by vectors, or both merged by relative scores."""
@@ -68,22 +69,23 @@ def parse_address(spec: str) -> EngineAddress:
     kind, _, rest = spec.strip().partition(":")
     uri, _, tail = rest.partition("#")
     collection, _, query = tail.partition("?")
-    address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip())
-    problem = _problem(address) if kind in KINDS else f"no engine is called {kind!r}"
     options = dict(parse_qsl(query, keep_blank_values=True))
-    mode, weight = options.pop("mode", None), options.pop("bm25_weight", None)
-    if options:
-        problem = problem or f"the option {next(iter(options))!r} is unknown; there are mode and bm25_weight"
-    if mode is not None and mode not in _MODES:
-        problem = problem or f"the mode {mode!r} is unknown; use one of: {', '.join(_MODES)}"
-    if problem:
+    mode = cast("Mode | None", options.get("mode"))
+    address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip(), mode)
+    if problem := _problem(address, options):
         # The address may contain a password: the message shows the spec without it.
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
-    weight = parse_bm25_weight(str(address), weight)
-    return EngineAddress(kind, address.uri, address.collection, cast("Mode | None", mode), weight)
+    named = NamedModel(str(address), kind, address.uri, options)
+    return replace(address, bm25_weight=share_option(named, "bm25_weight", BM25_WEIGHT))
 
 
-def _problem(address: EngineAddress) -> str:
+def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
+    if address.kind not in KINDS:
+        return f"no engine is called {address.kind!r}"
+    if unknown := sorted(options.keys() - {"mode", "bm25_weight"}):
+        return f"the option {unknown[0]!r} is unknown; there are mode and bm25_weight"
+    if address.mode not in (None, *_MODES):
+        return f"the mode {address.mode!r} is unknown; use one of: {', '.join(_MODES)}"
     if not address.uri:
         return "the engine's address is missing"
     if not address.collection:

@@ -14,6 +14,7 @@ LOCAL_OPTIONS = ("device", "dtype", "revision", "max_length", "batch_tokens")
 """The options of every model that runs in this process."""
 
 ModelT = TypeVar("ModelT")
+ShareT = TypeVar("ShareT")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,20 @@ def number_option(named: NamedModel, option: str, default: int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise SpecError(f"option {option!r} of {named.spec!r} must be a whole number of at least 1, got {text!r}")
     return int(text)
+
+
+def share_option(named: NamedModel, option: str, default: ShareT) -> float | ShareT:
+    """Return an option's value, a number from 0 to 1, else SpecError; `default` where it is not given."""
+    text = named.options.get(option)
+    if text is None:
+        return default
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SpecError(f"option {option!r} of {named.spec!r} must be a number from 0 to 1, got {text!r}")
+    return share
 
 
 def resolve_by_kind(

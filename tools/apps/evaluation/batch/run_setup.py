@@ -40,10 +40,10 @@ from hopgraph.tools.apps.evaluation.renaming import (
 from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_links
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
-from hopgraph.tools.retrieval.index_builder import Progress
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint
 from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.retrieval.staging import Progress
 
 CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
