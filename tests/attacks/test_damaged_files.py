@@ -191,7 +191,7 @@ def test_damaged_vectors(tmp_path: Path) -> None:
         case = damaged_copy(tmp_path / "whole", copy, seed)
         try:
             dense = open_dense(copy, HashedWords())
-            assert all(hit.passage.id for hit in dense.nearest(np.ones(32, dtype=np.float32), 5))
+            assert all(hit.passage.id for hit in dense.nearest("?", np.ones(32, dtype=np.float32), 5))
         except CorpusError as error:
             lines = str(error).count("\n") + 1
         else:

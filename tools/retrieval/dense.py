@@ -56,10 +56,10 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     ranks = map_array(path / RANKS, len(passages))
     store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
 
-    def nearest(vector: Vector, k: int) -> list[Hit]:
+    def nearest(_query: str, vector: Vector, k: int) -> list[Hit]:
         return [Hit(passages[row], score) for row, score in store.search(vector, k, ranks)]
 
-    return VectorIndex(source or f"faiss:{path}", load_query_model(path, facts, model), nearest)
+    return VectorIndex(source or f"faiss:{path}", load_query_model(path, facts, model).aquery, nearest)
 
 
 def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:

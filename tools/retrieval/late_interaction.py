@@ -7,7 +7,6 @@ million passages of 100 tokens.
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.io.guarded_files import open_inside
-from hopgraph.tools.retrieval.index import Hit, Index, open_index, searchable_text
+from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, parse_facts, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import (
     MODEL_OPTIONS,
@@ -26,7 +24,7 @@ from hopgraph.tools.retrieval.late_interaction_model import (
     Vectors,
     load_late_interaction,
 )
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
 from hopgraph.tools.scoring.weights.model_specs import number_option, read_spec
@@ -202,35 +200,6 @@ def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") ->
     return model
 
 
-@dataclass(frozen=True)
-class LateInteractionIndex:
-    """A corpus with its token vectors and the model that made them."""
-
-    source: str
-    index: Index
-    vectors: TokenVectors
-    model: LateInteractionModel
-    candidates: int | None
-    """How many passages BM25 proposes; None to score all."""
-
-    async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find the passages with the highest MaxSim score."""
-        if k < 1 or not query.strip():
-            return []
-        encoded = await self.model.query(query)
-        return await in_search_thread(self._best, query, encoded, k)
-
-    def _best(self, query: str, encoded: Vectors, k: int) -> list[Hit]:
-        rows = np.arange(len(self.index))
-        if self.candidates is not None:
-            found = self.index.search_rows(query, max(k, self.candidates))
-            rows = np.array([row for row, _ in found], dtype=np.int64)
-        scores = self.vectors.score(encoded, rows)
-        order = np.lexsort((self.index.ranking.ranks[rows], -scores))[:k]
-        best = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
-        return [Hit(self.index.passages[row], score) for row, score in best]
-
-
 def open_late_interaction(spec: str) -> IndexRetriever:
     """Open `colbert:DIR?option=value&…`; loads the model.
 
@@ -251,4 +220,15 @@ def open_late_interaction(spec: str) -> IndexRetriever:
     model = _load_recorded(folder, facts, f"{options.get('model', facts.model)}{'?' if chosen else ''}{chosen}")
     exact = options.get("candidates") == "all" or ("candidates" not in options and facts.tokens <= EXACT_TOKENS)
     candidates = None if exact else number_option(named, "candidates", CANDIDATES)
-    return IndexRetriever(index=LateInteractionIndex(index.source, index, vectors, model, candidates))
+
+    def best(query: str, encoded: Vectors, k: int) -> list[Hit]:
+        rows = np.arange(len(index))
+        if candidates is not None:
+            found = index.search_rows(query, max(k, candidates))
+            rows = np.array([row for row, _ in found], dtype=np.int64)
+        scores = vectors.score(encoded, rows)
+        order = np.lexsort((index.ranking.ranks[rows], -scores))[:k]
+        pairs = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
+        return [Hit(index.passages[row], score) for row, score in pairs]
+
+    return IndexRetriever(index=VectorIndex(index.source, model.query, best))

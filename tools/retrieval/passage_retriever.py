@@ -1,19 +1,20 @@
 """Indexes as LangChain retrievers, one by one or several fused."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import in_search_thread, run_in_background
 from hopgraph.tools.io.callbacks import is_watched
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Vector
 from hopgraph.tools.retrieval.index import Hit, Index
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -42,16 +43,16 @@ class VectorIndex:
     """Passages that are found by their vectors. Any number of threads may search them at once."""
 
     source: str
-    model: EmbeddingModel
-    """The one that the vectors were made with."""
-    nearest: Callable[[Vector, int], list[Hit]]
-    """Finds at most so many passages by the inner product with a vector, best first; blocks."""
+    encode: Callable[[str], Awaitable[NDArray[np.float32]]]
+    """Makes a query's vector, or one for each of its tokens, by the model that the passages' were made with."""
+    nearest: Callable[[str, NDArray[np.float32], int], list[Hit]]
+    """Finds at most so many passages for a query and what `encode` made of it, best first; blocks."""
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find the passages whose vectors are nearest to the query's; concurrent queries are embedded together."""
+        """Find the passages whose vectors are nearest to the query's; concurrent queries are encoded together."""
         if not query.strip() or k < 1:
             return []
-        return await in_search_thread(self.nearest, await self.model.aquery(query), k)
+        return await in_search_thread(self.nearest, query, await self.encode(query), k)
 
 
 @dataclass(frozen=True)

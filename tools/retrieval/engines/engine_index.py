@@ -66,8 +66,8 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
         raise CorpusError(f"{address}: has no vectors (filled without --dense); search it with ?mode=bm25")
     model = resolve_embeddings(embeddings or facts.embedding.model)
     model.check(facts.embedding, source)
-    recorded = model.with_recorded_settings(facts.embedding)
-    by_vectors = VectorIndex(source, recorded, lambda vector, k: _sorted(engine.search_vector(vector.tolist(), k)))
+    encode = model.with_recorded_settings(facts.embedding).aquery
+    by_vectors = VectorIndex(source, encode, lambda _, vector, k: _sorted(engine.search_vector(vector.tolist(), k)))
     if mode == "dense":
         return IndexRetriever(index=by_vectors)
     return IndexRetriever(index=FusedIndex(source, by_terms, by_vectors, address.bm25_weight))
