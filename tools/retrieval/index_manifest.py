@@ -118,8 +118,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         if not folder.exists():
             recover_stages(folder.absolute())
-        with open_inside(folder, MANIFEST) as file:
-            manifest = parse_facts(Manifest, file.read(), str(path))
+        manifest = read_facts(Manifest, folder, MANIFEST)
         refuse_links(folder)
     except FileNotFoundError:
         if not folder.exists():
@@ -136,6 +135,12 @@ def read_manifest(folder: Path) -> Manifest:
         if found != size:
             raise damaged(file, "it is missing" if found is None else f"it has {found} bytes instead of {size}")
     return manifest
+
+
+def read_facts(kind: type[FactsT], folder: Path, name: str) -> FactsT:
+    """Read the facts in a file of an index, as `parse_facts` does; OSError where it cannot be read."""
+    with open_inside(folder, name) as file:
+        return parse_facts(kind, file.read(), str(folder / name))
 
 
 def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:

