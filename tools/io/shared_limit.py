@@ -13,6 +13,10 @@ class SharedLimit:
         self._waiting = deque[asyncio.Future[None]]()
         self._lock = threading.Lock()
 
+    def locked(self) -> bool:
+        """Whether who comes now has to wait."""
+        return not self._free
+
     async def __aenter__(self) -> None:
         """Wait for a place."""
         with self._lock:
