@@ -67,7 +67,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
             for key, each in scored
             if each[0] >= threshold and (remaining[key].is_whole or remaining[key].sentences)
         ]
-        relevant.sort(key=lambda scored: -scored[1][0])
+        relevant.sort(key=lambda each: -each[1][0])
         kept = [
             _excerpt(passages[key], remaining[key], each, threshold)
             for key, each in relevant[: settings.passages_per_extraction]

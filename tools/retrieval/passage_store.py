@@ -61,11 +61,11 @@ def encode_passage(passage: StoredPassage) -> bytes:
 def reason_not_to_store(passage: StoredPassage) -> str:
     """Return why a record cannot become a passage; empty when it can."""
     if not passage.text.strip() or not passage.id.strip():
-        return f"the passage {passage.id!r} has no text or no id"
+        return f"the passage {passage.id!r:.80} has no text or no id"
     try:
         encode_passage(passage)
     except UnicodeEncodeError:
-        return f"the passage {passage.id!r} is not valid UTF-8"
+        return f"the passage {passage.id!r:.80} is not valid UTF-8"
     return ""
 
 

@@ -35,7 +35,11 @@ class PairScorer(Generic[ThresholdT]):
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order, or ModelError; from a thread that is not the background loop's."""
+        """Return one score per pair, in order; from a thread that is not the background loop's.
+
+        Raises:
+            ModelError: the server or the model failed.
+        """
         return run_in_background(self.ascore(pairs)) if pairs else []
 
 
@@ -49,13 +53,17 @@ class JudgeScorer(Generic[ThresholdT]):
     """Returns one score per pair, in order, 0.0 where no reply could be used, and the calls."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order, or ModelError; from a thread that is not the background loop's."""
+        """Return one score per pair, in order; from a thread that is not the background loop's.
+
+        Raises:
+            ModelError: a request failed for good.
+        """
         return run_in_background(self.score_with_calls(pairs))[0]
 
 
 async def score_in_turns(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
     """Score pairs by Python code alone without blocking the event loop."""
-    longest = max(map(len, chain.from_iterable(pairs)), default=0)
+    longest = max((len(first) + len(second) for first, second in pairs), default=0)
     size = max(1, _CHARACTERS_IN_A_TURN // max(1, longest))
     turns = [pairs[first : first + size] for first in range(0, len(pairs), size)]
     return list(chain.from_iterable(await in_turns(score, turns, long=longest > LONG_SPLIT)))

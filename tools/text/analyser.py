@@ -137,7 +137,8 @@ def content_terms(text: str) -> list[str]:
     """Return the terms of a text to compare it with other texts, in order, repeated ones included.
 
     They are those of an English index, but pairs of characters for Chinese, Japanese, Korean and Thai. The most recent
-    texts are remembered: a step compares the same sentences with many queries.
+    texts are remembered: a step compares the same sentences with many queries. Single letters and digits are
+    no terms.
     """
     return list(_terms(text))
 

@@ -32,6 +32,8 @@ def test_what_is_written_is_read_by_row(folder: Path, passages: list[StoredPassa
 def test_a_passage_that_is_no_text_is_told_and_others_have_a_fingerprint(folder: Path) -> None:
     good, bad = StoredPassage("1", "", "good"), StoredPassage("2", "", "lone \ud800 surrogate")
     assert "not valid UTF-8" in reason_not_to_store(bad)
+    for text in ("", "\ud800"):
+        assert len(reason_not_to_store(StoredPassage("x" * 100_000, "", text))) < 150
     with pytest.raises(UnicodeEncodeError):
         write_passages(folder, [good, bad])
     before = write_passages(folder, [good])

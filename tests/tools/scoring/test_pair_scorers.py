@@ -46,13 +46,16 @@ async def test_others_get_their_turn_between_slow_pairs() -> None:
     assert len(turns) >= 10
 
 
-@pytest.mark.parametrize(("length", "on_the_loop"), [(10, True), (LONG_SPLIT + 1, False)])
-async def test_long_texts_are_scored_in_a_thread(length: int, on_the_loop: bool) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "on_the_loop"),
+    [(1, 10, True), (1, LONG_SPLIT + 1, False), (LONG_SPLIT // 2 + 1, LONG_SPLIT // 2, False)],
+)
+async def test_long_texts_are_scored_in_a_thread(first: int, second: int, on_the_loop: bool) -> None:
     threads: list[threading.Thread] = []
 
     def score(pairs: Sequence[tuple[str, str]]) -> list[float]:
         threads.append(threading.current_thread())
         return [1.0] * len(pairs)
 
-    assert await score_in_turns(score, [("a", "b" * length)]) == [1.0]
+    assert await score_in_turns(score, [("a" * first, "b" * second)]) == [1.0]
     assert (threads == [threading.current_thread()]) == on_the_loop

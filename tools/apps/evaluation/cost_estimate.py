@@ -25,7 +25,6 @@ from hopgraph.tools.text.sanitize import pluralize
 TRIED_QUESTIONS = 10
 """Questions that are tried. Of 100 of HotpotQA's, the first 3 predicted half of the calls that MIGRES then took, the
 first 10 87 %."""
-_BY_MODEL = "model:"
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -145,18 +144,16 @@ async def estimate_run(
         await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)
         for name, settings in methods.items()
     ]
-    scorers = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
-    judges = sorted(each for each in scorers if each.startswith(_BY_MODEL))
+    apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
     own = (f"what {name} asks by itself" for name, settings in methods.items() if not settings.steps)
-    return RunEstimate(stand_in, tried, (*own, *judges))
+    return RunEstimate(stand_in, tried, (*own, *sorted(filter(_is_model, apart))))
 
 
 async def _estimate(
     settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
 ) -> MethodEstimate:
     # Lexical reranking and checking, so that nothing is paid for.
-    scorers = "reranker", "entailment"
-    free = {name: "lexical" for name in scorers if str(getattr(settings, name)).startswith(_BY_MODEL)}
+    free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
     replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
     calls: list[Asked] = []
     tried = 0
@@ -176,3 +173,7 @@ async def _estimate(
     known = tried > 0 and all(prices.knows(model) for model, _ in models)
     cost = spent / tried * left if known else None
     return MethodEstimate(settings.method, left, tried, each, prompt, completion, cost)
+
+
+def _is_model(spec: str) -> bool:
+    return spec.startswith("model:")

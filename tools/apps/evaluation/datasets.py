@@ -249,18 +249,23 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
 
 
 def _hub_records(name: str, options: Mapping[str, str], limit: int | None) -> Iterator[Mapping[str, Any]]:
-    datasets, errors = require("datasets", "hub"), require("datasets.exceptions", "hub")
+    datasets = require("datasets", "hub")
+    try:
+        found = datasets.load_dataset(name, streaming=True, **options)
+        yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
+    except _hub_failures() as error:
+        reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
+        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be had from the hub: {reason}") from None
+
+
+def _hub_failures() -> tuple[type[Exception], ...]:
+    """List what the packages raise for a wrong name, a wrong split, no network."""
+    errors = require("datasets.exceptions", "hub")
     # The hub's package uses one of these HTTP clients, by its version.
     clients: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     # OSError: connections, and the hub's HTTP errors; ValueError: names of configurations and splits; RuntimeError:
     # data sets that are scripts, and a client that was closed.
-    failures = (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
-    try:
-        found = datasets.load_dataset(name, streaming=True, **options)
-        yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
-    except failures as error:
-        reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
-        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be had from the hub: {reason}") from None
+    return (errors.DatasetsError, OSError, ValueError, RuntimeError, *(client.HTTPError for client in clients))
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, JsonValue]:

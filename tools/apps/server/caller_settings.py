@@ -68,7 +68,11 @@ def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> Non
 
 
 def check_trusted_settings(given: Mapping[str, Any]) -> None:
-    """Raise a SettingsError for an address of a trusted caller's while there is a key, which belongs to another."""
+    """Refuse addresses of a trusted caller's while there is a key: a key belongs to the address it was configured with.
+
+    Raises:
+        SettingsError: an address, and a variable with a key.
+    """
     # Keys and tokens of model and search providers, not of the callers or LangSmith.
     sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
     keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))

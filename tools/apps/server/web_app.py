@@ -104,9 +104,10 @@ async def _metrics(request: Request) -> Response:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     """Answer what no endpoint has, as another path or method, and an unexpected error, which the server logs."""
-    refusal = Refusal(500, unexpected_line(error))
     if isinstance(error, HTTPException):
         refusal = Refusal(error.status_code, error.detail, headers=error.headers or {})
+    else:
+        refusal = Refusal(500, unexpected_line(error))
     return refusal.response(path_in_app(request.scope))
 
 

@@ -145,6 +145,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
         console=console,
         transient=True,
         disable=not console.is_terminal,
+        refresh_per_second=1 / _BAR_SECONDS,
     )
     task = bars.add_task("questions", total=tally.total, completed=tally.finished, figures=figures(tally))
 

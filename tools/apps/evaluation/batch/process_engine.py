@@ -35,8 +35,13 @@ QUESTIONS_PER_PROCESS = 16
 """At a time: from about there on a process has no more time for another one, if calls take 0.3 s."""
 MOST_PROCESSES = 8
 """The default's upper bound: each process holds the index and the data set in memory."""
-_NOTHING_LOADED = ("openai:", "offline:", "rehearsal:", "bm25:", "sample", "lexical")
-"""How the specs of what needs no weights in memory begin."""
+_NOTHING_LOADED = {
+    "model": ("openai:", "offline:", "rehearsal:"),
+    "retriever": ("bm25:", "sample"),
+    "reranker": ("lexical",),
+    "entailment": ("lexical",),
+}
+"""By setting, the specs of what needs no weights in memory."""
 
 _Message = WorkerMessage | HopgraphError | None
 """An error is why no question can be answered; None comes once the worker is lost."""
@@ -57,9 +62,11 @@ def choose_process_count(methods: Mapping[str, Context], concurrency: int, quest
 
 
 def _loads_nothing(settings: Context) -> bool:
-    retrievers = settings.retriever, settings.second_retriever
-    named = (settings.model, *settings.models.values(), *retrievers, settings.reranker, settings.entailment)
-    return all(each is None or str(each).startswith(_NOTHING_LOADED) for each in named)
+    named: dict[str, list[Any]] = {name: [getattr(settings, name)] for name in _NOTHING_LOADED}
+    named["model"] += settings.models.values()
+    named["retriever"].append(settings.second_retriever)
+    specs = [(name, str(spec)) for name, each in named.items() for spec in each if spec is not None]
+    return all(spec.startswith(_NOTHING_LOADED[name]) for name, spec in specs)
 
 
 def _work(driver: Connection, methods: Sequence[str]) -> None:

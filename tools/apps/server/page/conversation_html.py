@@ -79,7 +79,7 @@ def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str
     closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
     among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
     """
-    question, answer = (str(reply.get(name) or "") for name in ("question", "answer"))
+    question, answer = (str(reply.get(key) or "") for key in ("question", "answer"))
     reason = reply.get("stop_reason")
     if not (question and answer):
         return {"remarks": [not_found(question, reason)]} if question else {}

@@ -253,28 +253,31 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
     """
     found: dict[str, Path] = {}
     unread: list[str] = []
+    total = 0
     for path in files:
         name = given = truncate_line(path.name, _MAX_FILE_NAME) or "document"
         number = 1
         while name in found:
             number += 1
             name = f"{given} ({number})"
-        if problem := _reason_not_to_read(path):
+        try:
+            status = path.lstat()
+        except OSError as error:
+            unread.append(f"{name}: cannot be read: {error.strerror}")
+            continue
+        if problem := _reason_not_to_read(path, status):
             unread.append(f"{name}: {problem}")
-        else:
-            found[name] = path
+            continue
+        total += status.st_size
+        found[name] = path
     if not found:
         raise CorpusError("; ".join(unread) or "no file was uploaded; choose one or more")
-    if (total := sum(path.stat().st_size for path in found.values())) > max_bytes:
+    if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found, unread
 
 
-def _reason_not_to_read(path: Path) -> str:
-    try:
-        status = path.lstat()
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
+def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
         return "this is no file"
     if not status.st_size:
