@@ -45,13 +45,17 @@ class PromptServer(uvicorn.Server):
         await self._stop.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
         for listener in self.servers:
-            listener.close()
+            for each in listener.sockets:
+                loop.remove_reader(each.fileno())
         while self.server_state.connections or self.server_state.tasks or _accepting():
             for connection in self.connections():
                 connection.transport.abort()
             await asyncio.sleep(0.002)
+        # Not before: asyncio leaves open what a server has accepted but not yet taken up when it is closed.
         for listener in self.servers:
+            listener.close()
             await listener.wait_closed()
         await self.lifespan.shutdown()
 

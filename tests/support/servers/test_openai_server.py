@@ -1,7 +1,9 @@
 """The served model as the real clients see it; the faults are in test_faults.py."""
 
 import asyncio
+import gc
 import json
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,17 +12,20 @@ from typing import Any, Literal
 import httpx
 import openai
 import pytest
+import uvicorn
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
 from pydantic import BaseModel, PrivateAttr
+from starlette.types import Receive, Scope, Send
 
 from support.fake_clock import NEVER
 from support.servers.chat_request import Mode
 from support.servers.clients import chat_client, chat_request, post_chat
+from support.servers.loopback import PromptServer
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
-from support.waiting import wait_until
+from support.waiting import until, wait_until
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
 KEY = "sk-test-0123456789abcdef"
@@ -207,6 +212,25 @@ def test_close_frees_port_and_thread() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loopback")]
     with pytest.raises(httpx.ConnectError):
         post_chat(server)
+
+
+async def test_what_is_accepted_while_it_closes_is_not_left_open() -> None:
+    """Each of the sockets would be a ResourceWarning, in whichever test they are collected."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("nothing is asked")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = PromptServer(uvicorn.Config(app, lifespan="off", log_config=None))
+        serving = asyncio.create_task(server.serve([listener]))
+        await until(lambda: server.started)
+        clients = [socket.create_connection(listener.getsockname()) for _ in range(8)]
+        await asyncio.sleep(0)  # they are accepted after this test has stopped the server, in the same turn of the loop
+        server.stop()
+        await serving
+    for client in clients:
+        client.close()
+    gc.collect()
 
 
 def test_roles_and_blocks_of_content_reach_the_model() -> None:
