@@ -153,7 +153,7 @@ async def headings(url: str) -> None:
         content = "".join(f"{line}\n\nRain falls on the western coast.\n\n" for line in lines)
         place = await person.uploaded("a.md", content)
         file = {"path": place, "meta": {"_type": "gradio.FileData"}, "orig_name": "a.md"}
-        assert "indexed" in await person.call("_add", [[file], "mine", "english"])
+        assert "indexed" in await person.call("_add", [None, [file], None, "mine", "english"])
 
 
 async def slow_loris(url: str) -> None:

@@ -20,6 +20,13 @@ CHAIN = 6
 """Calls after one another: three levels of reviews, two of completions, the reader."""
 OVER_CRITICAL_PATH = 1.15
 OVER_SEQUENTIAL = 3.0
+CALLS = (22, 86)
+"""Of the usual and of the full tree."""
+
+
+def another_query() -> Callable[[str], str]:
+    numbers = count(1)
+    return lambda _: completed(f"query {next(numbers)}")
 
 
 def usual_tree() -> Script:
@@ -29,7 +36,7 @@ def usual_tree() -> Script:
     return Script(
         {
             "review": lambda _: verdicts.get(next(numbers), '{"relevant": false}'),
-            "complete": lambda _: completed("next"),
+            "complete": another_query(),
             "fuse": lambda _: fused("a", 1),
         }
     )
@@ -40,22 +47,26 @@ def full_tree() -> Script:
     return Script(
         {
             "review": lambda _: search("x"),
-            "complete": lambda _: completed("next"),
+            "complete": another_query(),
             "answer_step_by_step": lambda _: read("a", 1),
         }
     )
 
 
 def seconds(said: Script, **more: Any) -> float:
+    # Each query finds passages of its own, so that none is pruned.
+    others = {rf"query {number}\b": f"{number}a {number}b {number}c" for number in range(1, 21)}
     settings: dict[str, Any] = {
         "model": said.model(LATENCY),
-        "retriever": world(otherwise="a b c d e"),
+        "retriever": world(otherwise="a b c d e", **others),
         "max_parallel_calls": 64,
         **more,
     }
     began = time.perf_counter()
     tree_of_reviews.graph.invoke({"question": QUESTION}, context=tree_of_reviews.Context(**settings))
-    return time.perf_counter() - began
+    wall = time.perf_counter() - began
+    assert len(said.steps) in CALLS, "the tree is not the one that the script describes"
+    return wall
 
 
 @pytest.mark.parametrize("tree", [usual_tree, full_tree])
