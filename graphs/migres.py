@@ -12,13 +12,14 @@ Where this differs from the paper:
 * knowledge is recalled for each query that kept no passage, not only when none of them did;
 * one extraction call per query, all at the same time (Table 17 also shows one call for several);
 * δ, the lowest score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
-  bge-reranker-base; for the lexical reranker one that keeps the gold sentences, where the paper's rule (its appendix B)
-  keeps one passage for 80 % of the questions; and lower where no score stands out;
-* a sentence is set aside as a hard negative once two queries have shown it in iterations in which no statement cited
-  its passage, and a passage once all its sentences are; what was not shown may still come;
-* at the last iteration, at the end of the budget, and when no new query can be written, one final decision must answer
-  or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own knowledge; the
-  paper does not say how a run ends there;
+  multi-hop questions (3, on bge-reranker-base's scale); for the lexical reranker one that keeps the gold sentences,
+  lowered for a query on which no passage scores high; the paper's rule (appendix B) asks only that more than 80 % of
+  the questions keep a passage;
+* a sentence is set aside as a hard negative once it was shown for two queries, in iterations in which no statement
+  cited its passage, and a passage once all its sentences are; what was not shown may still come;
+* when the last iteration has no answer, when the budget ends, or when no new query can be written, one final call must
+  answer or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own
+  knowledge; the paper does not say how a run ends there;
 * recalled knowledge is dropped only if the whole reply amounts to "I don't know";
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
@@ -44,10 +45,10 @@ def after_filter(state: MigresState, settings: MigresContext) -> Literal["to ext
     """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
     if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
-    return after_compression(state, settings)
+    return extract_or_recall(state, settings)
 
 
-def after_compression(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall"]:
+def extract_or_recall(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall"]:
     """Go by way of `recall_knowledge` if at least one query kept no passage and `recall` is on."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
     return "to recall" if empty and settings.recall else "to extract"
@@ -66,7 +67,8 @@ def build() -> AnswerGraph:
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final
-    # answer; 1 = the final answer alone. `retrieve` and `decide` can be reviewed by a person (`reviewed_by`).
+    # answer; 1 = the final answer alone, where a run goes when no call is left for a decision. In runs that ask for
+    # it a person reviews before `retrieve` (node `review_queries`) and `decide` (`review_statements`).
     builder.add_node("compress", compress, reserve_calls=3)
     builder.add_node("recall_knowledge", recall_knowledge, reserve_calls=3)
     builder.add_node("extract", extract, reserve_calls=1)
@@ -82,7 +84,7 @@ def build() -> AnswerGraph:
         {"to extract": "extract", "to recall": "recall_knowledge", "to compress": "compress"},
     )
     builder.add_conditional_edges(
-        "compress", after_compression, {"to extract": "extract", "to recall": "recall_knowledge"}
+        "compress", extract_or_recall, {"to extract": "extract", "to recall": "recall_knowledge"}
     )
     builder.add_path("recall_knowledge", "extract", "nli_verify", "decide")
     builder.add_conditional_edges(

@@ -60,7 +60,6 @@ class Method:
     figure: AnyGraph
     """What is drawn: a graph of others as it is, without the nodes around it."""
     file: str
-    """Where its code is."""
 
     @property
     def is_built_in(self) -> bool:
@@ -113,10 +112,8 @@ class Methods(Mapping[str, Method]):
     def add(self, place: CodePlace) -> Method:
         """Add the method at a place, under its own name; once, however often it is named.
 
-        It takes the place of an installed package's method of that name, unless that one is in use.
-
-        Raises:
-            SpecError: there is none. SettingsError: another method has its name.
+        It takes the place of an installed package's method of that name, unless that one is in use. SpecError: there is
+        none. SettingsError: another method has its name.
         """
         known = next((name for name, each in self._places.items() if each == place), None)
         if known is not None:
@@ -160,8 +157,7 @@ def _is_built_in(place: CodePlace) -> bool:
 def find_paper(about: str) -> dict[str, str] | None:
     """Find the paper that a method's docstring names, as `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
 
-    Returns:
-        Its `title`, `authors` (the first one and the year), `arxiv` identifier and `url`; None if it names none so.
+    None if it names none so; `authors` are the first one and the year.
     """
     found = _PAPER.search(" ".join(about.split()))
     return {**found.groupdict(), "url": f"https://arxiv.org/abs/{found['arxiv']}"} if found else None

@@ -78,12 +78,7 @@ def what_was_found(
 
 
 def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Node = expand) -> MethodGraph:
-    """Draw how the tree grows (sections 3.2 and 3.4).
-
-    Args:
-        context: The method's settings.
-        write_queries: The node that expands open paths (see `expand_with`).
-    """
+    """Draw how the tree grows (3.2 and 3.4); `write_queries` is the node that expands open paths (`expand_with`)."""
     builder = MethodGraph(GrowState, context, output_schema=GrowOutput)
     builder.add_node("retrieve", retrieve_with(Context.width))
     builder.add_node("prune", prune)

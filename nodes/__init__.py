@@ -1,1 +1,1 @@
-"""The steps that graphs are built from: one per file, named by its verb."""
+"""The nodes that graphs are built from: one file per node, or for a few that belong together."""

@@ -13,7 +13,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, StopReason
+from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, StopReason, Update
 from hopgraph.state.events import Decided
 from hopgraph.tools.prompts import Value, clean
 
@@ -42,8 +42,7 @@ def reader_ask(
 ) -> Ask[AnswerReply]:
     """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
-    `passages` are in the order of their numbers from 1, `sub_answers` lines such as "Who directed it? Ada Brink";
-    each stays out of the prompt where it is None.
+    `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None.
     """
     variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
     if passages is not None:
@@ -62,10 +61,9 @@ def read_answer(
     evidence_id: str = "1.1.1",
     question: str = "",
 ) -> Draft:
-    """Turn a reader's reply into an answer with its evidence.
+    """Turn a reader's reply into an answer with its evidence; numbers of passages that were not shown are ignored.
 
-    Passage numbers that were not shown are ignored. The evidence's statement is the reasoning, else the
-    question with its answer, so that the quote of a citation fits both.
+    The evidence's statement is the reasoning, else the question with its answer, so that a citation's quote fits both.
     """
     reply = answered.record
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
@@ -80,21 +78,15 @@ def read_answer(
 
 
 def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
-    """Return the node that answers the question from all kept passages of all queries.
+    """Return the node that answers from all kept passages, or from the model's `own_knowledge` alone, without passages.
 
-    Args:
-        step: `answer`, or `answer_step_by_step` for a chain of thought.
-        own_knowledge: Show no passages: the model answers from what it knows.
-
-    The node writes `answer`, `explanation`, `evidence`, `used` and `stop_reason`: answered, unanswerable or
-    budget, unless a limit that ended the search is already set. A passage that several queries kept is
-    shown once, at its first place.
+    It writes the keys of a final answer: `answer`, `explanation`, `evidence`, `used` and, if none is set,
+    `stop_reason`.
     """
 
-    async def answer(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    async def answer(state: MethodState, runtime: Runtime[Context]) -> Update:
         settings = runtime.context
-        excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
-        given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
+        excerpts, given = ([], None) if own_knowledge else kept_passages(state)
         wanted = reader_ask(state["question"], settings, step=step, passages=given)
         answered = await ask(runtime, state, wanted)
         reading = read_answer(answered, settings, excerpts, question=state["question"])
@@ -105,16 +97,13 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
 
 def answer_update(
     reading: Draft, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
-) -> dict[str, Any]:
-    """Make a node's update of a final reading, and report it as a `decided` event.
-
-    `limit` is the stop reason that an earlier step set, if any; it stays.
-    """
+) -> Update:
+    """Make a node's update of a final reading, and report it as `decided`; a stop reason set before (`limit`) stays."""
     budget: StopReason | None = "budget" if answered.outcome == "budget" else None
     return {**reading_update(reading, runtime, limit=limit or budget), "calls": calls_of([answered])}
 
 
-def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason | None = None) -> dict[str, Any]:
+def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason | None = None) -> Update:
     """Make a node's update of a final reading that took no call; else as `answer_update`."""
     used = [each["id"] for each in reading["evidence"]]
     said = {"answer": reading["answer"], "explanation": reading["reasoning"]}
@@ -125,6 +114,12 @@ def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason |
         "used": used,
         "stop_reason": limit or ("answered" if reading["answer"] else "unanswerable"),
     }
+
+
+def kept_passages(state: MethodState) -> tuple[list[Excerpt], list[dict[str, str]]]:
+    """Return the excerpts of all queries, each passage once, and the same as a prompt shows them."""
+    excerpts = excerpts_of_all_queries(state["knowledge"])
+    return excerpts, prompt_passages(excerpts, passages_by_id(state["passages"]))
 
 
 def excerpts_of_all_queries(knowledge: Sequence[Knowledge]) -> list[Excerpt]:

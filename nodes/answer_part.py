@@ -1,19 +1,17 @@
 """Answer a part of a question from its own passages, in the place of what was claimed before."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import AnswerReply, DirectAnswer, excerpts_of_all_queries, read_answer, reader_ask
-from hopgraph.nodes.core.ask import as_short, ask, calls_of
+from hopgraph.nodes.core.ask import as_short, ask, spending_update
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.decide import Confidence
 from hopgraph.nodes.hops.hop_history import accept_generated, answered_lines, close_hop
-from hopgraph.state import Context
+from hopgraph.state import Context, Update
 from hopgraph.state.baselines import PartsState
 from hopgraph.state.hops import Hop
 from hopgraph.state.revising import SearchainContext
@@ -29,17 +27,14 @@ class SureAnswer(DirectAnswer):
 def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnswer) -> Node:
     """Return the node that answers the open part with what it asks for, never yes or no, in one call; closes its hop.
 
-    Args:
-        step: `answer`, whose reader sees the part's passages and the parts that are answered; others see no parts.
-        reply: The role's reply; of a `SureAnswer` the settings say how sure it must be to contradict a claim.
-
-    The node writes `hops` and `evidence`. The part's entry in `claims`, if any, stands where the reader agrees with it,
-    and is then grounded; it stays as the model's own knowledge where the reader has no answer or is not sure. Without
-    either the part is unknown. No passage: no call.
+    The reader of `answer` sees the part's passages and the parts that are answered, others only the passages. The
+    part's entry in `claims` is grounded where the reader agrees with it. It stays as the model's own knowledge where
+    the reader has no answer, or gives a `SureAnswer` with less confidence than the settings ask for. No passage: no
+    call. Writes `hops` and `evidence`.
     """
 
     @with_passage_review("knowledge", lambda state: state["hops"][-1]["question"])
-    async def answer_part(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    async def answer_part(state: PartsState, runtime: Runtime[Context]) -> Update:
         *before, hop = state["hops"]
         claim, question = "".join(state["claims"][len(before) : len(before) + 1]), hop["question"]
         hops, excerpts = [*before, Hop({**hop, "generated": claim})], excerpts_of_all_queries(state["knowledge"])
@@ -51,8 +46,7 @@ def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnsw
         answered = await ask(runtime, state, replace(wanted, step=step, schema=reply))
         reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=question)
         agrees = contains(reading["answer"], claim) or contains(claim, reading["answer"])
-        stop_reason = "budget" if answered.outcome == "budget" else state["stop_reason"]
-        update = {"stop_reason": stop_reason, "calls": calls_of([answered])}
+        update = spending_update(state, [answered])
         if not reading["answer"] or (claim and not agrees and _is_doubtful(answered.record, settings)):
             return {**accept_generated(hops, runtime), **update}
         evidence = [quoted(each, passages) for each in reading["evidence"]]

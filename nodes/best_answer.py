@@ -1,8 +1,6 @@
 """Give the best answer that the hops so far allow."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -12,22 +10,19 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, pro
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.hops.hop_history import answered_lines, evidence_of_hops, observed_excerpts
-from hopgraph.state import Context, Draft, Excerpt
+from hopgraph.state import Context, Draft, Excerpt, Update
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
 def best_answer_with(*, show_passages: bool = False) -> Node:
     """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
 
-    Args:
-        show_passages: From the passages of all hops; else from the hops' answers, and from what was retrieved
-            for the last one where the budget ended the run before it was answered.
-
-    A reply that cannot be used, or a budget that has run out, keeps the last hop's answer.
-    The node writes the keys of a final answer; `stop_reason` stays if a limit set it.
+    It shows the passages of all hops, or else the hops' answers, with what was retrieved for the last one where the
+    budget kept that from being answered. Without a reply the last hop's answer is kept. Writes the keys of a final
+    answer.
     """
 
-    async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+    async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
         settings, passages = runtime.context, passages_by_id(state["passages"])
         excerpts = observed_excerpts(state["hops"], passages) if show_passages else _unread(state, settings)
         wanted = reader_ask(
@@ -53,8 +48,8 @@ def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
     return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
 
 
-async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
-    """Take the last hop's answer as the answer, without a call (GenGround without deduction, Table 4)."""
+async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
+    """Write the last hop's answer as the final one, without a call (GenGround without deduction, Table 4)."""
     said = last_answer(state["hops"]).answer
     answer = short_answer(said, yes_no=runtime.context.answer_type == "yes_no")
     reading = evidence_of_hops(Draft(reasoning="", answer=answer, evidence=[]), state["hops"], state["evidence"])

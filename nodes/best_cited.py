@@ -1,54 +1,46 @@
 """Take the sample whose statements are best supported by the passages that it cites."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.vote import answer_of_sample
-from hopgraph.state import Context, Draft, EntailmentChecker, Passage
+from hopgraph.state import Context, Draft, Passage, Update
 from hopgraph.state.baselines import SamplesState
 from hopgraph.state.events import Compared
-from hopgraph.tools.io.background import in_callers_thread
+from hopgraph.tools.io.background import LONG_SPLIT, in_turns
 from hopgraph.tools.resources import get_entailment_checker
-from hopgraph.tools.scoring.pair_scorers import check_scores
 from hopgraph.tools.text import split_sentences
 
 
-async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Choose the sample with the best citation recall; of a tie the first (ALCE's RERANK).
+async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Update:
+    """Choose the sample with the best citation recall; of a tie the first, and none without an answer (ALCE's RERANK).
 
-    Citation recall is the share of a sample's statements that the passages it cites entail: whole and
-    titled, joined by blank lines. Its statements are the sentences of its reasoning; without reasoning the
-    question with the answer is the only one. A sample that cites nothing has 0. Samples without an answer
-    are not chosen; without any other the question is unanswerable. All pairs are checked in one batch.
-
-    Writes the keys of a final answer; no call.
+    Citation recall, in [0, 1]: the share of a sample's statements (sentences of its reasoning) that what it cites
+    entails together; 0 where it cites or states nothing. Writes the keys of a final answer.
     """
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)
-    recalls = await in_callers_thread(citation_recalls, checker, drafts, passages, state["question"])
-    answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
-    chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first
-    emit(runtime, Compared(answers=[draft["answer"] for draft in drafts], citation_recall=list(recalls), chosen=chosen))
-    return reading_update(answer_of_sample(drafts, chosen), runtime, limit=state["stop_reason"])
-
-
-def citation_recalls(
-    checker: EntailmentChecker, drafts: Sequence[Draft], passages: Mapping[str, Passage], question: str
-) -> list[float]:
-    """Compute the citation recall of each draft, in [0, 1]; 0.0 where it cites or states nothing."""
-    statements = [_statements(draft, question) if draft["evidence"] else [] for draft in drafts]
+    long = sum(len(draft["reasoning"]) for draft in drafts) > LONG_SPLIT
+    statements = await in_turns(lambda draft: _statements(draft, state["question"]), drafts, long=long)
     premises = [_premise(draft, passages) for draft in drafts]
     pairs = [(premise, statement) for premise, said in zip(premises, statements, strict=True) for statement in said]
-    scores = iter(check_scores(checker.name, checker.score(pairs), len(pairs)))
-    return [sum(next(scores) >= checker.threshold for _ in said) / len(said) if said else 0.0 for said in statements]
+    scores, calls = await score_pairs(runtime, checker, pairs)
+    entailed = (score >= checker.threshold for score in scores)
+    recalls = [sum(next(entailed) for _ in said) / len(said) if said else 0.0 for said in statements]
+    answered = [number for number, draft in enumerate(drafts) if draft["answer"]]
+    chosen = max(answered, key=lambda number: recalls[number], default=None)  # max takes the first
+    emit(runtime, Compared(answers=[draft["answer"] for draft in drafts], citation_recall=recalls, chosen=chosen))
+    return reading_update(answer_of_sample(drafts, chosen), runtime, limit=state["stop_reason"]) | {"calls": calls}
 
 
 def _statements(draft: Draft, question: str) -> list[str]:
+    if not draft["evidence"]:
+        return []
     sentences = [draft["reasoning"][start:end] for start, end in split_sentences(draft["reasoning"])]
     return sentences or ([f"{question} {draft['answer']}"] if draft["answer"] else [])
 

@@ -1,6 +1,5 @@
 """Blend queries: the question, with what a chain of thought says, with what the model knows itself."""
 
-from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import read_recalled
 from hopgraph.nodes.write_passages import knowledge_ask
-from hopgraph.state import Query, Spent
+from hopgraph.state import Query, Spent, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, QueryBranch
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -24,8 +23,7 @@ from hopgraph.tools.text import split_sentences
 FINAL_CALLS = 2
 """The calls that are kept back for the end: an answer, and its short form."""
 _CALLS_OF_A_FILTER = 2
-_LONGEST_TOPIC = 200
-"""Characters; a topic is a few words."""
+_LONGEST_TOPIC = 200  # characters; a topic is a few words
 
 FirstStep = Literal["reason", "recall", "topic"]
 
@@ -37,11 +35,7 @@ class Topic(ReplyModel):
 
 
 def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
-    """List the steps that are asked at the same time before the queries are blended, by their nodes' names.
-
-    The topic is for the filter alone, and not for yes-or-no questions (appendix F). Empty when only the
-    question itself is searched, without a topic.
-    """
+    """List the nodes of the first steps; the topic is for a filter, and not for yes-or-no questions (appendix F)."""
     topical = settings.filtering != "none" and settings.answer_type != "yes_no"
     wanted: dict[FirstStep, bool] = {
         "reason": settings.external_query,
@@ -60,11 +54,10 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -
     return Spent(calls={**pause_calls(state["calls"]), "before": share}, started_at=state["started_at"])
 
 
-async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
 
-    Writes `reasoned`, the chain, from which a_ex is made; it is also the answer when the budget runs out
-    the final one. Empty where no reply could be used.
+    Writes `reasoned`, of which a_ex is made; it is also the answer where the budget does not reach the final one.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)
@@ -78,7 +71,7 @@ async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
     return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
     spent = _spent_beside(state, runtime.context, "recall")
     answered = await ask(runtime, spent, knowledge_ask(state["question"]))
@@ -86,7 +79,7 @@ async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
     spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
@@ -96,12 +89,11 @@ async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContex
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
-    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2), and share the budget among them.
+async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
+    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2), and share the budget among them, in this order.
 
-    Writes `branches`, in this order, without those that are switched off. Where nothing was reasoned or
-    recalled, the query is q again; a query that another branch has already is left out (*ours*), since it
-    would find and keep the same. As many branches are filtered as the budget reaches for, the first ones.
+    Where nothing was reasoned or recalled, the query is q again; what another branch searches is left out (*ours*).
+    Writes `branches`.
     """
     settings = runtime.context
     queries = _queries(state, settings)
@@ -144,11 +136,7 @@ def _facts(said: str) -> str:
 
 
 def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]:
-    """Make what the task of a branch gets.
-
-    The question's own branch comes with what was found for it, another one with its query. Calls are counted
-    from nothing, since those so far are in the branch's reserve.
-    """
+    """Make what the task of a branch gets; calls are counted from nothing, as those so far are in its reserve."""
     shared: dict[str, Any] = {
         "branch": branch,
         "question": state["question"],

@@ -1,6 +1,5 @@
 """Check a sentence against what it cites, against memory, and against what is looked up for it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -14,18 +13,14 @@ from hopgraph.nodes.decide import final_answer
 from hopgraph.nodes.generate_queries import new_queries
 from hopgraph.nodes.next_sentence import memory_of
 from hopgraph.nodes.verifying_questions import verifying_ask
-from hopgraph.state import Call, Evidence, Query
+from hopgraph.state import Call, Evidence, Query, Update
 from hopgraph.state.events import CheckedStatement, QueriesGenerated, Verified
 from hopgraph.state.revising import VtgContext, VtgState
 from hopgraph.tools.resources import get_entailment_checker
 
 
-async def check_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mapping[str, Any]:
-    """Look for passages that entail the sentence: one that it cites, all that it cites, one in memory (VTG).
-
-    The first that do are what it cites from now on, and it becomes `evidence`, verified; else the draft stays. Memory
-    is asked only where the citations do not hold.
-    """
+async def check_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update:
+    """Move the sentence from `drafts` to `evidence` if passages entail it: those cited, else others in memory (VTG)."""
     [draft], passages = state["drafts"], passages_by_id(state["passages"])
     checker, cited = await get_entailment_checker(runtime.context), draft["passage_ids"]
     others = [each["passage_id"] for each in memory_of(state) if each["passage_id"] not in cited]
@@ -46,12 +41,8 @@ async def check_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mappi
     return {"drafts": [], "evidence": [kept], "calls": calls}
 
 
-async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mapping[str, Any]:
-    """Ask the questions by which a sentence without support is looked up; without a usable one it is its own query.
-
-    Writes `queries` and the next `iteration`. Where the budget runs out the sentence is left out, and
-    `stop_reason` says so.
-    """
+async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update:
+    """Write `queries` for a sentence without support, as the model asks; without a usable one it is its own query."""
     sentence, most = state["drafts"][0]["statement"], runtime.context.max_queries
     answered = await ask(runtime, state, verifying_ask(sentence, state["question"], most=most))
     if answered.outcome == "budget":
@@ -62,6 +53,6 @@ async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> M
 
 
 @with_statement_review
-async def answer_from_sentences(state: VtgState, runtime: Runtime[Any]) -> Mapping[str, Any]:
-    """Give the short answer that the sentences allow, as MIGRES does from its statements."""
+async def answer_from_sentences(state: VtgState, runtime: Runtime[Any]) -> Update:
+    """Write the short answer that the sentences allow, as MIGRES's `final_answer` does from its statements."""
     return await final_answer(state, runtime)

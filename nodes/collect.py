@@ -1,21 +1,15 @@
 """Collect passages over several retrievals."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
-from hopgraph.state import Knowledge
+from hopgraph.state import Knowledge, Update
 from hopgraph.state.baselines import IrcotContext, IrcotState
 
 
-async def collect(state: IrcotState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
-    """Add what was newly found to what is there, whole, in rank order, up to `max_passages` in all (IRCoT).
-
-    Adds to `knowledge` one entry per query; without excerpts where a query found nothing new.
-    """
+async def collect(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
+    """Add to `knowledge` what each query newly found, whole, in rank order, up to `max_passages` in all (IRCoT)."""
     passages = passages_by_id(state["passages"])
     knowledge = list(state["knowledge"])
     for each in state["candidates"]:

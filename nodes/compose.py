@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -12,35 +11,25 @@ from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, truncated_excerpt
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
-from hopgraph.nodes.question_tree.branch import calls_after_question, parts_of, question_of, settings_for, spent_in
+from hopgraph.nodes.question_tree.branch import parts_of, question_of, read_in_branch
 from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
-from hopgraph.state import Excerpt, Knowledge, Passage
+from hopgraph.state import Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Composed
 from hopgraph.state.question_tree import ROOT, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
 
-async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
-    """Answer the branch's question from its parts' questions and answers (RA-ISF, Equation 4).
+async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
+    """Answer the branch's question from its parts' questions and answers, with their reasoning (RA-ISF, Equation 4).
 
-    The answers come with their reasoning (Tables 12 and 13); parts that are unknown are shown as such. With
-    `carry_evidence` (*ours*) the passages that the parts' answers rest on are shown too, and the answer's evidence
-    is those of them that the reply names. Writes `tree` and `evidence`; without a usable answer the question is
-    unknown.
+    With `carry_evidence` (*ours*) the passages that they rest on are shown too, and the evidence is what the reply
+    names. Writes `tree` and `evidence`.
     """
     node, parts = question_of(state), parts_of(state["tree"], state["branch"]["id"])
-    settings = settings_for(node, runtime.context)
-    passages = passages_by_id(state["passages"])
-    carried = _carried(parts, state, runtime.context)
-    wanted = reader_ask(
-        node["question"],
-        settings,
-        step="answer_step_by_step",
-        passages=prompt_passages(carried, passages) or None,
-        sub_answers=format_sub_answers(parts),
+    carried, sub_answers = _carried(parts, state, runtime.context) or None, format_sub_answers(parts)
+    reading, answered = await read_in_branch(
+        state, runtime, carried, step="answer_step_by_step", sub_answers=sub_answers
     )
-    answered = await ask(runtime, spent_in(state), wanted, reserve_calls=calls_after_question(node))
-    reading = read_answer(answered, settings, carried, evidence_id=node["id"], question=node["question"])
     how = "composed" if reading["answer"] else "budget" if answered.outcome == "budget" else "unsolved"
     return {**settle(runtime, node, how, reading=reading, event=Composed), "calls": calls_of([answered])}
 
@@ -63,10 +52,7 @@ def _excerpts(passages: Sequence[Passage], settings: RaIsfContext) -> list[Excer
 
 
 def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
-    """List what a best effort is made from, besides the highest answered questions of the tree.
-
-    That is the passages that their answers rest on, and those that were found for the question itself, judged or not.
-    """
+    """List the passages for a best effort: those that the tree's highest answers rest on, and the question's own."""
     carried = _carried(_highest_answered(state["tree"], ROOT), state, settings)
     found = _excerpts([each for each in state["passages"] if each["hop"] == 1], settings)
     first = {each["passage_id"]: each for each in reversed([*carried, *found])}
@@ -74,11 +60,11 @@ def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
 
 
 @with_passage_review("knowledge")
-async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
     """Answer the question from what was found (*ours*), when nothing solved it or with the budget's last call.
 
-    That is the highest answered questions of the tree, and the passages in `knowledge`; where there are neither,
-    own knowledge. Writes `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
+    That is the highest answered questions of the tree, and the passages in `knowledge`; without either, own knowledge.
+    Writes `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
     """
     settings, root = runtime.context, state["tree"][ROOT]
     answered_parts = _highest_answered(state["tree"], ROOT)

@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Excerpt, Knowledge, MethodState, Passage
+from hopgraph.state import Excerpt, Knowledge, MethodState, Passage, Update
 from hopgraph.state.events import Compressed, CompressedPassage
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.tools.prompts import Value, clean
@@ -27,11 +27,11 @@ def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str,
     return Ask(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
 
-async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Mapping[str, Any]:
+async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Update:
     """Ask once per kept passage for what matters to its query (SUMM and SNIPPET of MIGRES, Table 5).
 
-    Rewrites `knowledge`: an excerpt's text becomes the model's; a passage that the model calls irrelevant,
-    or whose reply could not be used, is dropped. All passages of all queries are asked about side by side.
+    In `knowledge` the model's text takes the place of the passage's; what is irrelevant or has no usable reply is
+    dropped. Reads `knowledge` and `passages`; writes `knowledge`.
     """
     step = "summarise" if runtime.context.compression == "summary" else "snippet"
     passages = passages_by_id(state["passages"])

@@ -1,31 +1,26 @@
 """Let the model compress the best passages, one after the other, until enough of them are relevant."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.compress import compress_ask, report_compressed, rewritten
-from hopgraph.nodes.core.ask import ask_all, calls_of
+from hopgraph.nodes.core.ask import ask_all, spending_update
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.state import Excerpt, Knowledge
+from hopgraph.state import Excerpt, Knowledge, Update
 from hopgraph.state.baselines import CompressedContext, CompressedState
 
 
 def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
     """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
-    The passages of a round are asked about side by side, one call each. What the model calls irrelevant, or
-    has no usable reply for, is dropped, and makes room for a passage further down the ranking: MIGRES,
-    section 4.4, counts about 8 calls for 5 relevant passages.
-
-    The node reads the only query's candidates; it adds to `knowledge`, in rank order, and counts `read`.
-    What the budget does not cover stays whole, and `stop_reason` says so.
+    What is irrelevant makes room for a passage further down the ranking: MIGRES, section 4.4, counts about 8 calls for
+    5 relevant passages. The node adds to `knowledge` and counts `read`. What the budget does not cover stays whole.
     """
 
-    async def compress_next(state: CompressedState, runtime: Runtime[CompressedContext]) -> Mapping[str, Any]:
+    async def compress_next(state: CompressedState, runtime: Runtime[CompressedContext]) -> Update:
         settings, passages = runtime.context, passages_by_id(state["passages"])
         [ranking], kept = state["candidates"], excerpts_of_all_queries(state["knowledge"])
         first = state["read"]
@@ -39,12 +34,10 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
             shorter = excerpt if answered.outcome == "budget" else rewritten(excerpt, answered)
             found += [shorter] if shorter else []
         report_compressed(runtime, step, ranking["query"], len(batch), found)
-        cut_off = any(answered.outcome == "budget" for answered in answers)
         return {
             "knowledge": [Knowledge(query=ranking["query"], excerpts=[*kept, *found])],
             "read": first + len(batch),
-            "stop_reason": "budget" if cut_off else state["stop_reason"],
-            "calls": calls_of(answers),
+            **spending_update(state, answers),
         }
 
     return compress_next

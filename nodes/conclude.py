@@ -1,21 +1,15 @@
 """Take the answer of the accepted path as it is."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
-from hopgraph.state import Draft
+from hopgraph.state import Draft, Update
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState
 
 
-async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
-    """Answer without a call, as most accepted paths do; on a chain there is one (CoR, Table 13).
-
-    Writes `answer`, `explanation` (its analysis), `evidence`, `used` and `stop_reason`.
-    """
+async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+    """Write the answer of most accepted paths, and the first's analysis, without a call (CoR, Table 13)."""
     chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
     ids = {node["id"] for node in chosen}
     evidence = [piece for piece in state["evidence"] if piece["id"] in ids]

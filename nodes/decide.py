@@ -1,8 +1,7 @@
 """Decide whether the question can be answered, or what is missing."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, Field, field_validator
@@ -12,7 +11,7 @@ from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Spent, StopReason
+from hopgraph.state import Spent, StopReason, Update
 from hopgraph.state.events import Decided
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -54,12 +53,13 @@ class Decision(ReplyModel):
 
 
 @with_statement_review
-async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 
-    Writes `answer` (empty when the evidence is not enough), `explanation`, `confidence`, `missing`,
-    `used`, and `stop_reason`: `answered` ends the run; `max_iterations` or `budget` sends it to `final_answer`.
-    A reply that cannot be used counts as "not enough", with the whole question missing.
+    "Unanswerable" leaves `answer` empty; a reply that cannot be used counts as that, with the whole question missing.
+    `stop_reason` becomes `answered` with an answer; else `budget` where too little is left for one more iteration; else
+    `max_iterations` at the last one; else it stays, and the run searches on. Reads `question`, `evidence`, `passages`
+    and `iteration`. Writes `answer`, `explanation`, `confidence`, `missing`, `used` and `stop_reason`.
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
@@ -76,12 +76,10 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping
     return update
 
 
-async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
-    """Give the best answer that the evidence allows, or none (*ours*).
+async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
+    """Give the best answer that the evidence allows, or none (*ours*); writes what `decide` writes.
 
-    It follows the last iteration, the end of the budget, and a lack of new queries. Writes what `decide` writes;
-    `stop_reason` stays if a limit set it, else says whether there is an answer, or that the budget cut this call off.
-    Where no reply could be used, there is none, or without `abstain` the statement that was found last.
+    A limit in `stop_reason` stays. Without a usable reply the answer is empty, or without `abstain` the last statement.
     """
     settings = runtime.context
     found = [] if settings.abstain else state["evidence"]
@@ -100,9 +98,9 @@ def _variables(state: MigresState, settings: MigresContext) -> dict[str, Value]:
     return {"information": statements, "question": state["question"], **yes_no_variable(settings)}
 
 
-def _read(answered: AskResult[Decision], state: MigresState, settings: MigresContext) -> dict[str, Any]:
+def _read(answered: AskResult[Decision], state: MigresState, settings: MigresContext) -> Update:
     decision, evidence = answered.record, state["evidence"]
-    text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")
+    text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")  # empty for "unanswerable"
     missing, explanation = clean(decision.missing_information).strip(), clean(decision.explanation).strip()
     used = [evidence[number - 1]["id"] for number in decision.used_information if 1 <= number <= len(evidence)]
     return {

@@ -1,7 +1,6 @@
 """Deduce the next question to ask on the way to an answer, or the final answer."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -20,7 +19,7 @@ from hopgraph.nodes.hops.hop_history import (
     open_hop,
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
-from hopgraph.state import Excerpt, Query
+from hopgraph.state import Excerpt, Query, Update
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.tools.prompts import Value, clean
@@ -29,21 +28,16 @@ from hopgraph.tools.prompts import Value, clean
 def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False, answers_last: bool = False) -> Node:
     """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
-    Args:
-        step: The role's step, whose prompt is filled: `deduce`, `follow_up`, `act`.
-        reply: The role's reply.
-        show_passages: Show the passages of all hops, with the hops as thoughts, actions and observations;
-            else the hops' questions with their answers.
-        answers_last: The reply answers the last hop's question, too (Self-Ask in one prompt): show the passages of
-            all hops, and the others' questions with their answers.
+    `show_passages`: the passages of all hops, with the hops as thoughts, actions and observations; else the hops'
+    questions with their answers. `answers_last`: the reply answers the last hop's question, too (Self-Ask in one
+    prompt), from the passages of all hops and the others' answers.
 
-    The node opens a hop and makes its question the only query, or writes a final `answer` with all that it
-    rests on. Without queries and without an answer no further hop makes sense: the hop limit is reached
-    (`max_iterations`), the budget is used up (`budget`), or the question was asked before.
-    A reply that cannot be used asks the whole question.
+    It opens a hop and makes its question the only query, or writes a final answer. Without either no further hop makes
+    sense: the hop limit is reached (`max_iterations`), the budget is used up (`budget`), or the question was asked
+    before. A reply that cannot be used asks the whole question.
     """
 
-    async def deduce(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
+    async def deduce(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
         if state["stop_reason"] == "budget":  # it cut the last hop short
             return {"queries": []}
         shows = show_passages or answers_last
@@ -54,7 +48,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
         calls, wish = calls_of([answered]), answered.record.deduction()
         if answered.outcome == "budget":
             return {"queries": [], "stop_reason": "budget", "calls": calls}
-        closed: dict[str, Any] = {}
+        closed: Update = {}
         if answers_last and state["hops"] and wish.earlier is not None:
             closed = _close_last(state, runtime, _with_record(answered, wish.earlier), excerpts)
             state = {**state, "hops": closed["hops"], "evidence": [*state["evidence"], *closed["evidence"]]}
@@ -86,7 +80,7 @@ def _with_record(answered: AskResult[NextStep], record: AnswerReply) -> AskResul
 
 def _close_last(
     state: HopsState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
-) -> dict[str, Any]:
+) -> Update:
     """Close the last hop with the answer that the reply gives; the hop keeps the passages that its search brought."""
     hop, passages = state["hops"][-1], passages_by_id(state["passages"])
     settings = as_short(runtime.context)
@@ -98,14 +92,14 @@ def _close_last(
 
 def _finished(
     state: HopsState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
-) -> dict[str, Any]:
+) -> Update:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
     update = answer_update(evidence_of_hops(reading, state["hops"], state["evidence"]), answered, runtime)
     return {**update, "queries": [], "iteration": len(state["hops"])}
 
 
-def _next_hop(state: HopsState, runtime: Runtime[HopsContext], wish: Deduction) -> dict[str, Any]:
+def _next_hop(state: HopsState, runtime: Runtime[HopsContext], wish: Deduction) -> Update:
     hops, question = state["hops"], wish.question
     number, generated = len(hops) + 1, short_answer(wish.generated)
     repeated = normalized_query(question) in {normalized_query(hop["question"]) for hop in hops}

@@ -1,33 +1,27 @@
 """Answer the question by chains of thought over what was kept, once or once for each sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
-from hopgraph.nodes.core.ask import as_short, ask_all, calls_of
+from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask
+from hopgraph.nodes.core.ask import as_short, ask_all, calls_of, is_cut_off
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import knowledge_passage
-from hopgraph.state import Draft, Evidence, Passage
+from hopgraph.state import Draft, Evidence, Passage, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 
 
 @with_passage_review("knowledge")
-async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Mapping[str, Any]:
+async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
 
-    The reader prefers passages and fills gaps; an answer that names no passage rests on one of the model's own, so that
-    it is cited as such. A sample whose reply could not be used, or that the budget does not cover, is left out;
-    without any, the earlier chain of thought is used. Writes `drafts`, and `passages` for own knowledge.
+    An answer that names no passage rests on one of the model's own. Samples without a usable reply are left out;
+    without any, the earlier chain of thought is used. Writes `drafts`, and `passages`.
     """
-    settings, passages = runtime.context, passages_by_id(state["passages"])
-    excerpts = excerpts_of_all_queries(state["knowledge"])
-    wanted = reader_ask(
-        state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages) or None
-    )
+    settings, (excerpts, shown) = runtime.context, kept_passages(state)
+    wanted = reader_ask(state["question"], settings, step="answer_step_by_step", passages=shown or None)
     samples = [sampling_at(top_p, settings.temperature) for top_p in settings.sample_top_p] or [{}]
     answers = await ask_all(
         runtime, state, [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)]
@@ -40,7 +34,7 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
     return {
         "drafts": drafts,
         "passages": _own_words(drafts),
-        "cut_off": any(answered.outcome == "budget" for answered in answers),
+        "cut_off": is_cut_off(answers),
         "calls": calls_of(answers),
     }
 
@@ -48,8 +42,7 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
 def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
     """Say how to sample from the most likely words that make up `top_p` of the probability.
 
-    At 0 that is the likeliest word alone, which is asked for by a temperature of 0, since some servers refuse
-    a top_p of 0. Above it the temperature must not be 0; it is the settings' one, else 1.
+    At 0 by a temperature of 0, as some servers refuse that top_p; above it at the settings' temperature, else 1, not 0.
     """
     if top_p <= 0:
         return {"temperature": 0.0}

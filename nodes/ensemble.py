@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import product
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask, reading_update
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask, reading_update
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Draft
+from hopgraph.state import Context, Draft, Update
 from hopgraph.state.baselines import ReplugContext, SamplesState
 from hopgraph.state.events import AnswersScored, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
@@ -19,14 +18,9 @@ from hopgraph.tools.text.comparison import normalize_answer
 
 
 @with_passage_review("knowledge")
-async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Ask for the answer once per kept passage, each shown alone, all at the same time (REPLUG).
-
-    Writes `drafts`, one for each passage in their order. A draft's answer is empty where the passage gives none, the
-    reply could not be used or the budget did not reach, which `stop_reason` says. No passages: no call.
-    """
-    settings, excerpts = runtime.context, excerpts_of_all_queries(state["knowledge"])
-    shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
+async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Update:
+    """Write `drafts`: an answer from each kept passage, shown alone, all asked for at the same time (REPLUG)."""
+    settings, (excerpts, shown) = runtime.context, kept_passages(state)
     answers = await ask_all(
         runtime, state, [reader_ask(state["question"], settings, passages=[each]) for each in shown]
     )
@@ -35,28 +29,26 @@ async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Map
         for number, (answered, excerpt) in enumerate(zip(answers, excerpts, strict=True), start=1)
     ]
     emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
-    limit = "budget" if any(answered.outcome == "budget" for answered in answers) else state["stop_reason"]
-    return {"drafts": drafts, "stop_reason": limit, "calls": calls_of(answers)}
+    return {"drafts": drafts, **spending_update(state, answers)}
 
 
-async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapping[str, Any]:
+async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Update:
     """Choose the answer y with the greatest Σ_d λ(d, x) p(y | d∘x) (REPLUG); of a tie the first.
 
-    λ is the softmax of the passages' scores. p is the product of the probabilities of the answer's tokens under a
-    prompt with that passage alone: one call of log-probabilities for each answer and passage, passage by passage, all
-    at the same time. Answers that differ in case, punctuation and articles only are one; where there is only one, it is
-    not scored. A passage under which an answer was not scored, for want of budget or a usable reply, is left out for
-    all; without any other, an answer is worth the weights of the passages that proposed it. Writes the keys of a final
-    answer, which rests on the passages that proposed it; without one the question is unanswerable.
+    λ is the softmax of the passages' scores, p the product of the probabilities of the answer's tokens under a prompt
+    with that passage alone: a call of log-probabilities for each answer and passage. Answers that differ in case,
+    punctuation and articles only are one; a single one is not scored. A passage under which an answer was not scored,
+    for want of budget or a usable reply, is left out for all; without any other, an answer is worth the weights of the
+    passages that proposed it. Writes the keys of a final answer, which rests on these passages.
     """
     settings, drafts = runtime.context, state["drafts"]
-    excerpts = excerpts_of_all_queries(state["knowledge"])
+    excerpts, shown = kept_passages(state)
     weights = _softmax([each["score"] / settings.weight_temperature for each in excerpts])
     keys = [normalize_answer(draft["answer"]) or draft["answer"] for draft in drafts]
     texts = {key: draft["answer"] for key, draft in reversed([*zip(keys, drafts, strict=True)])}
     answers = [*dict.fromkeys(key for key in keys if key)]
-    shown = prompt_passages(excerpts, passages_by_id(state["passages"])) if len(answers) > 1 else []
-    wanted = [_score_ask(state["question"], settings, each, texts[key]) for each in shown for key in answers]
+    pairs = product(shown if len(answers) > 1 else [], answers)
+    wanted = [_score_ask(state["question"], settings, each, texts[key]) for each, key in pairs]
     scored = await ask_all(runtime, state, wanted)
     sums, unit = _weighted_sums(scored, weights, len(answers))
     sums = sums or [sum(w for w, key in zip(weights, keys, strict=True) if key == answer) for answer in answers]
@@ -65,7 +57,7 @@ async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Mapp
     chosen = None if best is None else keys.index(best)
     emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=scores, chosen=chosen))
     resting = [each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]]
-    limit = "budget" if any(each.outcome == "budget" for each in scored) else state["stop_reason"]
+    limit = "budget" if is_cut_off(scored) else state["stop_reason"]
     reading = Draft(reasoning="", answer="" if best is None else texts[best], evidence=resting)
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(scored)}
 

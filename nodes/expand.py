@@ -1,9 +1,9 @@
 """Write the queries that look for what open paths still lack."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langgraph.runtime import Runtime
 
@@ -12,7 +12,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
-from hopgraph.state import Query
+from hopgraph.state import Query, Update
 from hopgraph.state.events import Expanded
 from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode
 from hopgraph.tools.prompts import clean
@@ -38,10 +38,9 @@ class OpenPath:
     passages: list[dict[str, str]]
     """The paragraphs on the path, as a prompt takes them."""
     asked: list[str]
-    """Every query so far."""
 
 
-ExpandNode = Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]
+ExpandNode = Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Update]]
 
 
 def expand_with(
@@ -49,16 +48,13 @@ def expand_with(
 ) -> ExpandNode[ReviewContextT]:
     """Return the node that writes a query for each path of the frontier, side by side (section 3.4).
 
-    Args:
-        write: Makes the call that writes a path's query; None where the review's own query is taken.
-        read: Takes the query from its reply; blank where there is none.
-
-    The node writes `tree`, `queries` with `frontier` in the same order, and the next `iteration`, which is
-    the depth of what will be found. Where a call gave no query, the review's own is used, else the question.
-    A path that the budget does not cover is left as it is, and `stop_reason` says so.
+    `write` makes the call for a path, None where the review's own query is taken; `read` takes the query from its
+    reply, blank where there is none: then the review's own is used, else the question. The node writes `tree`,
+    `queries` with `frontier` in the same order, and the next `iteration`, the depth of what will be found. A path that
+    the budget does not cover is left as it is.
     """
 
-    async def expand(state: GrowState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+    async def expand(state: GrowState, runtime: Runtime[ReviewContextT]) -> Update:
         nodes = [state["tree"][key] for key in state["frontier"]]
         passages = passages_by_id(state["passages"])
         wanted: dict[str, Ask[RecordT] | None] = {}
@@ -78,7 +74,7 @@ def expand_with(
             expanded.append({**node, "status": "expanded", "query": query})
             author = "call" if written else "review" if node["query"] else "question"
             emit(runtime, Expanded(id=node["id"], depth=node["depth"], query=query, written_by=author))
-        update: dict[str, Any] = {
+        update: Update = {
             "tree": {node["id"]: node for node in expanded},
             "queries": [Query(text=node["query"], why=node["analysis"]) for node in expanded],
             "frontier": [node["id"] for node in expanded],

@@ -1,17 +1,17 @@
 """Extract the statements of the kept passages that are useful for their query."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, max_items_hint, read_list
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, read_list, schema_hint
 from hopgraph.nodes.core.shown_memory import add_uncited
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state import Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.io.background import LONG_SPLIT, LONG_TEXT, in_thread_if
@@ -28,27 +28,29 @@ class UsefulStatement(ReplyModel):
 class Extraction(ReplyModel):
     """A reply of the role `extract`."""
 
-    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), max_items_hint(8)]
+    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), schema_hint(maxItems=8)]
 
 
-async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+_NOTHING = Extraction(useful_information=[])
+
+
+async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Ask once per query with passages for useful statements with citations (section 3.2, the paper's Leaf Module).
 
-    Writes `drafts`, in the order of queries and replies, and into `uncited` what was shown of passages that no
-    statement of this iteration cites (the Memory Module's hard negatives: two queries that showed a sentence set it
-    aside, `UNCITED_QUERIES` in `core/shown_memory.py`); `excluded` are the passages of which no sentence is left. A
-    statement without a valid citation is dropped: numbers that were not shown are ignored. No
-    passages at all: no call, no drafts.
+    A statement that cites no passage shown is dropped. Reads `knowledge`, `passages`, `iteration` and `uncited`. Writes
+    `drafts`, in the order of queries and replies; with `memory` also, from usable replies, into `uncited` what was
+    shown of passages that no statement cites (the Memory Module's hard negatives), and into `excluded` the passages of
+    which no sentence is left.
     """
     passages = passages_by_id(state["passages"])
     entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
-    shown: list[dict[str, Value]] = [
+    variables: list[dict[str, Value]] = [
         {"passages": prompt_passages(entry["excerpts"], passages), "question": entry["query"]} for _, entry in entries
     ]
-    asks = [Ask("extract", variables, Extraction, Extraction(useful_information=[])) for variables in shown]
+    asks = [Ask("extract", each, Extraction, _NOTHING) for each in variables]
     answers = await ask_all(runtime, state, asks)
     drafts: list[Evidence] = []
-    seen: list[Excerpt] = []
+    shown: list[Excerpt] = []
     for (number, entry), answer in zip(entries, answers, strict=True):
         prefix = f"{state['iteration']}.{number}"
         size = sum(len(passages[each["passage_id"]]["text"]) for each in entry["excerpts"])
@@ -56,7 +58,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mappin
         found = await in_thread_if(long, _statements, answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
         if answer.outcome == "replied" and runtime.context.memory:
-            seen += entry["excerpts"]
+            shown += entry["excerpts"]
         statements = [
             ExtractedStatement(id=each["id"], statement=each["statement"], passage_ids=each["passage_ids"])
             for each in found
@@ -64,8 +66,8 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Mappin
         dropped = len(answer.record.useful_information) - len(found)
         emit(runtime, Extracted(query=entry["query"], statements=statements, dropped=dropped))
     cited = {key for draft in drafts for key in draft["passage_ids"]}
-    long = sum(len(passages[each["passage_id"]]["text"]) for each in seen) > LONG_SPLIT
-    uncited, excluded = await in_thread_if(long, add_uncited, state.get("uncited", {}), seen, cited, passages)
+    long = sum(len(passages[each["passage_id"]]["text"]) for each in shown) > LONG_SPLIT
+    uncited, excluded = await in_thread_if(long, add_uncited, state["uncited"], shown, cited, passages)
     return {"drafts": drafts, "uncited": uncited, "excluded": excluded, "calls": calls_of(answers)}
 
 

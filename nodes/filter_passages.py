@@ -1,18 +1,17 @@
 """Let the model filter passages: weigh each of them, then name the relevant ones."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.blend import FINAL_CALLS
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, is_cut_off, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, max_items_hint, read_numbers
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, read_numbers, schema_hint
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sentence_filter import describe_excerpt
-from hopgraph.state import Context, Excerpt, Knowledge, Passage, Spent
+from hopgraph.state import Context, Knowledge, Passage, Spent, Update
 from hopgraph.state.blendfilter import QueryBranch
 from hopgraph.state.events import Filtered, Weighed
 from hopgraph.tools.prompts import Value, clean
@@ -21,7 +20,7 @@ from hopgraph.tools.prompts import Value, clean
 class Relevance(ReplyModel):
     """A reply of the role `select_passages`: the numbers of the passages that count."""
 
-    relevant: Annotated[list[int], max_items_hint(50)]
+    relevant: Annotated[list[int], schema_hint(maxItems=50)]
 
     @field_validator("relevant", mode="before")
     @classmethod
@@ -49,12 +48,10 @@ class FilterState(Spent):
     judgements: list[str]
 
 
-async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
     """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
 
-    One call for each entry of `knowledge` that has passages, side by side. Writes `judgements`, one for each
-    entry; empty without passages, and where no reply could be used. Yes-or-no questions have no topic, and it
-    may be that no passage is relevant.
+    Writes `judgements`, one for each entry of `knowledge`; empty, without a call, for one without passages.
     """
     entries = [entry for entry in state["knowledge"] if entry["excerpts"]]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
@@ -67,16 +64,11 @@ async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Mappi
     ]
     for entry, judgement in zip(state["knowledge"], judgements, strict=True):
         emit(runtime, Weighed(query=entry["query"], judgement=judgement))
-    cut_off = any(answered.outcome == "budget" for answered in answers)
-    return {"judgements": judgements, "cut_off": cut_off, "calls": calls_of(answers)}
+    return {"judgements": judgements, "cut_off": is_cut_off(answers), "calls": calls_of(answers)}
 
 
-async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Keep the passages that the model names after its judgement (BlendFilter, appendix F).
-
-    Numbers that were not shown are ignored; naming none keeps none. Where no reply could be used, or the
-    budget did not reach, the entry stays as it is (*ours*). Narrows `knowledge`.
-    """
+async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
+    """Keep in `knowledge` the passages that the model names, all without a reply (BlendFilter, appendix F)."""
     entries = [
         (entry, said) for entry, said in zip(state["knowledge"], state["judgements"], strict=True) if entry["excerpts"]
     ]
@@ -87,17 +79,18 @@ async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Mapp
         asks.append(Ask("select_passages", variables, Relevance, every))
     answers = await ask_all(runtime, _spent(state), asks, reserve_calls=_kept_back(state))
     passages = passages_by_id(state["passages"])
-    named = {
-        entry["query"]: Knowledge(query=entry["query"], excerpts=_named_excerpts(entry["excerpts"], answered.record))
-        for (entry, _), answered in zip(entries, answers, strict=True)
-    }
+    named: dict[str, Knowledge] = {}
+    for (entry, _), answered in zip(entries, answers, strict=True):
+        relevant = [
+            each for number, each in enumerate(entry["excerpts"], start=1) if number in answered.record.relevant
+        ]
+        named[entry["query"]] = Knowledge(query=entry["query"], excerpts=relevant)
     knowledge = [named.get(entry["query"], entry) for entry in state["knowledge"]]
     for before, after in zip(state["knowledge"], knowledge, strict=True):
         kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
         size = len(before["excerpts"])
         emit(runtime, Filtered(query=before["query"], threshold=None, passages_in=size, sentences_in=0, kept=kept))
-    cut_off = any(answered.outcome == "budget" for answered in answers)
-    return {"knowledge": knowledge, "cut_off": cut_off, "calls": calls_of(answers)}
+    return {"knowledge": knowledge, "cut_off": is_cut_off(answers), "calls": calls_of(answers)}
 
 
 def _spent(state: FilterState) -> Spent:
@@ -115,8 +108,3 @@ def _kept_back(state: FilterState) -> int:
 def _variables(entry: Knowledge, state: FilterState, runtime: Runtime[Context]) -> dict[str, Value]:
     passages = prompt_passages(entry["excerpts"], passages_by_id(state["passages"]))
     return {"passages": passages, "question": state["question"], **yes_no_variable(runtime.context)}
-
-
-def _named_excerpts(excerpts: Sequence[Excerpt], reply: Relevance) -> list[Excerpt]:
-    """List the excerpts that a reply names by their numbers from 1; numbers that were not shown are ignored."""
-    return [excerpt for number, excerpt in enumerate(excerpts, start=1) if number in reply.relevant]

@@ -1,7 +1,7 @@
 """Close a run: citations, the ranked passages, the totals; with `answer_type="sentence"` a last model call."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -11,7 +11,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.write_sentence import write_sentence
-from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Usage
+from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Update, Usage
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
@@ -23,15 +23,13 @@ _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEW
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
 
 
-async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
     """Cite the passages that the answer rests on, rank all passages, and total the usage.
 
-    The evidence is what the answering node named in `used`, else what shares words with the answer (`cited_evidence`).
-    With `abstain` off, an answer without any is the model's own, and is cited as such. With `answer_type="sentence"`
-    the answer is written as one (`write_sentence`), and `answer` replaced. Writes `explanation` (cut), `citations` (in
-    the order of the evidence; none without an answer), `passages` (cited ones first, the others as `merge_passages`
-    orders them: by first hop, then score; recalled knowledge and a reviewer's words left out), `usage` and
-    `stop_reason`.
+    With `abstain` off, an answer without evidence is the model's own, and is cited as such. `citations` are in the
+    order of the evidence; `passages` are the cited ones, then the others as `merge_passages` orders them, without
+    recalled knowledge and a reviewer's words. Writes `explanation`, `citations`, `passages`, `usage` and `stop_reason`,
+    and with `answer_type="sentence"` also `answer`.
     """
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state, own_knowledge=not runtime.context.abstain) if state["answer"] else []
@@ -42,7 +40,7 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     long = sum(len(passages[key]["text"]) for each in used for key in each["passage_ids"]) > LONG_SPLIT
     citations = await in_thread_if(long, cite, used, passages)
     answer, calls = state["answer"], state["calls"]
-    written: dict[str, Any] = {}
+    written: Update = {}
     if answer and runtime.context.answer_type == "sentence":
         answer, call = await write_sentence(state, runtime, citations)
         calls, written = {**calls, **call}, {"answer": answer, "calls": call}
@@ -51,7 +49,7 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
     usage = total(calls.values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
     explanation = state["explanation"][:MAX_TEXT_CHARACTERS]  # steps may have joined many
-    done: dict[str, Any] = {
+    done: Update = {
         "explanation": explanation,
         "citations": citations,
         "usage": usage,
@@ -63,11 +61,10 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, 
 
 
 def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[Evidence]:
-    """Choose the evidence that the answer rests on.
+    """Choose the evidence that the answer rests on: what the model named, in `used`.
 
-    It is what the model named. Where it named none: the statements that share a content word with the
-    answer or the explanation; where there are none either (a bare yes or no), all of them. Where the model may
-    answer from its own knowledge: those that share one with the answer itself, or none.
+    Where it named none: the statements that share a content word with the answer or the explanation, else (a bare yes
+    or no) all. Where the model may answer from `own_knowledge`: those that share one with the answer itself.
     """
     named = frozenset(state["used"])
     if chosen := [each for each in state["evidence"] if each["id"] in named]:

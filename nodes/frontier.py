@@ -1,7 +1,6 @@
 """Choose the questions of a tree that can be worked on now."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -11,25 +10,25 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of, reserved_by_branch
 from hopgraph.nodes.question_tree.decomposition import parts_waited_for, with_answers
 from hopgraph.nodes.question_tree.settlement import evidence_under, reached_limit, settle, settle_root
+from hopgraph.state import Update
 from hopgraph.state.events import ReferencesFilled
 from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
 
-async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Mapping[str, Any]:
+async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
     """List what can be worked on side by side: open questions, and split ones whose parts are all settled.
 
-    A question that refers to parts opens when these are settled, with their answers in it. It is unknown without a
-    call where one of them is (the question above asked for as much and was not solved), and beyond
-    `max_questions`. Writes `tree` with those, and `branches`, in the order of the tree,
-    as many as the budget allows; the rest wait. When the root is settled: no branches, but `answer`, `explanation`,
-    `used` and `stop_reason`; where it is left unsolved, `knowledge` for a best-effort answer, which has a stop
-    reason of its own unless a limit is one. `iteration` counts the levels of the tree that were worked on.
+    A question that refers to parts opens when these are settled, with their answers in it; it is unknown without a call
+    where one of them is (the question above asked for as much and was not solved), and beyond `max_questions`. Writes
+    `tree` with those, and `branches`, in the order of the tree, as many as the budget allows. When the root is settled:
+    no branches, but the keys of a final answer; where it is left unsolved, `knowledge` for a best effort. `iteration`
+    counts the levels of the tree that were worked on.
     """
     tree, settings = dict(state["tree"]), runtime.context
     changed = _release(tree, runtime)
     reached = max(node["depth"] for node in tree.values() if node["depth"] <= settings.max_depth)
-    update: dict[str, Any] = {"iteration": reached + 1, "branches": [], "tree": changed}
+    update: Update = {"iteration": reached + 1, "branches": [], "tree": changed}
     root = tree[ROOT]
     limit = "budget" if state["cut_off"] else None
     if root["how"] and is_left_unsolved(root, settings):
@@ -80,10 +79,7 @@ def _is_ready(tree: Mapping[str, QuestionNode], node: QuestionNode) -> bool:
 
 
 def _needs(node: QuestionNode, settings: RaIsfContext) -> tuple[int, int]:
-    """Count the fewest and the most model calls of a branch, with those that it leaves over.
-
-    The root starts in any case, to find passages.
-    """
+    """Count the fewest and the most calls of a branch, with those it leaves over; the root starts in any case."""
     if node["depth"] > settings.max_depth:
         return 0, 0
     if node["status"] == "split":

@@ -14,7 +14,7 @@ from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, Show
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
-from hopgraph.state import Draft, Evidence, Excerpt, Passage
+from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Fused
 from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
@@ -28,13 +28,12 @@ class Fusion(ReplyModel):
     used_assertions: ShownNumbers = Field(default_factory=list[int])
 
 
-async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
+async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
     """Answer from the evidence pool in one call (section 3.3).
 
-    The reader sees each piece's brief analysis (`analysis`), its paragraphs (`paragraph`), or both
-    (`evidence`), as many pieces as `reader_tokens` takes. Each paragraph is shown and counted once, and the
-    analyses name the paragraphs that they rest on by number. Where no reply can be used, or the budget does not
-    reach, the answer is the one that most pieces give. Writes what an answering node writes.
+    The reader sees each piece's analysis, its paragraphs, or both (`fusion`), as many pieces as `reader_tokens` takes,
+    each paragraph once. Without a usable reply the answer is the one that most pieces give. Writes the keys of a final
+    answer.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     pool = state["evidence"]
@@ -51,7 +50,8 @@ async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -
         reading = read_answer(read, settings, excerpts, question=state["question"])
         answered: AskResult[Any] = read
     else:
-        fused = await ask(runtime, state, _ask(state["question"], chosen, excerpts, passages, settings, best))
+        variables = _variables(state, chosen, excerpts, settings)
+        fused = await ask(runtime, state, Ask("fuse", variables, Fusion, Fusion(answer=best)))
         reading, answered = _read(fused, chosen, settings), fused
     if answered.outcome != "replied":
         reading["evidence"] = [piece for piece in pool if piece["id"] in agreed]
@@ -71,27 +71,17 @@ def _texts(piece: Evidence, passages: Mapping[str, Passage], settings: TreeOfRev
     return {"analysis": said, "paragraph": paragraphs, "evidence": {**said, **paragraphs}}[settings.fusion]
 
 
-def _ask(
-    question: str,
-    chosen: Sequence[Evidence],
-    excerpts: Sequence[Excerpt],
-    passages: Mapping[str, Passage],
-    settings: TreeOfReviewsContext,
-    best: str,
-) -> Ask[Fusion]:
-    variables: dict[str, Value] = {
-        "question": question,
-        "assertions": [piece["statement"] for piece in chosen],
-        **yes_no_variable(settings),
-    }
+def _variables(
+    state: ReviewTreeState, chosen: Sequence[Evidence], excerpts: Sequence[Excerpt], settings: TreeOfReviewsContext
+) -> dict[str, Value]:
+    assertions = [piece["statement"] for piece in chosen]
+    variables: dict[str, Value] = {"question": state["question"], "assertions": assertions, **yes_no_variable(settings)}
     if settings.fusion == "evidence":
         numbers = {excerpt["passage_id"]: str(number) for number, excerpt in enumerate(excerpts, start=1)}
-        variables["passages"] = prompt_passages(excerpts, passages)
-        variables["assertions"] = [
-            f"{piece['statement']} [passages {', '.join(numbers[key] for key in piece['passage_ids'])}]"
-            for piece in chosen
-        ]
-    return Ask("fuse", variables, Fusion, Fusion(answer=best))
+        places = [", ".join(numbers[key] for key in piece["passage_ids"]) for piece in chosen]
+        variables["assertions"] = [f"{said} [passages {at}]" for said, at in zip(assertions, places, strict=True)]
+        variables["passages"] = prompt_passages(excerpts, passages_by_id(state["passages"]))
+    return variables
 
 
 def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Draft:

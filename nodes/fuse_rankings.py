@@ -1,8 +1,6 @@
 """Fuse what several queries of one hop found into one ranking."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
@@ -10,16 +8,15 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Knowledge, Passage
+from hopgraph.state import Knowledge, Passage, Update
 from hopgraph.state.baselines import DspContext, DspState
 from hopgraph.state.events import United
 
 
-async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Mapping[str, Any]:
+async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update:
     """Keep the `passages_per_query` passages with the largest sums of scores (DSP's fused retrieval), whole.
 
-    A query counts as often as it was sampled; of equal sums the passage with the smaller id comes first. Adds an entry
-    to `knowledge`, without excerpts where nothing was found; `passages` are those that any hop has kept.
+    A query counts as often as it was sampled. Adds an entry to `knowledge`; `passages` are those that any hop has kept.
     """
     passages, sums = passages_by_id(state["passages"]), defaultdict[str, float](float)
     for each in state["candidates"]:

@@ -1,7 +1,6 @@
 """End the search: collect what the reader will see, and the reason that the search ended."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -9,18 +8,18 @@ from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.review import needs_more
 from hopgraph.nodes.review_tree.paths import Tree, nodes_with_status, passages_on_path, whole_excerpts
-from hopgraph.state import Knowledge
+from hopgraph.state import Knowledge, Update
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState
 from hopgraph.tools.models import count_tokens
 
 
 @with_statement_review
-async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
+async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
     """Collect what a reader falls back on when no path was accepted (*ours*): the paragraphs of relevant paths.
 
-    Without any, those that no review has read yet (a budget ended the search), else all that were retrieved.
-    Writes `knowledge` (one entry, up to `reader_tokens`), `iteration` (the depth of the tree), and
-    `stop_reason` when paths of full depth needed more and no path was accepted.
+    Without any, those that no review has read yet, else all, up to `reader_tokens`. `iteration` is the depth of the
+    tree; `stop_reason` is set when paths of full depth needed more and none was accepted. Writes `knowledge`,
+    `iteration` and `stop_reason`.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     nodes = [node for node in state["tree"].values() if node["parent"]]
@@ -28,7 +27,7 @@ async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Map
     found = passages_of(state["tree"], relevant or nodes_with_status(state["tree"], "open") or nodes)
     texts = [{key: with_title(passages[key])} for key in found]
     kept = [found[index] for index in within(texts, settings.reader_tokens)]
-    update: dict[str, Any] = {
+    update: Update = {
         "knowledge": [Knowledge(query=state["question"], excerpts=whole_excerpts(kept, passages))],
         "iteration": max([1, *(node["depth"] for node in nodes)]),
     }
@@ -44,13 +43,10 @@ def passages_of(tree: Tree, nodes: Sequence[ReviewNode]) -> list[str]:
 
 
 def within(pieces: Sequence[Mapping[str, str]], most: int) -> list[int]:
-    """Choose pieces, each of some texts by what they are of, that fit a number of tokens together.
+    """List the indexes of the pieces that fit a number of tokens (offline counter) together; the first always does.
 
-    Tokens are those of the offline counter. What several pieces share is shown once, and counted once.
-
-    Returns:
-        The indexes of those that fit, in order; one that does not is left out and later ones still tried.
-        The first is always there. Empty for none.
+    A piece is some texts by what they are of; what several share counts once. One that does not fit is left out and
+    later ones still tried.
     """
     chosen: list[int] = []
     shown: dict[str, int] = {}

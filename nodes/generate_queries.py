@@ -1,15 +1,15 @@
 """Write queries for the missing information."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, model_validator
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
-from hopgraph.nodes.core.reply_text import ReplyModel, max_items_hint, max_length_hint, normalized_query, read_list
+from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, read_list, schema_hint
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Query, StopReason
+from hopgraph.state import Query, StopReason, Update
 from hopgraph.state.events import QueriesGenerated
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -19,7 +19,9 @@ from hopgraph.tools.prompts import Value, clean
 class NewQueries(ReplyModel):
     """A reply of the role `generate_queries`."""
 
-    queries: Annotated[list[Annotated[str, max_length_hint(300)]], BeforeValidator(read_list), max_items_hint(10)]
+    queries: Annotated[
+        list[Annotated[str, schema_hint(maxLength=300)]], BeforeValidator(read_list), schema_hint(maxItems=10)
+    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -30,17 +32,17 @@ class NewQueries(ReplyModel):
         return cast("object", value)
 
 
-async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
+async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Ask for at most `max_queries` single-hop queries (the Query Generator, section 3.2).
 
-    Writes `queries` and increments `iteration`. With `memory`, queries that repeat the question or an earlier
-    query, ignoring case, spaces and punctuation, are dropped (Memory Module). No queries left, or no usable reply:
-    `queries` is empty and the iteration stays; where the budget is exhausted, `stop_reason` says so.
+    With `memory`, those that repeat the question or an earlier query are dropped (Memory Module). Reads `question`,
+    `asked`, `evidence` and `missing`. Writes `queries`, the next `iteration` if there are any, and `stop_reason` where
+    the budget ended.
     """
     settings = runtime.context
     wanted = queries_ask(
         state["question"],
-        asked=state["asked"] if settings.memory else state["asked"][:1],
+        asked=state["asked"] if settings.memory else state["asked"][:1],  # at least the question
         information=[each["statement"] for each in state["evidence"]],
         missing=state["missing"],
         most=settings.max_queries,
@@ -61,10 +63,7 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
 ) -> Ask[NewQueries]:
-    """Build the request for queries for what is `missing`, in words, besides the `information`; the fallback: none.
-
-    The model is told not to repeat those `asked`, and to write at most `most`; `new_queries` does not cut.
-    """
+    """Build the request for at most `most` queries for what is `missing`, in words; the fallback is to have none."""
     variables: dict[str, Value] = {"question": question, "asked": asked, "information": information}
     variables |= {"missing": missing, "max_queries": most}
     return Ask("generate_queries", variables, NewQueries, NewQueries(queries=[]))

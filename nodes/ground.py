@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from langgraph.runtime import Runtime
 from pydantic import JsonValue, field_validator, model_validator
@@ -12,7 +12,7 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, pro
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
-from hopgraph.state import Evidence, Excerpt, Passage
+from hopgraph.state import Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, GengroundState, Grounding
 from hopgraph.state.hops import Hop, HopsState
@@ -63,15 +63,14 @@ class GroundReply(ReplyModel):
         return self.ref.casefold().strip(" .\"'") in _EMPTY
 
 
-async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> Mapping[str, Any]:
+async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> Update:
     """Ask whether the next batch of passages supports or corrects the generated answer (sections 3.2, 3.3).
 
-    Writes `grounding` and `read`. With `speculative_batches` all batches are asked about at once and the first
-    that cites is taken. A citation counts only if a shown passage supports each of its sentences (*ours*):
-    else the model is asked once more about the same batch, and told which sentences were not found. If the second
-    reply cites nothing better, the batch counts as Empty; the revised answer stays in `grounding`, without evidence,
-    in case no later batch is cited. A reply that cannot be used counts as Empty. No passages: no call. When the
-    budget does not reach, the rest of the passages stays unread and `stop_reason` says so.
+    Writes `grounding` and `read`. With `speculative_batches` all batches are asked about at once and the first that
+    cites is taken. A citation counts only if a shown passage supports each of its sentences (*ours*): else the model is
+    asked once more about the batch, and told which were not found. If the second reply cites nothing better, the batch
+    counts as Empty, as one without a usable reply does; the revised answer stays in `grounding`, without evidence, in
+    case no later batch is cited. When the budget does not reach, the rest stays unread and `stop_reason` says so.
     """
     settings, passages, hop = runtime.context, passages_by_id(state["passages"]), state["hops"][-1]
     found = candidate_excerpts(state["candidates"], passages)
@@ -84,7 +83,7 @@ async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> M
     not_found = doubt["not_found"] if doubt and again else []
     asks = [ground_ask(state, settings, prompt_passages(batch, passages), not_found) for batch in batches]
     answers = await ask_all(runtime, state, asks, reserve_calls=calls_after_hop(hop, state["question"], settings))
-    update: dict[str, Any] = {"grounding": doubt, "read": state["read"], "calls": calls_of(answers)}
+    update: Update = {"grounding": doubt, "read": state["read"], "calls": calls_of(answers)}
     for batch, answered in zip(batches, answers, strict=True):
         if answered.outcome == "budget":
             return {**update, "read": len(found), "stop_reason": "budget"}
@@ -157,11 +156,9 @@ def sentences_cited(cited: str) -> list[str]:
 
 
 def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:
-    """Find the passage that carries a cited sentence best.
+    """Find the passage that carries a cited sentence best, of a tie the first; "" for no passages.
 
-    Returns:
-        Its id, and the share of the sentence's distinct terms that occur in its title or text, 0 to 1; the
-        first of equally good ones. ("", 0.0) for no passages; a sentence without terms has the share 0.
+    With it comes the share of the sentence's distinct terms in its title or text, 0 to 1.
     """
     wanted = frozenset(content_terms(cited))
     best, most = "", 0.0

@@ -1,21 +1,16 @@
 """Add all newly retrieved paragraphs to the one path of a chain."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.prune import grow_tree, parents_of
 from hopgraph.nodes.review_tree.paths import make_child, passages_on_path
+from hopgraph.state import Update
 from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode
 
 
-async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Mapping[str, Any]:
-    """Make one node of all retrieved paragraphs that are not on the path yet (CoR, section 4.4).
-
-    Nothing new: no node, since it would only repeat a review. Writes `tree` and empties `frontier`.
-    """
+async def lengthen(state: GrowState, runtime: Runtime[ReviewContext]) -> Update:
+    """Add to `tree` one node of all retrieved paragraphs that are not on the path yet, if any (CoR, section 4.4)."""
     grown: list[ReviewNode] = []
     for parent, found in zip(parents_of(state), state["candidates"], strict=True):
         known = passages_on_path(state["tree"], parent)

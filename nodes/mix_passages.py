@@ -1,19 +1,13 @@
 """Mix retrieved passages with those that the model wrote."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
-from hopgraph.state import Context, Knowledge, MethodState
+from hopgraph.state import Context, Knowledge, MethodState, Update
 
 
-async def mix_passages(state: MethodState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Show each query's retrieved passages in rank order, then its written one (GRG).
-
-    Reads `candidates` and `knowledge`, which hold the same queries in the same order; writes `knowledge`.
-    """
+async def mix_passages(state: MethodState, _runtime: Runtime[Context]) -> Update:
+    """Show each query's retrieved passages in rank order, then its written one (GRG); rewrites `knowledge`."""
     passages = passages_by_id(state["passages"])
     return {
         "knowledge": [

@@ -1,25 +1,23 @@
 """Choose the next question of a tree that is answered part by part, in order."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.question_tree.branch import only_branch, parts_of
 from hopgraph.nodes.question_tree.settlement import evidence_under, settle, settle_root
-from hopgraph.state import Context, Query
+from hopgraph.state import Context, Query, Update
 from hopgraph.state.baselines import LeastToMostContext
 from hopgraph.state.question_tree import ROOT, DecomposingState, QuestionNode
 
 
-async def next_part(state: DecomposingState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def next_part(state: DecomposingState, runtime: Runtime[Context]) -> Update:
     """Take up the first part that is still open, and after the last one the question itself.
 
-    Writes the `branch` and its only query, which is the question with the answers before it, since later
-    parts build on them; `iteration` counts the questions that were taken up. Where the budget has but one
-    call left, the parts that are open are settled as unknown and the question is next. When it is settled:
-    `answer`, `explanation`, `used` and `stop_reason`.
+    The `branch`'s only query has the answers before it, since later parts build on them. Where the budget has but one
+    call left, open parts are settled as unknown. When the question is settled: the keys of a final answer. Writes
+    `branch`.
     """
     tree, root = dict(state["tree"]), state["tree"][ROOT]
     parts = parts_of(tree, ROOT)

@@ -1,8 +1,5 @@
 """Write the next sentence of a text, with the passages that it cites."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 from pydantic import Field
 
@@ -11,7 +8,7 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, ShownNumbers, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Excerpt, Knowledge
+from hopgraph.state import Evidence, Excerpt, Knowledge, Update
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.revising import VtgContext, VtgState
 from hopgraph.tools.prompts import Value, clean
@@ -30,18 +27,17 @@ def memory_of(state: VtgState) -> list[Excerpt]:
     return excerpts_of_all_queries([Knowledge(query=state["question"], excerpts=question), *state["knowledge"]])
 
 
-async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Mapping[str, Any]:
+async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update:
     """Write one more sentence from all passages in memory (VTG's generation).
 
-    A draft that is still there is rejected, and another sentence is written for its place, `max_rewrites` times; then
-    the next place has its turn. Writes `drafts`: the sentence with what it cites, which may be nothing; no draft when
-    the text ends: nothing is missing, the sentence repeats one that was written, `max_sentences` are (`max_iterations`)
-    or the budget is used up (`budget`).
+    A draft that is still there is rejected, and another sentence is written for its place, `max_rewrites` times. There
+    is no draft when the text ends: nothing is missing, the sentence repeats one, or `max_sentences` or the budget is
+    reached.
     """
     settings, rejected = runtime.context, [*state["rejected"], *(draft["statement"] for draft in state["drafts"])]
     again = bool(state["drafts"]) and state["attempts"] <= settings.max_rewrites
     place, attempt = (state["sentence"], state["attempts"] + 1) if again else (state["sentence"] + 1, 1)
-    update: dict[str, Any] = {"drafts": [], "rejected": rejected, "sentence": place, "attempts": attempt}
+    update: Update = {"drafts": [], "rejected": rejected, "sentence": place, "attempts": attempt}
     if place > settings.max_sentences:
         return {**update, "stop_reason": "max_iterations"}
     question, excerpts, written = state["question"], memory_of(state), [each["statement"] for each in state["evidence"]]

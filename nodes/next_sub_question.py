@@ -1,24 +1,21 @@
 """Take up the parts of a question one after the other."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import open_hop
 from hopgraph.nodes.question_tree.decomposition import describe, fill_references, referred_numbers
-from hopgraph.state import Context, Query
+from hopgraph.state import Context, Query, Update
 from hopgraph.state.baselines import PartsState
 from hopgraph.state.events import ReferencesFilled
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 
 
-async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Update:
     """Open a hop for the next part, with the answers in it that it refers to, and make it the only query.
 
-    Writes `hops`, `queries` and `iteration`. A part whose answer is not known stands for it in quotation marks.
-    No queries: all parts are answered, or the budget is used up. A question without parts stays the query.
+    A part whose answer is not known stands for it in quotation marks. A question without parts stays the query. Writes
+    `hops`, `queries` and `iteration`.
     """
     hops, parts, whole = state["hops"], state["sub_questions"], state["question"]
     if not parts:

@@ -1,17 +1,14 @@
 """Write the next sentence of a chain of thought."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
+from hopgraph.nodes.answer import kept_passages
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, abstains, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Query, StopReason
+from hopgraph.state import Query, StopReason, Update
 from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.tools.prompts import Value, clean
@@ -27,17 +24,16 @@ class Thought(ReplyModel):
     thought: ShortText
 
 
-async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Mapping[str, Any]:
+async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
     """Ask for one more sentence from all passages so far, which becomes the next query (IRCoT's reasoning).
 
-    Of a longer reply the first sentence counts. Writes `thoughts`, `queries` and the next `iteration`.
-    `queries` is empty when the chain ends: the answer is reached, `max_thoughts` is (`max_iterations`), the
-    budget is used up (`budget`), or the sentence is missing or repeats an earlier one. That the answer is not
-    given, or the like, is no answer: the chain goes on.
+    Of a longer reply the first sentence counts. The chain ends, without a query, when the answer is reached (that it is
+    not given is no answer), at `max_thoughts` or the budget's end, or when the sentence is missing or repeats an
+    earlier one. Writes `thoughts`, `queries` and the next `iteration`.
     """
-    settings, passages = runtime.context, passages_by_id(state["passages"])
+    settings = runtime.context
     variables: dict[str, Value] = {
-        "passages": prompt_passages(excerpts_of_all_queries(state["knowledge"]), passages),
+        "passages": kept_passages(state)[1],
         "thoughts": state["thoughts"],
         "question": state["question"],
         **yes_no_variable(settings),

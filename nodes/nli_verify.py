@@ -1,25 +1,23 @@
 """Keep the statements that their passages entail."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence
+from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
 
 
-async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
-    """Check every draft against the passages that it cites, in one batch (MIGRES section 3.2).
+async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
+    """Check every draft against the passages that it cites, whole and titled, in one batch (MIGRES section 3.2).
 
-    Writes `evidence`: the drafts that are entailed, without those that are known already. A premise is the
-    cited passages, whole and titled, joined by blank lines. With `verify` off every new draft is kept, marked
-    as not verified. No drafts: nothing is added.
+    Reads `drafts`, `evidence` and `passages`. Writes to `evidence` the entailed drafts that are new; with `verify` off
+    every new draft, as not verified.
     """
     drafts = _without_repeats(state["drafts"])
     if not runtime.context.verify:

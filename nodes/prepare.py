@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.runtime import Runtime
@@ -10,7 +10,7 @@ from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.ask import reads_prompt_files
 from hopgraph.nodes.core.human_review import check_resumable
-from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError
+from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError, Update
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -22,23 +22,19 @@ from hopgraph.tools.resources import get_entailment_checker, get_model, get_rera
 
 def prepare_for(
     state: type[Any], *, given: Collection[str] = ()
-) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Mapping[str, Any]]]:
+) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Update]]:
     """Make the first node of a method, given the method's state and what a caller gives besides the question.
 
-    The node checks the question and the settings, opens once the model and whatever else the settings use,
-    records the settings, and sets every key of the state to empty: on a thread that answered before, the
-    reducers would otherwise merge the old run with the new one. The keys in `given` stay as they are; the
-    node that reads them must empty them for the next run.
+    It sets every key of the state to empty: on a thread that answered before, the reducers would otherwise merge the
+    old run with the new one. The node that reads a key in `given` must empty it.
     """
     hints = get_type_hints(state, include_extras=True)
     empty = {key: _empty(hint) for key, hint in hints.items() if key not in given}
 
-    async def prepare(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
-        """Check the question and the settings; the question becomes the first query.
+    async def prepare(state: QuestionInput, runtime: Runtime[Context]) -> Update:
+        """Check the question and the settings, and make the question the first query.
 
-        Raises:
-            QuestionError: blank, or too long. SettingsError, SpecError, CorpusError, PromptError: a setting
-            that cannot work.
+        Writes `question`, `queries`, `iteration` (1), `settings` and `started_at`; empties all keys but those given.
         """
         settings = runtime.context
         if "question" not in state:
@@ -68,11 +64,7 @@ def _empty(hint: Any) -> Any:
 
 
 def checked_question(question: str) -> str:
-    """Strip a question and remove invisible characters.
-
-    Raises:
-        QuestionError: blank, or longer than `MAX_TEXT_CHARACTERS`.
-    """
+    """Strip a question and remove invisible characters; QuestionError for a blank or an over-long one."""
     if not isinstance(question, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
         raise QuestionError(f"the question must be a string, got {type(question).__name__}")
     checked = clean(question).strip()
@@ -104,11 +96,7 @@ def _check_prompts(settings: Context) -> None:
 
 
 async def check_settings(settings: Context) -> None:
-    """Check the settings and resolve what they name, before anything is spent.
-
-    Raises:
-        SettingsError, SpecError, CorpusError, PromptError: a setting that cannot work.
-    """
+    """Check the settings and resolve what they name, before anything is spent; an error says what cannot work."""
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)

@@ -8,22 +8,19 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
-from hopgraph.state import Passage
+from hopgraph.state import Passage, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.tree_of_reviews import ROOT, GrowState, ReviewNode, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-async def prune(state: GrowState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
-    """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4).
+async def prune(state: GrowState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
+    """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4); writes `tree`.
 
-    Under `prune_repetitive` a paragraph is pruned when the evidence pool or its own path holds it, or when another
-    path has the same paragraphs: a review judges them as a whole (Table 7), so their order changes nothing. A path
-    whose review could not be read does not count. Under the options of the same names it is pruned when it is
-    similar to one of these, or was rejected before. The pool is that of before this retrieval, so that in a
-    breadth search the order of reviews within a level does not matter. Pruned paragraphs are not replaced.
-
-    Writes `tree` and empties `frontier`; reports the new nodes as `grown` and `pruned` events.
+    Under `prune_repetitive` a paragraph is pruned when the evidence pool or its own path holds it, or when another path
+    has the same paragraphs: a review judges them as a whole (Table 7), so their order changes nothing. A path whose
+    review could not be read does not count. The pool is that of before this retrieval, so that in a breadth search the
+    order of reviews within a level does not matter. Pruned paragraphs are not replaced.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     parents = parents_of(state)
@@ -82,7 +79,7 @@ def parents_of(state: GrowState) -> list[ReviewNode]:
 
 def grow_tree(
     state: GrowState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
-) -> dict[str, Any]:
+) -> Update:
     """Make a node's update of new tree nodes, and report them."""
     for event, status in ((Grown, "open"), (Pruned, "pruned")):
         nodes = [

@@ -1,24 +1,20 @@
 """Choose and rank the paragraphs of a large tree by the final answer."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.finish import cited_evidence
-from hopgraph.state import Evidence
+from hopgraph.state import Evidence, Update
 from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Mapping[str, Any]:
-    """Keep `recall_passages` paragraphs where more were retrieved, for recall@15 (section 4.2, footnote).
+async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
+    """Write `passages`: the best `recall_passages` where more were retrieved, for recall@15 (section 4.2, footnote).
 
-    First those of the evidence that the answer rests on, then those of the other evidence, the most similar
-    to the final answer first; then the rest in their order (*ours*). What the answer rests on is never left
-    out. Fewer paragraphs: nothing changes.
+    First all that the answer rests on, then the other evidence by its similarity to the final answer, then the rest
+    (*ours*).
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     if len(passages) <= settings.recall_passages:

@@ -1,8 +1,5 @@
 """Read the answer to a hop's question off its passages, or take the passages as they are."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import read_answer, reader_ask
@@ -10,17 +7,16 @@ from hopgraph.nodes.core.ask import as_short, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
-from hopgraph.state import Context
+from hopgraph.state import Context, Update
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
 @with_passage_review("candidates")
-async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Mapping[str, Any]:
-    """Answer the hop's question from all that was retrieved for it, in one call.
+async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
+    """Answer the hop's question from all that was retrieved for it, if anything, in one call; closes the hop.
 
-    It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4). Closes the hop and
-    writes its `evidence`, if the reply names passages that were shown. Where the passages give no answer
-    the generated one stands, if the method has one. Nothing retrieved: no call.
+    It is Self-Ask's intermediate answer, and GenGround's without grounding (Table 4), whose generated one stands else.
+    Writes `evidence`.
     """
     hop, passages = state["hops"][-1], passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)
@@ -40,7 +36,7 @@ async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Mapp
 
 
 @with_passage_review("candidates")
-async def observe(state: HopsState, _runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def observe(state: HopsState, _runtime: Runtime[Context]) -> Update:
     """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
     seen = [key for each in state["candidates"] for key in each["passage_ids"]]
     return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}

@@ -1,6 +1,5 @@
 """Let the model write what it knows, for queries that kept no passage."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -9,17 +8,13 @@ from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Knowledge, MethodState, Passage
+from hopgraph.state import Context, Knowledge, MethodState, Passage, Update
 from hopgraph.state.events import Recalled
 from hopgraph.tools.prompts import clean
 
 
 def read_recalled(said: str, query: str, runtime: Runtime[Any]) -> str:
-    """Read the model's own knowledge from its reply, and report it as a `recalled` event.
-
-    Returns:
-        Cleaned; empty when the model knows nothing.
-    """
+    """Return a reply's own knowledge, cleaned; empty for "I don't know". Reports it as a `recalled` event."""
     text = clean(said).strip()
     known = not is_dont_know(text)
     emit(runtime, Recalled(query=query, known=known, text=text if known else ""))
@@ -32,11 +27,10 @@ class RecallReply(ReplyModel):
     knowledge: LongText
 
 
-async def recall_knowledge(state: MethodState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def recall_knowledge(state: MethodState, runtime: Runtime[Context]) -> Update:
     """Ask for the model's own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
 
-    The text becomes the query's passage, with the source `model`, so that what rests on it can be
-    distinguished. "I don't know" counts as nothing. Writes `knowledge` and `passages`.
+    Reads `knowledge` and `iteration`. Writes what was recalled as an excerpt of `knowledge` and as one of `passages`.
     """
     empty = [index for index, entry in enumerate(state["knowledge"]) if not entry["excerpts"]]
     queries = [state["knowledge"][index]["query"] for index in empty]

@@ -1,36 +1,37 @@
 """Decide whether to look anything up, answer from each passage, and take the answer that is criticized best."""
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, reader_ask, reading_update
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.answer import kept_passages, reader_ask, reading_update
+from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
-from hopgraph.nodes.core.reflection_tokens import (
-    RELEVANCE,
-    RETRIEVAL,
-    SUPPORT,
-    UTILITY,
-    instruction,
-    likelihood,
-    plain_text,
-    with_passage,
-    worth,
-)
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.state import Draft, Evidence
+from hopgraph.state import Draft, Evidence, Update
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
 from hopgraph.state.events import AnswersScored, RetrievalDecided, Sampled
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
+from hopgraph.tools.prompts import escape
 
-_MOST_TOKENS = 100
-"""Of an answer with its reflection tokens."""
+RETRIEVAL = {"[Retrieval]": 1.0, "[No Retrieval]": 0.0}
+RELEVANCE = {"[Relevant]": 1.0, "[Irrelevant]": 0.0}
+SUPPORT = {"[Fully supported]": 1.0, "[Partially supported]": 0.5, "[No support / Contradictory]": 0.0}
+UTILITY = {f"[Utility:{stars}]": (stars - 3) / 2 for stars in range(1, 6)}
+"""Groups of tokens, one of which is written in its place; each with what it is worth."""
+
+_TOKENS = [*RETRIEVAL, *RELEVANCE, *SUPPORT, *UTILITY, "[Continue to Use Evidence]"]
+_WRITTEN = re.compile("|".join(map(re.escape, [*_TOKENS, "<s>", "</s>"])))
+_LOOKS_LIKE_ONE = re.compile(
+    rf"\[(?=\s*(?:{'|'.join(re.escape(each[1:6]) for each in _TOKENS)}))|#(?=##)", re.IGNORECASE
+)
+_MOST_TOKENS = 100  # of an answer with its reflection tokens
 
 
 class CritiqueReply(ReplyModel):
@@ -42,12 +43,12 @@ class CritiqueReply(ReplyModel):
     utility: int = Field(ge=1, le=5)
 
 
-async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Mapping[str, Any]:
+async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Update:
     """Look up what the model does not know itself: retrieve if the share of Retrieval exceeds the threshold (Self-RAG).
 
-    With reflection tokens it is the share among the two retrieval tokens in the first place of a response; with records
-    1 where the model says that it cannot answer, else 0. A reply that cannot be used, or has neither token, leads to a
-    retrieval, and so does the end of the budget. A threshold of 0 or 1 takes no call. Writes `needs_retrieval`.
+    With reflection tokens it is the share among the two retrieval tokens; with records 1 where the model says that it
+    cannot answer, else 0. An unusable reply leads to a retrieval. A threshold of 0 or 1 takes no call. Writes
+    `needs_retrieval`.
     """
     settings, question = runtime.context, state["question"]
     if settings.retrieval_threshold in (0.0, 1.0):
@@ -63,21 +64,18 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
         share = worth(answered.record, RETRIEVAL, missing=1.0)
     needed = share > settings.retrieval_threshold
     emit(runtime, RetrievalDecided(share=share, needed=needed))
-    limit = "budget" if answered.outcome == "budget" else state["stop_reason"]
-    return {"needs_retrieval": needed, "stop_reason": limit, "calls": calls_of([answered])}
+    return {"needs_retrieval": needed, **spending_update(state, [answered])}
 
 
 @with_passage_review("knowledge")
-async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Mapping[str, Any]:
+async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Update:
     """Answer from each kept passage, side by side, and choose the answer with the highest score (Self-RAG).
 
-    The score is the likelihood of what was written (0 for records, which have none) and, by their weights, relevance
-    and support, in [0, 1], and utility, in [-1, 1]. Of a tie the first passage's answer is chosen; one that abstains,
-    cannot be read or was not reached by the budget, never. Without passages, the model answers from what it knows.
-    Writes the keys of a final answer, which rests on its passage.
+    The score is the likelihood of what was written (0 for records) and, by their weights, relevance and support, in [0,
+    1], and utility, in [-1, 1]. Of a tie the first is chosen; an empty answer never. No passages: from own knowledge.
+    Writes the keys of a final answer.
     """
-    settings, excerpts = runtime.context, excerpts_of_all_queries(state["knowledge"])
-    shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
+    settings, (excerpts, shown) = runtime.context, kept_passages(state)
     wanted = [_critique_ask(state["question"], settings, each) for each in shown or [None]]
     replies = await ask_all(runtime, state, wanted)
     said = [each.record for each in replies]
@@ -93,7 +91,7 @@ async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Map
     if chosen is not None and excerpts:
         stated, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
         reading["evidence"].append(Evidence(id="1.1.1", statement=stated, passage_ids=ids, quote="", verified=False))
-    limit = "budget" if any(each.outcome == "budget" for each in replies) else state["stop_reason"]
+    limit = "budget" if is_cut_off(replies) else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(replies)}
 
 
@@ -121,3 +119,38 @@ def _score(record: Any, settings: SelfRagContext) -> float:
         support = {"full": 1.0, "partial": 0.5, "none": 0.0}[record.support]
     weighted = settings.relevance_weight * relevance + settings.support_weight * support
     return likely + weighted + settings.utility_weight * utility
+
+
+def instruction(question: str, *, yes_no: bool = False) -> str:
+    """Return what comes before the first token that the model writes."""
+    asked = f"{_plain(question)} Answer yes or no." if yes_no else _plain(question)
+    return f"### Instruction:\n{asked}\n\n### Response:\n"
+
+
+def with_passage(before: str, passage: Mapping[str, str]) -> str:
+    """Return what comes before the answer from a passage, none of whose text is a token or a tag."""
+    return f"{before}[Retrieval]<paragraph>{_plain(passage['title'])}\n{_plain(passage['text'])}</paragraph>"
+
+
+def _plain(text: str) -> str:
+    return _LOOKS_LIKE_ONE.sub("(", escape(text))
+
+
+def worth(written: TokenLogprobs, group: Mapping[str, float], missing: float = 0.0) -> float:
+    """Average what a group's tokens are worth by their probabilities where the first of them stands, if one does."""
+    for token in written.tokens:
+        if token.text.strip() in group:
+            likely = {name.strip(): math.exp(each) for name, each in ({token.text: token.logprob} | token.top).items()}
+            total = sum(likely.get(name, 0.0) for name in group)
+            return sum(value * likely.get(name, 0.0) for name, value in group.items()) / total if total else missing
+    return missing
+
+
+def likelihood(written: TokenLogprobs) -> float:
+    """Return the geometric mean of the tokens' probabilities, in [0, 1]; 0.0 without any."""
+    return math.exp(written.total / len(written.tokens)) if written.tokens else 0.0
+
+
+def plain_text(written: TokenLogprobs) -> str:
+    """Return what is written, without reflection tokens."""
+    return _WRITTEN.sub("", "".join(token.text for token in written.tokens)).strip()

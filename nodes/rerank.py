@@ -1,8 +1,6 @@
 """Sort retrieved passages with the reranker."""
 
-from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -10,18 +8,17 @@ from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.take_top import take_top_with
-from hopgraph.state import Candidates
+from hopgraph.state import Candidates, Update
 from hopgraph.state.baselines import RerankedContext
 from hopgraph.state.events import Reranked
 from hopgraph.state.schemas import FoundState
 from hopgraph.tools.resources import get_reranker
 
 
-async def rerank(state: FoundState, runtime: Runtime[RerankedContext]) -> Mapping[str, Any]:
+async def rerank(state: FoundState, runtime: Runtime[RerankedContext]) -> Update:
     """Sort each query's candidates by the reranker's score of the whole, titled passage (MIGRES, section 4.2).
 
-    Rewrites `candidates`: best first, ties in retrieval order, with the reranker's scores; those below
-    `threshold`, if there is one, are dropped. All pairs of all queries are scored in one batch.
+    Ties stay in retrieval order; those below `threshold` are dropped. Writes `candidates`.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     reranker = await get_reranker(settings)

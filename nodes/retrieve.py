@@ -1,7 +1,7 @@
 """Retrieve passages for every query of this iteration."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NotRequired
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NotRequired
 
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
@@ -12,7 +12,7 @@ from hopgraph.nodes.core.human_review import review_queries
 from hopgraph.nodes.core.method_graph import HumanReview, reviewed_by
 from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Candidates, Context, Passage, Query, Spent, empty_call
+from hopgraph.state import Call, Candidates, Context, Passage, Query, Spent, Update, empty_call
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
@@ -26,7 +26,6 @@ class RetrieveState(Spent):
     """Read only with `leave_out_question`, and for a reviewer."""
     queries: list[Query]
     approved: NotRequired[list[Query | None]]
-    """What `review_queries` made of them."""
     asked: list[str]
     excluded: list[str]
     passages: NotRequired[list[Passage]]
@@ -36,26 +35,20 @@ class RetrieveState(Spent):
 
 def retrieve_with(
     count: Callable[[ContextT, int], int], *, allow_added_queries: bool = False
-) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Mapping[str, Any]]]:
+) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Update]]:
     """Return the node that searches all queries at once, without the passages that memory excludes.
 
-    It reads the queries; it writes `candidates` (per query, at most `count` of each retriever, in
-    its order), `passages` and `asked`. A second retriever's results follow the first's, for a reranker to sort
-    (MIGRES, Table 9). A query that finds nothing has empty candidates. With `leave_out_question` passages that contain
-    the question's text are left out, others take their places, and the event `retrieved` counts them as `left_out`.
-    A search that the deadline ends has found nothing.
-    Where a person has reviewed the queries, those approved are sent; one that is not has empty candidates or, with
-    `allow_added_queries`, no entry, as long as another one was sent.
-    The node raises CorpusError or SpecError where the retriever cannot be opened.
-
-    Args:
-        count: Returns the number of passages per query, given the settings and the iteration, from 1.
-        allow_added_queries: Whether later nodes accept extra queries; a reviewer's additions then get candidates of
-            their own. Otherwise their results are merged into the first query's.
+    It writes `passages`, `asked` and `candidates`: per proposed query at most `count(settings, iteration)` passages of
+    each retriever, in its order; a second retriever's follow the first's, for a reranker to sort (MIGRES, Table 9).
+    With `leave_out_question` passages that contain the question are left out, and others take their places. A search
+    that the deadline ends has found nothing. Where a person has reviewed the queries, those approved are sent: a
+    rejected query has empty candidates, and what was found for an added one joins the first query's; or, with
+    `allow_added_queries`, there are candidates for each query that was sent.
     """
 
     @reviewed_by(HumanReview(name="review_queries", setting="review_queries", node=review_queries))
-    async def retrieve(state: RetrieveState, runtime: Runtime[ContextT]) -> Mapping[str, Any]:
+    async def retrieve(state: RetrieveState, runtime: Runtime[ContextT]) -> Update:
+        """Search all queries at once; writes `candidates`, `passages` and `asked`."""
         return await _retrieve(
             state, runtime, count(runtime.context, state["iteration"]), allow_added_queries=allow_added_queries
         )
@@ -74,7 +67,7 @@ retrieve = retrieve_with(passages_per_query)
 
 async def _retrieve(
     state: RetrieveState, runtime: Runtime[ContextT], count: int, *, allow_added_queries: bool = False
-) -> Mapping[str, Any]:
+) -> Update:
     settings = runtime.context
     retrievers = await get_retrievers(settings)
     approved = state.get("approved") or state["queries"]
@@ -84,8 +77,8 @@ async def _retrieve(
     emit_first = current_place().next_numbers(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
-    question = state["question"] if settings.leave_out_question else ""
-    searches = [SearchRequest(query["text"], count, excluded, hop, question) for query in queries]
+    leave_out = state["question"] if settings.leave_out_question else ""
+    searches = [SearchRequest(query["text"], count, excluded, hop, leave_out) for query in queries]
     seconds = seconds_left(settings, state)
     found = await gather_or_cancel(search_all(retrievers, search, seconds) for search in searches)
     known = passages_by_id(state.get("passages", ()))

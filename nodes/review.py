@@ -1,20 +1,20 @@
 """Review paths of paragraphs: reject, accept, or search further."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, yes_no_variable
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.nodes.self_knowledge import JudgedTrue
-from hopgraph.state import Evidence, Passage, Spent
+from hopgraph.state import Evidence, Passage, Spent, Update
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode, TreeOfReviewsContext, Verdict
@@ -68,18 +68,15 @@ class DirectReview(ReviewWithQuery):
 
 def review_with(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
-) -> Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Mapping[str, Any]]]:
+) -> Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Update]]:
     """Return the node that reviews open paths, one call each, side by side (section 3.2).
 
-    Args:
-        choose: Takes from the open nodes, in the tree's order, those to review now.
-
-    A review sees the question and all paragraphs on the path. The node writes `tree`, `evidence` (accepted
-    paths, with the node's id), `frontier` (nodes to expand next), and `stop_reason` when the budget does not
-    reach for what is left. A reply that cannot be used leaves its node `unread`: nothing is built on it.
+    `choose` takes from the open nodes, in the tree's order, those to review now. The node writes `tree`, `evidence`
+    (accepted paths, with the node's id) and `frontier` (nodes to expand next). An unusable reply leaves a node
+    `unread`.
     """
 
-    async def review(state: GrowState, runtime: Runtime[ReviewContextT]) -> Mapping[str, Any]:
+    async def review(state: GrowState, runtime: Runtime[ReviewContextT]) -> Update:
         chosen = choose(nodes_with_status(state["tree"], "open"), runtime.context)
         passages = passages_by_id(state["passages"])
         paths = [passages_on_path(state["tree"], node) for node in chosen]
@@ -96,7 +93,7 @@ def review_with(
             emit(runtime, Reviewed.from_record(node, titles=titles))
         frontier = [node["id"] for node in reviewed if is_to_expand(node, runtime.context)]
         tree = {**state["tree"], **{node["id"]: node for node in reviewed}}
-        update: dict[str, Any] = {
+        update: Update = {
             "tree": {node["id"]: node for node in reviewed},
             "evidence": [_evidence(each, passages_on_path(tree, each), state["question"]) for each in accepted],
             "frontier": frontier,
@@ -169,7 +166,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
 
 def _ends(state: GrowState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
     """Whether the budget ends the search: for one step more it takes a review, and the fusion."""
-    if any(answer.outcome == "budget" for answer in answers):
+    if is_cut_off(answers):
         return True
     calls = merge_calls(state["calls"], calls_of(answers))
     completion = 1 if expands and settings.expansion == "mpc" else 0

@@ -1,36 +1,25 @@
 """Sample several answers to the question."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries, read_answer, reader_ask
-from hopgraph.nodes.core.ask import ask_all, calls_of
+from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask
+from hopgraph.nodes.core.ask import ask_all, spending_update
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import MethodState
+from hopgraph.state import MethodState, Update
 from hopgraph.state.baselines import SamplingContext
 from hopgraph.state.events import Sampled
 
 
 def sample_answers_with(*, own_knowledge: bool = False) -> Node:
-    """Return the node that asks for chains of thought with the same prompt, all at the same time.
+    """Return the node that samples chains of thought, all at the same time, over passages or `own_knowledge`."""
 
-    Args:
-        own_knowledge: Show no passages: the model answers from what it knows.
-
-    The node writes `drafts`, in the order of asking. Those that the budget does not cover are left out, and
-    `stop_reason` says so.
-    """
-
-    async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Mapping[str, Any]:
+    async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Update:
         settings, count = runtime.context, runtime.context.samples
-        excerpts = [] if own_knowledge else excerpts_of_all_queries(state["knowledge"])
-        given = None if own_knowledge else prompt_passages(excerpts, passages_by_id(state["passages"]))
+        excerpts, given = ([], None) if own_knowledge else kept_passages(state)
         wanted = reader_ask(state["question"], settings, step="answer_step_by_step", passages=given)
         samples = [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
         answers = await ask_all(runtime, state, samples)
@@ -40,11 +29,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
             if answered.outcome != "budget"
         ]
         emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
-        return {
-            "drafts": drafts,
-            "stop_reason": "budget" if len(drafts) < len(answers) else state["stop_reason"],
-            "calls": calls_of(answers),
-        }
+        return {"drafts": drafts, **spending_update(state, answers)}
 
     return sample_answers if own_knowledge else with_passage_review("knowledge")(sample_answers)
 

@@ -1,8 +1,7 @@
 """Ask whether the model knows the answer itself."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, JsonValue
@@ -11,7 +10,7 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
-from hopgraph.state import Context
+from hopgraph.state import Context, Update
 from hopgraph.state.events import SelfKnowledgeJudged
 
 _YES = frozenset(["know", "known", "i know", "relevant", "relevance", "enough", "sufficient", "supported"])
@@ -44,11 +43,8 @@ class SelfKnowledge(ReplyModel):
         return {"known": text}
 
 
-async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Mapping[str, Any]:
-    """Ask whether the branch's question can be answered without looking anything up (RA-ISF, section 3.1).
-
-    Writes `known`; False where the reply could not be used, and where the budget did not reach (`cut_off`).
-    """
+async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Update:
+    """Write `known`: whether the model can answer the branch's question without a search (RA-ISF, section 3.1)."""
     node = question_of(state)
     wanted = Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False))
     reserved = 1 + reserved_by_branch(node)  # an answer

@@ -3,10 +3,10 @@
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice, repeat
 from math import isfinite
-from typing import Any, NamedTuple, NotRequired
+from typing import NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
 
@@ -14,7 +14,7 @@ from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, whole_exc
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.shown_memory import sentences_left
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Excerpt, Knowledge, Passage, Reranker
+from hopgraph.state import Excerpt, Knowledge, Passage, Reranker, Update
 from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
@@ -22,36 +22,40 @@ from hopgraph.state.schemas import FoundState
 from hopgraph.tools.io.background import LONG_SPLIT, in_turns
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
+from hopgraph.tools.text.analyser import LONGEST_CACHED
 from hopgraph.tools.text.sanitize import sanitize_line
+
+_SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each below the title, are cached
 
 
 class FilterState(FoundState):
     """What `sentence_filter` reads."""
 
     uncited: NotRequired[dict[str, list[list[int]]]]
-    """MIGRES's memory of what was shown and not cited: what two queries showed is set aside, and not read again."""
+    """MIGRES's memory of what was shown and not cited: what was shown for two queries is set aside."""
 
 
-async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Mapping[str, Any]:
+async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Update:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
-    A passage below δ (`threshold`) is dropped. Of the others the sentences that score at least δ are kept; where the
-    passage as a whole scores above every one of its sentences, it is kept whole. Of each query's passages the best
-    `passages_per_extraction` (5) stay. All pairs of all queries are scored in one batch. What the memory has set aside
-    is neither scored nor kept; the rest of such a passage is scored in its place.
+    A passage below δ (`threshold`) is dropped. Of the others the sentences that score at least δ are kept; a passage
+    that scores above every one of its sentences is kept whole. Of each query's passages the best
+    `passages_per_extraction` stay. What the memory has set aside is neither scored nor kept; the rest of such a passage
+    is scored in its place.
 
-    Writes `knowledge`: one entry per query, excerpts by passage score, best first, ties in retrieval
-    order; no excerpts where nothing was kept. *Ours*: a sentence is scored with its passage's title in front, since
-    "He was born there" names no person. Where the settings compress in another way passages stay whole.
+    Reads `candidates`, `passages` and `uncited`. Writes `knowledge`: one entry per query, best first, ties in retrieval
+    order. *Ours*: a sentence is scored with its
+    passage's title in front, since "He was born there" names no person.
     """
     settings = runtime.context
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
-    seen = state.get("uncited", {}) if settings.filters_sentences else None
-    shown = [passages[key] for key in dict.fromkeys(key for each in state["candidates"] for key in each["passage_ids"])]
-    long = any(len(passage["text"]) > LONG_SPLIT for passage in shown)
-    parts_left = await in_turns(lambda passage: _remaining(passage, seen), shown, long=long)
-    remaining = {passage["id"]: part for passage, part in zip(shown, parts_left, strict=True)}
+    uncited = state.get("uncited", {}) if settings.filters_sentences else None
+    found = dict.fromkeys(key for each in state["candidates"] for key in each["passage_ids"])
+    retrieved = [passages[key] for key in found]
+    long = any(len(passage["text"]) > LONG_SPLIT for passage in retrieved)
+    parts_left = await in_turns(lambda passage: _remaining(passage, uncited), retrieved, long=long)
+    remaining = {passage["id"]: part for passage, part in zip(retrieved, parts_left, strict=True)}
     pairs: list[tuple[str, str]] = []
     for candidates in state["candidates"]:
         for key in candidates["passage_ids"]:
@@ -85,18 +89,15 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
 
 
 def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float) -> float:
-    """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value.
+    """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value, else minus infinity.
 
     `best` is the score of the query's best passage, by which an `AdaptiveReranker` lowers its own value.
-
-    Returns:
-        Minus infinity where neither exists: everything is kept, which is logged as a warning once for each reranker.
     """
     holds = settings.threshold_for is None or reranker.name.split(":")[0] == settings.threshold_for
     if settings.threshold is not None and holds:
         return settings.threshold
     if isinstance(reranker, AdaptiveReranker):
-        return reranker.threshold_for(best)
+        return reranker.adapted_threshold(best)
     if reranker.threshold is None:
         _warn_uncalibrated(sanitize_line(reranker.name))
         return float("-inf")
@@ -123,15 +124,29 @@ class _Remaining(NamedTuple):
     is_whole: bool
 
 
-def _remaining(passage: Passage, seen: Mapping[str, list[list[int]]] | None) -> _Remaining:
-    """Find what remains of a passage; `seen` are the shown spans by passage, None where passages are not split."""
-    text, above = passage["text"], with_title(passage, "")
-    sentences = [] if seen is None else split_sentences(text)
-    shown = seen.get(passage["id"]) if seen else None
-    left = sentences_left(text, shown) if shown else sentences
-    parts = [text[start:end] for start, end in left]
-    is_whole = len(left) == len(sentences)
-    return _Remaining([above + part for part in (text if is_whole else " ".join(parts), *parts)], left, is_whole)
+def _remaining(passage: Passage, uncited: Mapping[str, list[list[int]]] | None) -> _Remaining:
+    """Find what remains of a passage; `uncited` is the memory by passage id, None where passages are not split."""
+    title = with_title(passage, "")
+    if uncited is None:
+        return _Remaining([title + passage["text"]], [], is_whole=True)
+    is_short = len(title) <= _SHORT_TITLE and len(passage["text"]) <= LONGEST_CACHED
+    split = _all_parts if is_short else _all_parts.__wrapped__
+    whole = split(title, passage["text"])
+    shown = uncited.get(passage["id"])
+    if not shown:
+        return whole
+    left = sentences_left(passage["text"], shown)
+    if len(left) == len(whole.sentences):
+        return whole
+    parts = [passage["text"][start:end] for start, end in left]
+    return _Remaining([title + part for part in (" ".join(parts), *parts)], left, is_whole=False)
+
+
+@lru_cache(maxsize=1024)
+def _all_parts(title: str, text: str) -> _Remaining:
+    sentences = split_sentences(text)
+    parts = (text, *(text[start:end] for start, end in sentences))
+    return _Remaining([title + part for part in parts], sentences, is_whole=True)
 
 
 def _excerpt(passage: Passage, remaining: _Remaining, scores: Sequence[float], threshold: float) -> Excerpt:
@@ -155,7 +170,7 @@ def describe_excerpt(excerpt: Excerpt, passage: Passage) -> KeptExcerpt:
         passage_id=excerpt["passage_id"],
         title=passage["title"],
         score=excerpt["score"],
-        spans=[list(span) for span in excerpt["spans"]],
+        spans=excerpt["spans"],
         sentences=0 if whole_passage else len(excerpt["spans"]),
         whole=whole_passage,
         text=excerpt_text(excerpt, passage),

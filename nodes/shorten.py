@@ -1,16 +1,15 @@
 """Cut chains of thought down to short answers, and take the one that most of them come to."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import reading_update
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, yes_no_variable
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Draft
+from hopgraph.state import Context, Draft, Update
 from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Shortened
 from hopgraph.tools.prompts import Value
@@ -23,13 +22,12 @@ class ShortAnswer(ReplyModel):
     answer: ShortText
 
 
-async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
     """Give each chain of thought a short answer, yes or no where it is asked for (BlendFilter, appendix F).
 
-    An empty chain takes no call, and with `abstain` neither does one without an answer, which stays so; where no short
-    answer comes back, the chain's own answer is kept, as yes or no where it is asked for.
-    The answer is the one that most samples agree on, the first of those on a tie (*ours*; the paper scores the
-    best of three). Writes `sampled`, `answer`, `explanation`, `evidence`, `used` and `stop_reason`.
+    With `abstain` a chain without an answer takes no call; without a reply the chain's own is kept. The answer is the
+    one that most samples agree on, the first on a tie (*ours*; the paper scores the best of three). Writes `sampled`,
+    `answer`, `explanation`, `evidence`, `used` and `stop_reason`.
     """
     settings, drafts = runtime.context, state["drafts"]
     said = [
@@ -42,7 +40,7 @@ async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Mapping
     )
     replies = dict(zip(said, answers, strict=True))
     sampled = [_short(draft, replies.get(number), settings) for number, draft in enumerate(drafts)]
-    cut_off = state["cut_off"] or any(answered.outcome == "budget" for answered in answers)
+    cut_off = state["cut_off"] or is_cut_off(answers)
     chosen = majority_answer(sampled)
     nothing = Draft(reasoning="", answer="", evidence=[])
     reading: Draft = nothing if chosen is None else {**drafts[chosen], "answer": sampled[chosen]}
@@ -68,11 +66,7 @@ def _short(draft: Draft, answered: AskResult[ShortAnswer] | None, settings: Cont
 
 
 def majority_answer(answers: Sequence[str]) -> int | None:
-    """Find the answer that occurs most, as `count_votes` counts.
-
-    Returns:
-        Its first place; of several that occur as often the first. None where all are empty.
-    """
+    """Find the first place of the answer that occurs most, as `count_votes` counts; None where all are empty."""
     votes = count_votes(answers)
     return votes.index(max(votes)) if any(votes) else None
 

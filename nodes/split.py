@@ -1,6 +1,6 @@
 """Grow a question tree: plant the question, and break a question down into its parts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -16,12 +16,12 @@ from hopgraph.nodes.question_tree.decomposition import (
     with_answers,
 )
 from hopgraph.nodes.question_tree.settlement import settle
-from hopgraph.state import Context, QuestionInput
+from hopgraph.state import Context, QuestionInput, Update
 from hopgraph.state.events import Decomposed, Planted, SubQuestion
 from hopgraph.state.question_tree import ROOT, DecomposingContext, QuestionNode
 
 
-async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
+async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Update:
     """Make the question the root of the tree; writes `tree`."""
     root = _open(state["question"], ROOT, parent="", depth=0)
     emit(runtime, Planted(id=ROOT, question=root["question"]))
@@ -29,20 +29,15 @@ async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str,
 
 
 def split_with(*, needs_parts: bool, in_order: Callable[[Any], bool] | None = None) -> Node:
-    """Return the step that asks for the sub-questions of the branch's question and plants them.
+    """Return the step that asks for the sub-questions of the branch's question and plants them; it writes `tree`.
 
-    Args:
-        needs_parts: Without a sub-question the question is unknown (RA-ISF, section 3.1); else it is split
-            into none, to be answered as it is, with the `stop_reason` budget if that is why.
-        in_order: Whether, by the settings, parts may refer to the answers of earlier ones (*ours*).
-
-    The step writes `tree`: the question, now split, and its parts, at most `max_sub_questions`, in the
-    model's order. A part that refers to earlier ones waits for them, if `in_order`; if not, it is asked with their
-    questions in the places of their answers. Sub-questions that repeat the question or one that it is a part of are
-    dropped (*ours*: they would be broken down in the same way again). A reply that cannot be used gives none.
+    Without any the question is unknown if it `needs_parts` (RA-ISF, section 3.1), else split into none, to be answered
+    as it is. Where, by the settings, parts are `in_order` (*ours*) they may refer to the answers of earlier ones, and
+    wait for them; else they are asked with their questions in the places of their answers. Those that repeat the
+    question or one that it is a part of are dropped (*ours*: they would be broken down in the same way again).
     """
 
-    async def split(state: BranchState, runtime: Runtime[DecomposingContext]) -> Mapping[str, Any]:
+    async def split(state: BranchState, runtime: Runtime[DecomposingContext]) -> Update:
         node, most = question_of(state), runtime.context.max_sub_questions
         known = [each["question"] for each in path_to(state["tree"], node["id"])]
         ordered = in_order is not None and in_order(runtime.context)
@@ -54,7 +49,11 @@ def split_with(*, needs_parts: bool, in_order: Callable[[Any], bool] | None = No
             how = "budget" if answered.outcome == "budget" else "unsolved"
             return {**settle(runtime, node, how), "calls": calls}
         limit = {"stop_reason": "budget"} if not needs_parts and answered.outcome == "budget" else {}
-        return {"tree": _grown(node, _parts(node, questions, ordered), runtime), "calls": calls, **limit}
+        parts = _parts(node, questions, ordered)
+        listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
+        emit(runtime, Decomposed.from_record(node, sub_questions=listed))
+        waiting = QuestionNode({**node, "status": "split"})
+        return {"tree": {each["id"]: each for each in (waiting, *parts)}, "calls": calls, **limit}
 
     return split
 
@@ -70,14 +69,6 @@ def _parts(node: QuestionNode, questions: Sequence[str], ordered: bool) -> list[
             part = with_answers(part, {each: parts[each - 1] for each in named})
         parts.append(part)
     return parts
-
-
-def _grown(node: QuestionNode, parts: Sequence[QuestionNode], runtime: Runtime[Any]) -> dict[str, QuestionNode]:
-    listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
-    emit(runtime, Decomposed.from_record(node, sub_questions=listed))
-    waiting = node.copy()
-    waiting["status"] = "split"
-    return {each["id"]: each for each in (waiting, *parts)}
 
 
 def _open(question: str, key: str, *, parent: str, depth: int) -> QuestionNode:

@@ -1,33 +1,27 @@
 """Take the passages that the caller gives in place of a retriever's."""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import TypeAdapter, ValidationError
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Knowledge, Passage, SettingsError
+from hopgraph.state import Knowledge, Passage, SettingsError, Update
 from hopgraph.state.baselines import GivenPassage, GoldInput, GoldPassagesContext
 from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import PassagesGiven
 from hopgraph.tools.prompts import clean
 
 GIVEN_SOURCE = "given"
-"""The source of a passage that the caller gave."""
 _GIVEN = TypeAdapter(list[GivenPassage])
 
 
-async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) -> Mapping[str, Any]:
-    """Turn the given passages into knowledge, whole and in their order.
+async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) -> Update:
+    """Turn the given passages, of the input or else of the setting, into knowledge, whole and in their order.
 
-    They come with the input, else from the setting. Writes `passages` and `knowledge`, and empties
-    `gold_passages`, so that the next question of a conversation is not answered from them.
-
-    Raises:
-        SettingsError: none are given, or an entry cannot be used, by its number from 1.
+    Empties `gold_passages`, so that the next question of a conversation is not answered from them. A SettingsError says
+    that none are given, or which entry cannot be used. Writes `passages`, `knowledge` and `gold_passages`.
     """
     given = check_given(state.get("gold_passages") or runtime.context.gold_passages)
     passages = [_passage(number, each) for number, each in enumerate(given, start=1)]
@@ -49,11 +43,7 @@ async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) ->
 
 
 def check_given(given: object) -> list[GivenPassage]:
-    """Check what came from outside.
-
-    Raises:
-        SettingsError: no list, an empty one, or an entry without a text.
-    """
+    """Check what came from outside: a SettingsError for no list, an empty one, or an entry without a text."""
     try:
         found = _GIVEN.validate_python(given)
     except ValidationError as error:

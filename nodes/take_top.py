@@ -1,6 +1,6 @@
 """Keep the first passages of a ranking as they are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -8,20 +8,14 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.state import Context, Knowledge
+from hopgraph.state import Context, Knowledge, Update
 from hopgraph.state.schemas import FoundState
 
 
 def take_top_with(count: Callable[[Any], int]) -> Node:
-    """Return the node that turns each query's candidates into knowledge, whole and in their order.
+    """Return the node that keeps each query's first candidates, whole: as many as `count` gets from the settings."""
 
-    Args:
-        count: From the settings to the number of passages that each query keeps at most.
-
-    The node writes `knowledge`, one entry per query; no excerpts for a query that found nothing.
-    """
-
-    async def take_top(state: FoundState, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    async def take_top(state: FoundState, runtime: Runtime[Context]) -> Update:
         passages, most = passages_by_id(state["passages"]), count(runtime.context)
         found = [(each["query"], candidate_excerpts([each], passages)) for each in state["candidates"]]
         return {"knowledge": [Knowledge(query=query, excerpts=excerpts[:most]) for query, excerpts in found]}

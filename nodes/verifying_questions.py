@@ -1,15 +1,12 @@
 """Ask verifying questions about the sentences of a rationale."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, ask_all, spending_update
 from hopgraph.nodes.generate_queries import NewQueries, new_queries
 from hopgraph.nodes.shorten import majority_answer
 from hopgraph.nodes.sub_questions import report_parts
-from hopgraph.state import Query
+from hopgraph.state import Query, Update
 from hopgraph.state.revising import EditingState, VerifyAndEditContext
 from hopgraph.tools.text import split_sentences
 
@@ -20,12 +17,12 @@ def verifying_ask(sentence: str, question: str, *, most: int) -> Ask[NewQueries]
     return Ask("verifying_questions", variables, NewQueries, NewQueries(queries=[]))
 
 
-async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Mapping[str, Any]:
+async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Update:
     """Ask one question about each sentence of the rationale, all at the same time (Verify-and-Edit).
 
-    The rationale is that of the first sample with the majority's answer, else of the first sample. Writes
-    `sub_questions`, and the sentences as `claims`. A sentence without a usable question is its own query; without a
-    rationale the question stands for its only sentence, and nothing is claimed.
+    The rationale is that of the first sample with the majority's answer. Its sentences are `claims`; one without a
+    usable question is its own query, and without any the question is the only query. Writes `sub_questions` and
+    `claims`.
     """
     drafts, whole = state["drafts"], state["question"]
     chosen = majority_answer([draft["answer"] for draft in drafts])
@@ -37,10 +34,4 @@ async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEdi
     replies = [new_queries(each.record, known=[], why="") for each in answers]
     found = [(*new, own)[0]["text"] for new, own in zip(replies, sentences, strict=True)]
     report_parts(whole, found, runtime)
-    cut_off = any(each.outcome == "budget" for each in answers)
-    return {
-        "sub_questions": found,
-        "claims": claims,
-        "stop_reason": "budget" if cut_off else state["stop_reason"],
-        "calls": calls_of(answers),
-    }
+    return {"sub_questions": found, "claims": claims, **spending_update(state, answers)}

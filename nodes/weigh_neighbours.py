@@ -1,28 +1,22 @@
 """Decide by the nearest training questions whether to retrieve."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import MethodState, SettingsError
+from hopgraph.state import MethodState, SettingsError, Update
 from hopgraph.state.baselines import MAKE_LABELS, SkrKnnContext
 from hopgraph.state.events import RetrievalDecided
 from hopgraph.tools.resources import describe_settings
 from hopgraph.tools.retrieval.labeled_questions import find_nearest, read_labels
 
 
-async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Mapping[str, Any]:
-    """Let the k labelled questions that are nearest vote against the share of the labels (SKR); no call.
+async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
+    """Let the k labelled questions that are nearest vote against the share of the labels (SKR).
 
     Writes `needs_retrieval`: False where the share of neighbours that retrieval harms is at least their share of the
-    whole file, and one of them is.
-
-    Raises:
-        SettingsError: no file of labels, an unreadable one, or one of another model or corpus.
-        SpecError: the embedding model cannot be loaded.
+    whole file, and one of them is. A SettingsError names labels, or an embedding model, that cannot be used.
     """
     harmed, share = await asyncio.to_thread(_harmed_shares, state["question"], runtime.context)
     needed = not harmed or harmed < share

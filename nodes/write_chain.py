@@ -1,7 +1,6 @@
 """Write a chain of queries with their answers."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
@@ -10,13 +9,14 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import (
     ReplyModel,
     ShortText,
-    max_items_hint,
     normalized_query,
     read_list,
+    schema_hint,
     short_answer,
 )
 from hopgraph.nodes.hops.hop_history import answered_lines
 from hopgraph.nodes.sub_questions import report_parts
+from hopgraph.state import Update
 from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import lexical_similarity
@@ -34,15 +34,14 @@ class ChainLink(ReplyModel):
 class QueryChain(ReplyModel):
     """A reply of the role `write_chain`."""
 
-    chain: Annotated[list[ChainLink], BeforeValidator(read_list), max_items_hint(10)]
+    chain: Annotated[list[ChainLink], BeforeValidator(read_list), schema_hint(maxItems=10)]
 
 
-async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext]) -> Mapping[str, Any]:
+async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext]) -> Update:
     """Ask for a chain of queries that leads to the answer, given the nodes that were checked (SearChain).
 
     Writes `sub_questions`, those checked and after them what is new of the chain, and `claims`, their answers. Nothing
-    is new after the last round, at the limit of nodes (both `max_iterations`), or when the budget runs out
-    (`budget`). Without a usable chain the question itself is the first node, unsolved.
+    is new after the last round, or at the limit of nodes. Without a usable chain the question itself is the first node.
     """
     settings, question, hops = runtime.context, state["question"], state["hops"]
     known, chain = [hop["question"] for hop in hops], dict[str, str]()

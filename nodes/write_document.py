@@ -1,29 +1,25 @@
 """Write a document about the question, and write it again with what was found for it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import excerpts_of_all_queries
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, ask, is_cut_off, spending_update
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.write_passages import WrittenPassage, knowledge_ask
-from hopgraph.state import Knowledge, Query
+from hopgraph.state import Knowledge, Query, Update
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.state.revising import ItrgContext, ItrgState
 from hopgraph.tools.prompts import Value, clean
 
 
-async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Mapping[str, Any]:
+async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Update:
     """Write a document from own knowledge before the first search, else again with what this round found (ITRG).
 
-    Writes `document`, `queries` (the question with the document) and the next `iteration`; adds the document to
-    `knowledge` and `passages` for a reader. No queries: the last round, the end of the budget, or a document that
-    stayed as it was. It does where nothing new was found, which takes no call, where no reply could be used, and where
-    the model says that it knows nothing.
+    The next query is the question with the document, which is knowledge for a reader, too. No queries: the last round,
+    the end of the budget, or a document that stayed as it was; nothing new takes no call. Writes `document`, `queries`
+    and the next `iteration`.
     """
     settings, passages, number = runtime.context, passages_by_id(state["passages"]), state["iteration"]
     question, before, first = state["question"], state["document"], not state["asked"]
@@ -37,8 +33,7 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Map
     answers = [await ask(runtime, state, knowledge_ask(question) if first else again)] if first or excerpts else []
     said = "".join(clean(each.record.passage).strip() for each in answers)
     document = before if is_dont_know(said) else said
-    cut_off = any(each.outcome == "budget" for each in answers)
-    goes_on = first or (document != before and number < settings.iterations and not cut_off)
+    goes_on = first or (document != before and number < settings.iterations and not is_cut_off(answers))
     emit(runtime, ThoughtAdded(number=number, text=document, new=document != before, reached=not goes_on, limit=False))
     written = [knowledge_passage(str(number), document, hop=number)] if document else []
     own = Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written])
@@ -48,6 +43,5 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Map
         "passages": written,
         "queries": [Query(text=f"{question} {document}".strip(), why="")] if goes_on else [],
         "iteration": number + (goes_on and not first),
-        "stop_reason": "budget" if cut_off else state["stop_reason"],
-        "calls": calls_of(answers),
+        **spending_update(state, answers),
     }

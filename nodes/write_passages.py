@@ -1,15 +1,12 @@
 """Let the model write passages that answer questions, from what it knows itself."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import Ask, ask, spending_update
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, knowledge_passage
 from hopgraph.nodes.recall_knowledge import read_recalled
-from hopgraph.state import Knowledge
+from hopgraph.state import Knowledge, Update
 from hopgraph.state.baselines import GenReadContext, PartsState
 
 
@@ -24,12 +21,8 @@ def knowledge_ask(question: str) -> Ask[WrittenPassage]:
     return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
 
 
-async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> Mapping[str, Any]:
-    """Write a passage for the query (GenRead: generate rather than retrieve).
-
-    Writes `knowledge`, one entry with the passage, without excerpts where the model knows nothing, and `passages`,
-    whose source is `model`, so that what rests on it is cited as own knowledge.
-    """
+async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> Update:
+    """Write a passage from own knowledge for the query, as the only entry of `knowledge` (GenRead)."""
     [question] = (query["text"] for query in state["queries"])
     reserved = 2 if state["hops"] else 1  # one to read it, and for a part of a question one to compose
     answered = await ask(runtime, state, knowledge_ask(question), reserve_calls=reserved)
@@ -39,6 +32,5 @@ async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> 
     return {
         "knowledge": [Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written])],
         "passages": written,
-        "stop_reason": "budget" if answered.outcome == "budget" else state["stop_reason"],
-        "calls": calls_of([answered]),
+        **spending_update(state, [answered]),
     }

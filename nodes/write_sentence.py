@@ -24,12 +24,8 @@ async def write_sentence(
 ) -> tuple[str, Mapping[str, Call]]:
     """Ask for a sentence that says the short answer, with the numbers of the citations that carry it.
 
-    The sentence goes to LangGraph's `messages` stream while it is written, if that stream is read. `answer_style`
-    shapes it; no other step is shown the style.
-
-    Returns:
-        One line; the short answer with a mark for each citation where the budget runs out or no reply can be
-        used. And the call.
+    The sentence goes to LangGraph's `messages` stream while it is written. Without a usable reply it is the short
+    answer with a mark for each citation. The call is given, too.
     """
     settings, short = runtime.context, state["answer"]
     variables: dict[str, Value] = {"question": state["question"], "short_answer": short}

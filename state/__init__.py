@@ -29,7 +29,7 @@ from hopgraph.state.records import (
     Usage,
     empty_call,
 )
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent
+from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent, Update
 
 __all__ = [
     "AnswerOutput",
@@ -61,6 +61,7 @@ __all__ = [
     "Spent",
     "StepEvent",
     "StopReason",
+    "Update",
     "Usage",
     "empty_call",
 ]

@@ -1,11 +1,17 @@
-"""State and settings of the baselines, in the order of what they do with passages: none, one retrieval, several."""
+"""State and settings of the baselines, in the order of what they do with passages.
+
+Own knowledge: Direct, CoT. Given passages. One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET; one or none: SKR.
+Several samples or readings: CoT-SC, RERANK, REPLUG, Self-RAG. Passages from own knowledge: GenRead, GRG. Retrieval and
+thought by turns: ITER-RETGEN, IRCoT. Queries sampled hop by hop: DSP. Questions and retrieval by turns: ReAct,
+Self-Ask. Decomposition beforehand: Least-to-most.
+"""
 
 from typing import ClassVar, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
-from hopgraph.state.context import Context, Presets, Resource, setting
+from hopgraph.state.context import Context, Presets, Resource, method_setting, setting
 from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.question_tree import DecomposingContext
@@ -13,8 +19,6 @@ from hopgraph.state.records import Draft
 from hopgraph.state.schemas import MethodState, QuestionInput
 
 _DELTA_FOR = {"threshold_for": "bge"}
-
-# Own knowledge: Direct, CoT
 
 
 class OwnKnowledgeContext(Context):
@@ -37,14 +41,10 @@ class CotContext(OwnKnowledgeContext):
     steps = ("answer_step_by_step",)
 
 
-# Given passages
-
-
 class GivenPassage(TypedDict):
     """A passage that comes from the caller."""
 
     title: NotRequired[str]
-    """May be empty."""
     text: str
     id: NotRequired[str]
     """Unique among those given; without one it is `given:N`, N from 1."""
@@ -75,9 +75,6 @@ class GoldPassagesContext(Context):
     )
 
 
-# One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET
-
-
 class OneStepContext(Context):
     """The settings of OneR with Direct."""
 
@@ -98,8 +95,7 @@ class RerankedContext(RankedContext):
     passages_per_query: int = setting(
         "Retrieval", 50, "passages retrieved for the question, for the reranker to sort", ge=1, le=1000
     )
-    threshold: float | None = setting(
-        "Method",
+    threshold: float | None = method_setting(
         None,
         "a passage with a lower reranker score is dropped, on the reranker's raw scale; none: none is",
         allow_inf_nan=False,
@@ -139,12 +135,8 @@ class CompressedState(MethodState):
 class CompressedContext(RerankedContext):
     """How many passages are compressed."""
 
-    max_compressed: int = setting(
-        "Method",
-        20,
-        "passages that the model compresses at most, one call each, to find k that are relevant",
-        ge=1,
-        le=1000,
+    max_compressed: int = method_setting(
+        20, "passages that the model compresses at most, one call each, to find k that are relevant", ge=1, le=1000
     )
 
 
@@ -162,9 +154,6 @@ class SnippetContext(CompressedContext):
     steps = ("snippet", "answer")
 
 
-# One retrieval, or none: SKR
-
-
 MAKE_LABELS = "make them with `hopgraph build skr_knn DATASET --out FILE`, then --set labels=FILE"
 
 
@@ -174,14 +163,12 @@ class SkrKnnContext(Context):
     method = "skr_knn"
     steps = ("answer_step_by_step",)
 
-    labels: str | None = setting(
-        "Method",
-        None,
-        "the file of labelled training questions that `hopgraph build skr_knn` makes; there is no default",
+    labels: str | None = method_setting(
+        None, "the file of labelled training questions that `hopgraph build skr_knn` makes; there is no default"
     )
-    neighbours: int = setting("Method", 5, "k: the nearest labelled questions that vote", ge=1, le=1000)
-    embedding: str = setting(
-        "Method", "lexical", "what compares questions: lexical (shared words), or an embedding model, as st:NAME"
+    neighbours: int = method_setting(5, "k: the nearest labelled questions that vote", ge=1, le=1000)
+    embedding: str = method_setting(
+        "lexical", "what compares questions: lexical (shared words), or an embedding model, as st:NAME"
     )
 
     @property
@@ -189,9 +176,6 @@ class SkrKnnContext(Context):
     def lacks(self) -> str:
         """Say that there are no labels, and how they are made."""
         return "" if self.labels else f"skr_knn needs labelled training questions: {MAKE_LABELS}"
-
-
-# Several samples or readings: CoT-SC, RERANK, REPLUG, Self-RAG
 
 
 class SamplesState(MethodState):
@@ -204,9 +188,8 @@ class SamplesState(MethodState):
 class SamplingContext(Context):
     """How several answers to one question are sampled."""
 
-    samples: int = setting("Method", 5, "answers that are sampled, all at the same time", ge=1, le=100)
-    sample_temperature: float = setting(
-        "Method",
+    samples: int = method_setting(5, "answers that are sampled, all at the same time", ge=1, le=100)
+    sample_temperature: float = method_setting(
         0.7,
         "temperature of several samples, in place of `temperature`: at 0 all of them would be equal",
         gt=0.0,
@@ -228,8 +211,8 @@ class RerankContext(RerankedContext, SamplingContext):
     steps = ("answer_step_by_step",)
     resources = ("retriever", "reranker", "entailment")
 
-    samples: int = setting(
-        "Method", 4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
+    samples: int = method_setting(
+        4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
     )
 
 
@@ -239,8 +222,7 @@ class ReplugContext(Context):
     method = "replug"
     steps = ("answer", "score_answer")
 
-    weight_temperature: float = setting(
-        "Method",
+    weight_temperature: float = method_setting(
         1.0,
         "the retriever's scores are divided by it before their softmax makes the passages' weights: BM25 scores differ "
         "by many units and similarities of embeddings by hundredths",
@@ -253,7 +235,6 @@ class SelfRagState(MethodState):
     """The shared keys and the decision."""
 
     needs_retrieval: bool
-    """Whether passages are looked up."""
 
 
 class SelfRagContext(Context):
@@ -262,26 +243,21 @@ class SelfRagContext(Context):
     method = "self_rag"
     steps = ("self_knowledge", "critique", "answer")
 
-    reflection: Literal["records", "tokens"] = setting(
-        "Method",
+    reflection: Literal["records", "tokens"] = method_setting(
         "records",
         "records: any model judges passage, support and use in a record (ours); tokens: the reflection tokens of "
         "Self-RAG's own weights are read, from a server with a completions endpoint",
     )
-    retrieval_threshold: float = setting(
-        "Method",
+    retrieval_threshold: float = method_setting(
         0.2,
         "the share of Retrieval among the retrieval tokens above which passages are looked up; 0: always, 1: never, "
         "both without asking; a record says 1 or 0",
         ge=0.0,
         le=1.0,
     )
-    relevance_weight: float = setting("Method", 1.0, "weight of the passage's relevance in an answer's score", ge=0.0)
-    support_weight: float = setting("Method", 1.0, "weight of how far the passage supports the answer", ge=0.0)
-    utility_weight: float = setting("Method", 0.5, "weight of how useful the answer is", ge=0.0)
-
-
-# Passages from own knowledge: GenRead, GRG
+    relevance_weight: float = method_setting(1.0, "weight of the passage's relevance in an answer's score", ge=0.0)
+    support_weight: float = method_setting(1.0, "weight of how far the passage supports the answer", ge=0.0)
+    utility_weight: float = method_setting(0.5, "weight of how useful the answer is", ge=0.0)
 
 
 class PartsState(HopsState):
@@ -304,13 +280,12 @@ class GenReadContext(OwnKnowledgeContext):
         "yes_no": {"decomposition": True, "answer_type": "yes_no"},
     }
 
-    decomposition: bool = setting(
-        "Method",
+    decomposition: bool = method_setting(
         False,
         "break the question down, answer the sub-questions in sequence, each with the answers before it, and compose "
         "the answer",
     )
-    max_sub_questions: int = setting("Method", 5, "parts that the question is broken down into at most", ge=1, le=20)
+    max_sub_questions: int = method_setting(5, "parts that the question is broken down into at most", ge=1, le=20)
 
 
 class GrgContext(GenReadContext):
@@ -327,9 +302,6 @@ class GrgContext(GenReadContext):
         return self.decomposition
 
 
-# Retrieval and thought by turns: ITER-RETGEN, IRCoT
-
-
 class IterRetgenState(MethodState):
     """The shared keys and what ITER-RETGEN generates."""
 
@@ -343,8 +315,8 @@ class IterRetgenContext(Context):
     method = "iter_retgen"
     steps = ("answer_step_by_step",)
 
-    iterations: int = setting(
-        "Method", 2, "T: turns of retrieval and generation; the last one gives the answer", ge=1, le=20
+    iterations: int = method_setting(
+        2, "T: turns of retrieval and generation; the last one gives the answer", ge=1, le=20
     )
 
 
@@ -352,7 +324,6 @@ class IrcotState(MethodState):
     """The shared keys and the chain of thought."""
 
     thoughts: list[str]
-    """The sentences so far, in their order."""
 
 
 class IrcotContext(Context):
@@ -361,13 +332,10 @@ class IrcotContext(Context):
     method = "ircot"
     steps = ("next_thought", "answer_step_by_step")
 
-    max_thoughts: int = setting(
-        "Method", 8, "sentences of the chain of thought at most; Tree of Reviews compares with 3", ge=1, le=50
+    max_thoughts: int = method_setting(
+        8, "sentences of the chain of thought at most; Tree of Reviews compares with 3", ge=1, le=50
     )
     max_passages: int = setting("Retrieval", 15, "passages collected at most, over all retrievals", ge=1, le=200)
-
-
-# Sampled queries hop by hop: DSP
 
 
 class DspState(SamplesState):
@@ -387,18 +355,14 @@ class DspContext(SamplingContext):
         "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3},
     }
 
-    max_hops: int = setting("Method", 2, "hops of queries and retrieval", ge=1, le=10)
-    queries_per_hop: int = setting(
-        "Method",
+    max_hops: int = method_setting(2, "hops of queries and retrieval", ge=1, le=10)
+    queries_per_hop: int = method_setting(
         5,
         "queries sampled for each hop, which keeps `passages_per_query` passages of three times as many that each "
         "finds; 1: a single one, not sampled, which finds as many",
         ge=1,
         le=50,
     )
-
-
-# Questions and retrieval by turns: ReAct, Self-Ask
 
 
 class ReactContext(HopsContext):
@@ -414,15 +378,11 @@ class SelfAskContext(HopsContext):
     method = "self_ask"
     steps = ("follow_up", "follow_up_jointly", "answer")
 
-    prompting: Literal["separate", "joint"] = setting(
-        "Method",
+    prompting: Literal["separate", "joint"] = method_setting(
         "separate",
         "separate: a follow-up question, then its intermediate answer from its own passages, each a call; joint: one "
         "call answers the last question and asks the next one, over all passages so far (BlendFilter, MIGRES, ToR)",
     )
-
-
-# Decomposition beforehand: Least-to-most
 
 
 class LeastToMostContext(DecomposingContext):
@@ -431,7 +391,7 @@ class LeastToMostContext(DecomposingContext):
     method = "least_to_most"
     steps = ("decompose", "answer")
 
-    retrieval: bool = setting("Method", False, "look passages up for each sub-question and for the question")
+    retrieval: bool = method_setting(False, "look passages up for each sub-question and for the question")
 
     @property
     @override

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, Presets, setting
+from hopgraph.state.context import Context, Presets, method_setting, setting
 from hopgraph.state.records import Call, Draft, Knowledge, Passage
 from hopgraph.state.reducers import any_true, merge_calls, merge_knowledge, merge_passages
 from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, SearchState
@@ -43,7 +43,6 @@ class BlendFilterState(SampledOutput, MethodState):
     recalled: str
     """a_in: the passage from own knowledge; empty when the model knows nothing."""
     branches: list[QueryBranch]
-    """The queries that are searched and filtered side by side."""
     branch: QueryBranch | None
     """The branch that a parallel task works on; only tasks have it."""
     judgements: list[str]
@@ -93,15 +92,15 @@ class BlendFilterContext(Context):
     passages_per_query: int = setting(
         "Retrieval", 5, "K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)", ge=1, le=1000
     )
-    original_query: bool = setting("Method", True, "keep what the question itself finds; off: w/o q (Table 5)")
-    external_query: bool = setting(
-        "Method", True, "search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)"
+    original_query: bool = method_setting(True, "keep what the question itself finds; off: w/o q (Table 5)")
+    external_query: bool = method_setting(
+        True, "search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)"
     )
-    internal_query: bool = setting(
-        "Method", True, "search with a passage from the model's own knowledge; off: w/o q_in (Table 5)"
+    internal_query: bool = method_setting(
+        True, "search with a passage from the model's own knowledge; off: w/o q_in (Table 5)"
     )
-    filtering: Literal["branch", "union", "none"] = setting(
-        "Method", "branch", "filter each query's passages before their union, the union (Remark 2), or nothing"
+    filtering: Literal["branch", "union", "none"] = method_setting(
+        "branch", "filter each query's passages before their union, the union (Remark 2), or nothing"
     )
     sample_top_p: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
         default_factory=tuple,

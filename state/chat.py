@@ -19,7 +19,6 @@ AUTO = "auto"
 """The name of the chat itself, which chooses the method by the question."""
 
 METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews", "ve": "verify_and_edit"}
-"""Short names, as the papers use them."""
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]
 """What a message is. `bridge`: a fact has to be found before the next can be looked up. `question`: of a kind
@@ -122,10 +121,8 @@ class ChatContext(Context):
 def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
     """Make a method's settings from those of the chat.
 
-    What `methods` says about the method wins over the chat's general settings, and those over the environment.
-
-    Raises:
-        SettingsError: `methods` has an unknown setting for this method, or a value out of range.
+    What `methods` says about the method wins over the chat's general settings, and those over the environment. A
+    SettingsError names an entry of `methods` that is unknown for this method, or out of range.
     """
     shared = {name: value for name, value in explicit_settings(chat).items() if name in cls.model_fields}
     own = cast("dict[str, Any]", chat.methods.get(cls.method, {}))

@@ -46,6 +46,11 @@ def setting(group: SettingGroup, default: DefaultT, description: str, **bounds: 
     return field
 
 
+def method_setting(default: DefaultT, description: str, **bounds: Any) -> DefaultT:
+    """Declare a field of a Context that belongs to its method, as `setting` does."""
+    return setting("Method", default, description, **bounds)
+
+
 class Context(BaseModel):
     """The settings that every method has."""
 
@@ -95,8 +100,8 @@ class Context(BaseModel):
     demonstrations: str | None = setting(
         "Model",
         None,
-        "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a "
-        "folder with STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
+        "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a folder with "
+        "STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
     )
     retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
         "Retrieval",
@@ -112,8 +117,8 @@ class Context(BaseModel):
     leave_out_question: bool = setting(
         "Retrieval",
         False,
-        "against contamination: leave out passages that contain the question's text "
-        "(RA-ISF, section 4.3), and retrieve others instead",
+        "against contamination: leave out passages that contain the question's text (RA-ISF, section 4.3), and "
+        "retrieve others instead",
     )
     reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = setting(
         "Retrieval",
@@ -124,8 +129,8 @@ class Context(BaseModel):
     entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = setting(
         "Retrieval",
         "lexical",
-        "what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, "
-        "minicheck:NAME, http://HOST/predict, model:SPEC, or an object",
+        "what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, minicheck:NAME, "
+        "http://HOST/predict, model:SPEC, or an object",
     )
     review_queries: bool = setting(
         "Review",
@@ -135,23 +140,20 @@ class Context(BaseModel):
     review_evidence: bool = setting(
         "Review",
         False,
-        "pause before an answer is made until a person has approved, edited or rejected what it is "
-        "made of; needs a checkpointer",
+        "pause before an answer is made until a person has approved, edited or rejected what it is made of; needs a "
+        "checkpointer",
     )
-    answer_type: Literal["short", "yes_no", "sentence"] = setting(
-        "Method",
+    answer_type: Literal["short", "yes_no", "sentence"] = method_setting(
         "short",
         "yes_no: the answer must be yes or no (StrategyQA); sentence: one more call writes the short answer as a full "
         "sentence with the marks [1], [2] of its citations",
     )
-    answer_style: str | None = setting(
-        "Method",
+    answer_style: str | None = method_setting(
         None,
         "with answer_type sentence: the form, tone or language of the sentence, in words; no other step reads it",
         max_length=MAX_STYLE,
     )
-    abstain: bool = setting(
-        "Method",
+    abstain: bool = method_setting(
         True,
         "say that a question cannot be answered from what was found; off, as in the papers: give the best answer, if "
         "need be from the model's own knowledge, and cite it as such",
@@ -212,11 +214,7 @@ class Context(BaseModel):
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:
-        """Make the paper's settings for a family of data sets, with some replaced.
-
-        Raises:
-            SettingsError: no such family, or a bad setting.
-        """
+        """Make the paper's settings for a family of data sets, with some replaced; SettingsError for no such family."""
         if family not in cls.presets:
             known = ", ".join(cls.presets) or "none"
             raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
@@ -247,11 +245,7 @@ _OBJECTS = {"model": _MODEL, "models": _MODEL, "retriever": _RETRIEVER, "second_
 
 
 def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
-    """Make the settings of a method from named values.
-
-    Raises:
-        SettingsError: an unknown name or a value out of range, by name, in one line.
-    """
+    """Make the settings of a method from named values; a SettingsError names in one line what is wrong."""
     try:
         return cls.model_validate(dict(values))
     except ValidationError as error:

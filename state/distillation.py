@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, setting
+from hopgraph.state.context import Context, method_setting, setting
 from hopgraph.state.genground import GengroundContext
 from hopgraph.state.hops import HopsState
 from hopgraph.state.ra_isf import RaIsfContext
@@ -36,7 +36,6 @@ class Example(TypedDict):
     label: str
     """The class; empty where the role is no classifier."""
     variables: dict[str, JsonValue]
-    """Of the prompt."""
     reply: dict[str, JsonValue]
     """With the keys of the role's reply class, in their order; empty where there was none."""
     prompt: list[dict[str, str]]
@@ -60,7 +59,7 @@ class DistillationContext(Context):
     """Whether a model answers from memory, besides the teacher."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
-    teacher: Literal["gold", "model"] = setting("Method", "model", "who gives the replies; gold: the data set")
+    teacher: Literal["gold", "model"] = method_setting("model", "who gives the replies; gold: the data set")
 
 
 class RelevanceDataContext(DistillationContext, RaIsfContext):
@@ -102,4 +101,4 @@ class GroundingDataContext(DistillationContext, GengroundContext):
     asks_base = True
     teachers = ("model",)
 
-    negatives: bool = setting("Method", False, "add examples without a gold passage, to which the reply is Empty")
+    negatives: bool = method_setting(False, "add examples without a gold passage, to which the reply is Empty")

@@ -1,7 +1,4 @@
-"""Where settings come from: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults.
-
-`resolve_settings` is the only place where these meet, and `with_environment` the only one that reads settings there.
-"""
+"""Where settings come from: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults."""
 
 import json
 import os
@@ -23,18 +20,13 @@ from hopgraph.state.errors import SettingsError
 
 
 def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
-    """Turn whatever a node finds in `runtime.context` into the method's settings.
+    """Turn whatever a node finds in `runtime.context` into the method's settings; the environment fills in the rest.
 
     * None, or an object of a host application: the environment and the defaults;
     * the method's own Context: as it is;
     * another method's Context: the fields that both have;
-    * a dict: its fields, if they are ours; a host's dict may carry ours under the key `hopgraph`;
+    * a dict: its fields, if they are ours, else a SettingsError; a host's dict may carry ours under the key `hopgraph`;
     * a host's object may carry ours as its attribute `hopgraph`.
-
-    Unset fields come from the environment.
-
-    Raises:
-        SettingsError: a dict that mixes our settings with unknown names, or a bad value.
     """
     if given is not None and not isinstance(given, Mapping | Context):
         given = getattr(given, "hopgraph", None)
@@ -78,10 +70,7 @@ def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
 def with_environment(settings: ContextT) -> ContextT:
     """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; no other function reads settings from there.
 
-    Lists and maps are written as JSON; an empty variable counts as not set.
-
-    Raises:
-        SettingsError: a variable with a bad value, by its name.
+    Lists and maps are written as JSON; an empty variable counts as not set. A SettingsError names one with a bad value.
     """
     cls = type(settings)
     given_names, variables = settings.model_fields_set, os.environ
@@ -106,10 +95,7 @@ def with_environment(settings: ContextT) -> ContextT:
 def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
     """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps and lists.
 
-    `subject` is what an error calls the setting.
-
-    Raises:
-        SettingsError: an unknown name, or a map or a list that is not JSON.
+    `subject` is what a SettingsError, for an unknown name or no JSON, calls the setting.
     """
     field = cls.model_fields.get(name)
     if field is None:

@@ -32,11 +32,8 @@ every request (the key, the account, the model's name); empty for anything else.
 def describe_problem(error: Exception, place: str | None = None, *, whole: str = "", got: bool = False) -> str:
     """Describe an error in one line; a validation error by its first problem and where it is.
 
-    Args:
-        error: For an OSError only its reason is given.
-        place: Where the problem is, if that is not the path in the value.
-        whole: What the value as a whole is called.
-        got: Whether to show the offending value.
+    Of an OSError only the reason is given. `place`: where the problem is, if that is not the path in the value, and
+    `whole`: what the value as a whole is called. `got`: whether to show the offending value.
     """
     if not isinstance(error, ValidationError):
         return (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())

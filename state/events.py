@@ -1,8 +1,7 @@
 """Step events: what a node did, one record for each kind.
 
-A node emits a record (`emit(runtime, Retrieved(…))`); on the wire, in traces and in files it is a `StepEvent`,
-whose `data` are the record's fields. `parse_event` reads one back. A method of
-your own may subclass `Event` with a kind of its own; readers that do not know it get an `UnknownEvent`.
+A node emits a record (`emit(runtime, Retrieved(…))`); on the wire and in files it is a `StepEvent` with the record's
+fields as `data`. A method of your own may subclass `Event`; readers that do not know its kind get an `UnknownEvent`.
 """
 
 from collections.abc import Mapping
@@ -48,7 +47,7 @@ class Event:
     """The name of its kind on the wire."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Name the kind of event, unless the class says `event = …` or inherits it, and make the class a dataclass."""
+        """Make the class a dataclass, and name its kind, unless it says `event = …` or inherits it."""
         dataclass(frozen=True, kw_only=True)(cls)
         if kind:
             cls.event = kind
@@ -70,12 +69,11 @@ EVENTS: list[type[Event]] = []
 
 
 class RetrievalDecided(Event, kind="retrieval"):
-    """Whether passages are looked up for the question."""
+    """Whether passages are looked up for the question: whether the share of what speaks for it is large enough."""
 
     share: float
-    """Of what speaks for it, the model's wish or the nearest training questions, in [0, 1]."""
+    """Of the model's wish or of the nearest training questions, in [0, 1]."""
     needed: bool
-    """Whether it is large enough."""
 
 
 class QueryEvent(Event):
@@ -169,11 +167,10 @@ class Weighed(QueryEvent, kind="weighed"):
 
 
 class Recalled(QueryEvent, kind="recalled"):
-    """What a model wrote from its own knowledge for one query."""
+    """What a model wrote from its own knowledge for one query; empty where it knows nothing."""
 
     known: bool
     text: str
-    """Empty where it knows nothing."""
 
 
 class TopicNamed(Event, kind="topic"):
@@ -271,31 +268,31 @@ class Shortened(Event, kind="shortened"):
     sampled: list[str]
 
 
-class Voted(Event, kind="voted"):
+class AnswerChosen(Event):
+    """The chosen one of several answers."""
+
+    answers: list[str]
+    """One per sample or passage; empty where it gives none."""
+    chosen: int | None
+    """Index into `answers`; None where all are empty."""
+
+
+class Voted(AnswerChosen, kind="voted"):
     """The sample whose answer most samples agree on."""
 
-    answers: list[str]
-    chosen: int | None
-    """Index into `answers`; None where no sample has an answer."""
 
-
-class Compared(Event, kind="compared"):
+class Compared(AnswerChosen, kind="compared"):
     """The sample whose citations support it best."""
 
-    answers: list[str]
     citation_recall: list[float]
     """One per sample, in [0, 1]."""
-    chosen: int | None
 
 
-class AnswersScored(Event, kind="scored"):
+class AnswersScored(AnswerChosen, kind="scored"):
     """The answers that single passages propose, and the best."""
 
-    answers: list[str]
-    """One per passage; empty where it gives none."""
     scores: list[float]
     """The probability over all passages (REPLUG), or what the critique adds up to (Self-RAG); 0.0 without an answer."""
-    chosen: int | None
 
 
 class Answered(Event, kind="answered"):
@@ -311,11 +308,15 @@ class Answered(Event, kind="answered"):
 # Trees of questions, and hops
 
 
-class Planted(Event, kind="planted"):
-    """The root of a question tree."""
+class QuestionEvent(Event):
+    """Something about one question of a tree."""
 
     id: str
     question: str
+
+
+class Planted(QuestionEvent, kind="planted"):
+    """The root of a question tree."""
 
 
 class SubQuestion(TypedDict):
@@ -325,48 +326,37 @@ class SubQuestion(TypedDict):
     question: str
 
 
-class Decomposed(Event, kind="decomposed"):
+class Decomposed(QuestionEvent, kind="decomposed"):
     """The parts of a question; none where it stays whole."""
 
-    id: str
     depth: int
-    question: str
     sub_questions: list[SubQuestion]
 
 
-class ReferencesFilled(Event, kind="filled"):
+class ReferencesFilled(QuestionEvent, kind="filled"):
     """A part's question as it is asked, with the answers in it that it referred to."""
 
-    id: str
-    question: str
 
-
-class SelfKnowledgeJudged(Event, kind="judged"):
+class SelfKnowledgeJudged(QuestionEvent, kind="judged"):
     """Whether the model knows the answer to a question."""
 
-    id: str
-    question: str
     of: Literal["self_knowledge"] = "self_knowledge"
     known: bool
 
 
-class RelevanceJudged(Event, kind="judged"):
+class RelevanceJudged(QuestionEvent, kind="judged"):
     """Which passages a model found to answer a question from: relevant, and enough where it judged all together."""
 
-    id: str
-    question: str
     of: Literal["passages"] = "passages"
     passage_ids: list[str]
     relevant: list[str]
 
 
-class Solved(Event, kind="solved"):
+class Solved(QuestionEvent, kind="solved"):
     """A question of a tree is settled."""
 
-    id: str
     parent: str
     depth: int
-    question: str
     status: str
     """`answered` or `unknown`."""
     how: str
@@ -391,7 +381,7 @@ class Deduced(Event, kind="deduced"):
     repeated: bool
     """Whether it was asked before, and so is not followed."""
     limit: bool
-    """Whether no more hops are allowed."""
+    """Whether no more are allowed."""
 
 
 class Grounded(Event, kind="grounded"):
@@ -422,7 +412,6 @@ class Revised(Event, kind="revised"):
     grounded: bool
     """Whether passages support it."""
     changed: bool
-    """Whether it differs from the generated one."""
     passage_ids: list[str]
     quote: str
 
@@ -438,7 +427,7 @@ class ThoughtAdded(Event, kind="thought"):
     reached: bool
     """Whether it states the answer."""
     limit: bool
-    """Whether no more sentences are allowed."""
+    """Whether no more are allowed."""
 
 
 # Trees of passages

@@ -13,15 +13,11 @@ from hopgraph.state.run_settings import once_per_run
 UNRECORDED: Final[tuple[SettingGroup, ...]] = ("Limits", "Operation")
 """The groups of settings that may change when a run is resumed."""
 
-_PASSWORD = re.compile(r"://[^/@\s]*@")
-"""Name and password in an address."""
+_PASSWORD = re.compile(r"://[^/@\s]*@")  # name and password in an address
 
 
 def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
-    """Write down the settings that shape a result, as plain data, not to be changed; without those of some groups.
-
-    Objects are written as their class name. Order: the order of the fields.
-    """
+    """Write down, as plain data, the settings that shape a result, not to be changed; objects as their class name."""
     return once_per_run(settings, ("record", *without), lambda: _record(settings, without))
 
 
@@ -45,11 +41,7 @@ def _plain(value: object) -> JsonValue:
 
 
 def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
-    """Refuse to go on with a run under settings other than those it began with.
-
-    Raises:
-        SettingsError: names the first setting that differs. Nothing recorded: passes.
-    """
+    """Refuse, with a SettingsError that names the first difference, to go on under other settings than recorded."""
     current = record_settings(settings)
     if recorded == current:
         return

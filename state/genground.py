@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Presets, setting
+from hopgraph.state.context import Presets, method_setting, setting
 from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.records import Evidence
 
@@ -15,7 +15,6 @@ class Grounding(TypedDict):
     batch: int
     """The batch that was cited, from 1."""
     answer: str
-    """The revised answer."""
     evidence: list[Evidence]
     """Each cited sentence in the model's words, with the shown passage that carries it best; empty: some sentence
     stands in no passage, or a person rejected them."""
@@ -43,9 +42,8 @@ class GengroundContext(HopsContext):
     }
 
     passages_per_query: int = setting("Retrieval", 10, "passages retrieved for each sub-question", ge=1, le=1000)
-    batch_size: int = setting("Method", 3, "b: passages read in one grounding call, in rank order", ge=1, le=100)
-    min_citation_overlap: float = setting(
-        "Method",
+    batch_size: int = method_setting(3, "b: passages read in one grounding call, in rank order", ge=1, le=100)
+    min_citation_overlap: float = method_setting(
         0.6,
         "the share of each cited sentence's words that a shown passage must have; below it the batch is asked about "
         "once more, then the citation counts as Empty; 0: one word in common is enough",
@@ -53,19 +51,18 @@ class GengroundContext(HopsContext):
         le=1.0,
         allow_inf_nan=False,
     )
-    speculative_batches: bool = setting(
-        "Method", False, "read all batches at once and take the first that cites: faster, more calls, same result"
+    speculative_batches: bool = method_setting(
+        False, "read all batches at once and take the first that cites: faster, more calls, same result"
     )
-    deduction: bool = setting(
-        "Method", True, "go hop by hop; off: generate one answer to the whole question and ground it (Table 4)"
+    deduction: bool = method_setting(
+        True, "go hop by hop; off: generate one answer to the whole question and ground it (Table 4)"
     )
-    grounding: bool = setting(
-        "Method",
+    grounding: bool = method_setting(
         True,
-        "revise the generated answer by what a passage says; off: answer each sub-question from "
-        "its passages directly (Table 4)",
+        "revise the generated answer by what a passage says; off: answer each sub-question from its passages directly "
+        "(Table 4)",
     )
-    batches: bool = setting("Method", True, "read passages in batches; off: all in one grounding call (Table 4)")
+    batches: bool = method_setting(True, "read passages in batches; off: all in one grounding call (Table 4)")
 
     @property
     def has_one_hop(self) -> bool:

@@ -2,7 +2,7 @@
 
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, setting
+from hopgraph.state.context import Context, method_setting
 from hopgraph.state.schemas import MethodState
 
 
@@ -37,8 +37,8 @@ class HopsState(MethodState):
 class HopsContext(Context):
     """The settings of every method that goes hop by hop."""
 
-    max_hops: int = setting(
-        "Method", 7, "sub-questions or searches before a best-effort answer must be given", ge=1, le=50
+    max_hops: int = method_setting(
+        7, "sub-questions or searches before a best-effort answer must be given", ge=1, le=50
     )
 
     @property

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from hopgraph.state.context import Presets, Resource, setting
+from hopgraph.state.context import Presets, Resource, method_setting, setting
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -32,15 +32,15 @@ class MigresContext(KnowledgeContext):
         "yes_no": {"max_iterations": 5, "threshold": 0.0, "threshold_for": "bge", "answer_type": "yes_no"},
     }
 
-    max_iterations: int = setting(
-        "Method", 5, "T: iterations of retrieve, extract and decide before a final answer must be given", ge=1, le=20
+    max_iterations: int = method_setting(
+        5, "T: iterations of retrieve, extract and decide; if none answers, a final answer follows", ge=1, le=20
     )
     passages_per_query: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
-    max_queries: int = setting("Method", 3, "new queries per iteration at most", ge=1, le=10)
-    recall: bool = setting("Method", True, "let the model write what it knows where no passage was kept (Table 6)")
-    verify: bool = setting("Method", True, "keep only statements that their passages entail")
-    memory: bool = setting(
-        "Method", True, "do not show again what two queries showed without citing it, nor ask a query twice"
+    max_queries: int = method_setting(3, "new queries per iteration at most", ge=1, le=10)
+    recall: bool = method_setting(True, "let the model write what it knows where no passage was kept (Table 6)")
+    verify: bool = method_setting(True, "keep only statements that their passages entail")
+    memory: bool = method_setting(
+        True, "do not show again what was shown for two queries and cited for neither, nor send a query twice"
     )
 
     @property

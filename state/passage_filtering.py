@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from typing_extensions import override
 
-from hopgraph.state.context import Context, setting
+from hopgraph.state.context import Context, method_setting
 
 
 class RankedContext(Context):
@@ -12,26 +12,24 @@ class RankedContext(Context):
 
     resources = ("retriever", "reranker")
 
-    passages_per_extraction: int = setting(
-        "Method", 5, "k: passages shown to the model at most in one prompt", ge=1, le=50
+    passages_per_extraction: int = method_setting(
+        5, "k: passages shown to the model at most in one prompt", ge=1, le=50
     )
 
 
 class FilterContext(RankedContext):
     """Which passages and sentences are relevant enough."""
 
-    threshold: float | None = setting(
-        "Method",
+    threshold: float | None = method_setting(
         None,
-        "δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw "
-        "scale; none: the reranker's own value, if it has one (see `hopgraph calibrate`)",
+        "δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw scale; none: the "
+        "reranker's own value, if it has one (see `hopgraph calibrate`)",
         allow_inf_nan=False,
     )
-    threshold_for: str | None = setting(
-        "Method",
+    threshold_for: str | None = method_setting(
         None,
-        "the kind of reranker that δ was found for, as bge; with one of another kind its own "
-        "calibrated value is taken; none: δ holds for any",
+        "the kind of reranker that δ was found for, as bge; with one of another kind its own calibrated value is "
+        "taken; none: δ holds for any",
     )
 
     @property
@@ -42,12 +40,9 @@ class FilterContext(RankedContext):
     @classmethod
     @override
     def preset(cls, family: str, **settings: Any) -> Self:
-        """Make the paper's settings for a family of data sets, with some replaced.
+        """Make the paper's settings for a family of data sets, with some replaced; SettingsError where there is none.
 
         The paper's δ is on the scale of bge-reranker-base; a δ of the caller's holds for any reranker.
-
-        Raises:
-            SettingsError: no such family, or a bad setting.
         """
         own = {"threshold_for": None} if "threshold" in settings else {}
         return super().preset(family, **{**own, **settings})
@@ -56,11 +51,10 @@ class FilterContext(RankedContext):
 class KnowledgeContext(FilterContext):
     """How retrieved passages become what the model is shown."""
 
-    compression: Literal["sentences", "none", "summary", "snippet"] = setting(
-        "Method",
+    compression: Literal["sentences", "none", "summary", "snippet"] = method_setting(
         "sentences",
-        "how passages are cut down: sentence filter, not at all, or one model call per passage "
-        "that summarises it or copies a snippet (Table 5)",
+        "how passages are cut down: sentence filter, not at all, or one model call per passage that summarises it or "
+        "copies a snippet (Table 5)",
     )
 
     @property

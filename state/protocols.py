@@ -1,9 +1,9 @@
 """What a node may ask of a reranker and of an entailment checker; every implementation serves both ways.
 
-Both are batched: a node calls them once per step with all pairs of all queries, so that a neural model sees
-one large batch. `score` is all that is needed; it runs in a worker thread, and several at the same time. What
-waits for a server or for a thread of its own, or scores by a little Python code, has `ascore` besides, and what asks
-a language model has `score_with_calls`; then nodes await that (`hopgraph.nodes.core.pair_scoring`).
+A node calls them once per step with all pairs of all queries, so that a neural model sees one large batch. `score` is
+all that is needed; it runs in a worker thread, and several at the same time. What waits for a server or for a thread of
+its own, or scores by a little Python code, has `ascore` besides, and what asks a language model `score_with_calls`;
+then nodes await that (`hopgraph.nodes.core.pair_scoring`).
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ class Reranker(_PairScorer, Protocol):
 
 @runtime_checkable
 class AdaptiveReranker(Protocol):
-    """A reranker that lowers its δ for a query of which no text says much."""
+    """A reranker that lowers its δ for a query on which no text scores high."""
 
-    def threshold_for(self, best: float) -> float:
+    def adapted_threshold(self, best: float) -> float:
         """Return δ for a query whose best passage scores `best`."""
         ...
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, setting
+from hopgraph.state.context import Context, method_setting, setting
 from hopgraph.state.records import Call, Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
 from hopgraph.state.schemas import MethodState
@@ -45,7 +45,6 @@ class QuestionNode(TypedDict):
     """Short; empty unless it is answered."""
     how: HowSolved
     explanation: str
-    """The model's explanation; may be empty."""
     passage_ids: list[str]
     """The passages that the answer rests on itself, not through sub-questions; `model:ID` for own knowledge."""
 
@@ -60,7 +59,6 @@ class Branch(TypedDict):
     """A question that one of several parallel tasks works on."""
 
     id: str
-    """The question's id."""
     step: Literal["solve", "compose"]
     reserved: Call
     """What counts as spent in this branch: all that was spent before, and what is meant for others."""
@@ -70,7 +68,6 @@ class Tree(TypedDict):
     """What the branches of a question tree give back."""
 
     tree: Annotated[dict[str, QuestionNode], merge_questions]
-    """Every question so far, by id."""
     evidence: Annotated[list[Evidence], merge_evidence]
     """For each question that was answered from passages or own knowledge: that answer, under its id."""
     passages: Annotated[list[Passage], merge_passages]
@@ -86,7 +83,7 @@ class DecomposingState(Tree, MethodState):
 class DecomposingContext(Context):
     """The settings of every method that breaks a question down."""
 
-    max_sub_questions: int = setting("Method", 5, "parts that one question is broken down into at most", ge=1, le=20)
+    max_sub_questions: int = method_setting(5, "parts that one question is broken down into at most", ge=1, le=20)
     passage_tokens: int | None = setting(
         "Retrieval", None, "passages are cut to this many tokens; none: whole, as in the papers", ge=1, le=100_000
     )

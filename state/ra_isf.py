@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, setting
+from hopgraph.state.context import Resource, method_setting, setting
 from hopgraph.state.question_tree import Branch, DecomposingContext, DecomposingState, Tree
 from hopgraph.state.records import Call, Knowledge
 from hopgraph.state.reducers import any_true, merge_calls
@@ -25,7 +25,6 @@ class SolveOutput(Tree):
 
     calls: Annotated[dict[str, Call], merge_calls]
     cut_off: Annotated[bool, any_true]
-    """True when the budget kept a module from being asked."""
 
 
 class SolveState(QuestionInput, SolveOutput, SearchState):
@@ -35,7 +34,6 @@ class SolveState(QuestionInput, SolveOutput, SearchState):
     knowledge: list[Knowledge]
     """The passages to answer from; no excerpts when none is relevant, or all together are not enough."""
     known: bool
-    """The self-knowledge module's verdict."""
 
 
 class RaIsfContext(DecomposingContext):
@@ -47,21 +45,18 @@ class RaIsfContext(DecomposingContext):
     method = "ra_isf"
     steps = ("self_knowledge", "judge_together", "judge_relevance", "answer_step_by_step", "decompose")
 
-    max_depth: int = setting(
-        "Method",
+    max_depth: int = method_setting(
         3,
         "D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
         ge=0,
         le=10,
     )
-    judge: Literal["each", "listwise"] = setting(
-        "Method",
+    judge: Literal["each", "listwise"] = method_setting(
         "listwise",
         "one call says whether the passages are enough together, and which are needed (Tables 11-13); each: one call "
         "per passage, relevant or not (Algorithm 1), as a trained relevance module judges",
     )
-    part_order: Literal["in_order", "side_by_side"] = setting(
-        "Method",
+    part_order: Literal["in_order", "side_by_side"] = method_setting(
         "in_order",
         "a part may refer to the answer of an earlier one, as in #1, and waits for it; side_by_side: each part stands "
         "alone (Algorithm 1)",
@@ -69,17 +64,15 @@ class RaIsfContext(DecomposingContext):
     max_questions: int = setting(
         "Limits", 30, "budget: questions and parts worked on in all; those beyond are unknown without a call", ge=1
     )
-    self_knowledge: bool = setting(
-        "Method", True, "ask whether the model knows the answer itself; off: No SKM (Table 2)"
+    self_knowledge: bool = method_setting(True, "ask whether the model knows the answer itself; off: No SKM (Table 2)")
+    passage_relevance: bool = method_setting(
+        True, "retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)"
     )
-    passage_relevance: bool = setting(
-        "Method", True, "retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)"
+    decomposition: bool = method_setting(
+        True, "break down what nothing else solves; off: No QDM, it stays unknown (Table 2)"
     )
-    decomposition: bool = setting(
-        "Method", True, "break down what nothing else solves; off: No QDM, it stays unknown (Table 2)"
-    )
-    carry_evidence: bool = setting(
-        "Method", True, "show a parent, beside its parts' answers, the passages that these rest on"
+    carry_evidence: bool = method_setting(
+        True, "show a parent, beside its parts' answers, the passages that these rest on"
     )
 
     @property

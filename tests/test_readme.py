@@ -75,7 +75,7 @@ def test_no_page_names_what_an_outside_reader_does_not_have() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not INSTALLED, reason="run by .ci/run, where the wheel is installed")
+@pytest.mark.skipif(not INSTALLED, reason="run by `make wheel`, where the wheel is installed")
 def test_its_commands_run_in_an_empty_folder(server: OpenAIServer, tmp_path: Path) -> None:
     """With a server in OpenAI's and Ollama's place, and with the documents and questions that it speaks of."""
     (tmp_path / "my_documents").mkdir()

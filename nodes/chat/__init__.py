@@ -1,1 +1,1 @@
-"""The steps of a chat: read a message, make it stand alone, route it, look it up, reply."""
+"""The nodes of a chat: read a message, make it stand alone, route it, look it up, reply."""

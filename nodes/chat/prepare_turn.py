@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -11,7 +10,7 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
-from hopgraph.state import Context, QuestionError, SettingsError
+from hopgraph.state import Context, QuestionError, SettingsError, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, TurnResult, settings_for_method
 from hopgraph.state.fingerprint import record_settings
 
@@ -20,23 +19,19 @@ LEFT_OUT = "(a message of {size:,} characters, left out)"
 
 def prepare_turn(
     contexts: Mapping[str, type[Context]],
-) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Mapping[str, Any]]]:
+) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Update]]:
     """Return the first node of a chat, given the settings class of each method that it can answer with.
 
-    The node takes the text of the last message as the `question`. Text that is no question, because there is
-    none or far too much of it, is answered with a message (`said`) instead of an error; a message that is too long is
-    replaced in the thread by a note of its size, so that no later turn carries it along.
+    Text that is no question is answered with a message (`said`) instead of an error; one that is too long is replaced
+    in the thread by a note of its size, so that no later turn carries it along.
     """
 
-    async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
-        """Check the settings and the message, record the settings, and empty what is known of the last turn.
-
-        Raises:
-            QuestionError: the last message is not the user's. SettingsError, SpecError, CorpusError, PromptError: a
-            setting that cannot work.
-        """
+    async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Update:
+        """Check the settings and the message, record the settings, and empty what is known of the last turn."""
         settings = runtime.context
-        message = _last(state["messages"])
+        message = state["messages"][-1] if state["messages"] else None
+        if not isinstance(message, HumanMessage):
+            raise QuestionError("there is no message of the user's to reply to; post one of type human")
         _check_methods(settings, contexts)
         check_resumable(settings)
         await check_settings(settings)
@@ -54,13 +49,7 @@ def prepare_turn(
     return prepare
 
 
-def _last(messages: list[Any]) -> BaseMessage:
-    if not messages or not isinstance(messages[-1], HumanMessage):
-        raise QuestionError("there is no message of the user's to reply to; post one of type human")
-    return messages[-1]
-
-
-def _read(message: BaseMessage) -> Mapping[str, Any]:
+def _read(message: BaseMessage) -> Update:
     text = message.text
     try:
         return {"question": checked_question(text), "kind": None, "said": ""}

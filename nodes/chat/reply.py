@@ -1,7 +1,7 @@
 """Write the reply: the answer with numbered citations, or plainly that there is none."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -10,17 +10,16 @@ from hopgraph.nodes.core.marked_text import escape_markup, marked_answer
 from hopgraph.nodes.core.message_stream import is_streamed, push_text, reply_id
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
-from hopgraph.state import Citation, StopReason, Usage
+from hopgraph.state import Citation, StopReason, Update, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
 
-async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
+async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     """Write the turn's only message and the turn's whole `usage`.
 
-    The message's `additional_kwargs` hold `question` (as it was looked up), `answer`, `citations` (in the order of
-    their numbers), `method` and `stop_reason`; its text is written from the same. All empty for small talk.
+    The message is written from its `additional_kwargs`, whose citations are in the order of their numbers.
     """
     looked_up = state["chosen"] is not None
     text = reply_text(state) if looked_up else escape_markup(state["said"])

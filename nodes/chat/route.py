@@ -1,7 +1,6 @@
 """Separate small talk from questions, and choose the method that answers a question."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 from pydantic import field_validator
@@ -10,7 +9,7 @@ from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.budget import calls_left, tokens_left
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Spent
+from hopgraph.state import Spent, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatState, TurnKind
 from hopgraph.state.events import Routed
 
@@ -41,11 +40,8 @@ CAREFUL = RouteReply(kind="bridge")
 """The fallback where no reply can be used: a method that can do more than needed is better than one that cannot."""
 
 
-async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str, Any]:
-    """Ask what kind of message it is, and choose the method by `method_for`; nothing is asked where a method is set.
-
-    Writes `kind` and `chosen`; for small talk `said`, and no method.
-    """
+async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
+    """Write the `kind` of message, as the model says, and the `chosen` method; nothing is asked where one is set."""
     if (fixed := runtime.context.use_method) != AUTO:
         emit(runtime, Routed(kind="question", method=fixed, why="it is set"))
         return {"kind": "question", "said": "", "chosen": fixed}
@@ -62,11 +58,7 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Mapping[str,
 
 
 def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[str, str]:
-    """Choose the method for a question, and say why.
-
-    The rule: `one_step` for a single hop; `migres` for a bridge or a comparison, unless fewer model calls or tokens
-    are left than two hops take (`MULTI_HOP_CALLS`, `MULTI_HOP_TOKENS`): then `one_step`, which takes one call.
-    """
+    """Choose the method and say why: `migres` for several hops where the budget covers two, else `one_step`."""
     if kind == "single_hop":
         return SINGLE_HOP_METHOD, "one passage can answer it"
     calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)

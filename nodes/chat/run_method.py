@@ -1,7 +1,7 @@
 """Let a chat run a method: as a node that is drawn, under the chat's settings, within what the turn has left."""
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -18,11 +18,7 @@ from hopgraph.state.environment import resolve_settings
 
 
 class LentMethod(CompiledMethod):
-    """A method as a node of a chat.
-
-    A plain subgraph would find the chat's context and take the fields that it knows. This one is also given its
-    entry of the chat's `methods`, and limits from which the turn's earlier calls, tokens and seconds are taken off.
-    """
+    """A method as a node of a chat, under its entry of the chat's `methods`, within what the turn has left."""
 
     def stream(self, input: ChosenMethod, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
         """Run the method and give its steps; `invoke` comes through here too."""
@@ -49,12 +45,6 @@ def _announcing(config: RunnableConfig | None, turn: Spent) -> RunnableConfig:
     """Add the id of the turn's reply, as part of which the method's answer may be streamed."""
     chosen = ensure_config(config)
     return {**chosen, "metadata": {**(chosen.get("metadata") or {}), MESSAGE_ID: reply_id(turn)}}
-
-
-def method_node(method: CompiledMethod) -> LentMethod:
-    """Make a node of a chat out of a compiled method."""
-    attributes: Mapping[str, Any] = {key: value for key, value in vars(method).items() if key != "__orig_class__"}
-    return LentMethod(**attributes)
 
 
 def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Context:

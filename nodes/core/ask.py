@@ -1,8 +1,7 @@
 """The one place where nodes talk to models.
 
-`ask_all` renders the prompts of one step, reserves their share of the budget in order, sends them side by
-side, reads the replies as records, asks again for unusable ones and then takes the declared fallback. It
-counts everything, and reports each call as an `asked` event.
+`ask_all` renders the prompts of one step, allocates their share of the budget in order, sends them side by side, reads
+the replies as records, asks again for unusable ones and then takes the declared fallback.
 """
 
 import asyncio
@@ -17,19 +16,18 @@ from pydantic import BaseModel
 
 from hopgraph.nodes.core.budget import allocate_calls, seconds_left
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Context, PromptError, Spent, empty_call
+from hopgraph.state import Call, Context, MethodState, PromptError, Spent, Update, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
 from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
-from hopgraph.tools.models.send import FailedRequest, SendOptions, send
+from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
-
 
 Outcome = Literal["replied", "fallback", "budget"]
 
@@ -42,7 +40,6 @@ class Ask(Generic[RecordT]):
     """The second part of the role, such as `decide`; the first is the method's name."""
     variables: Mapping[str, Value]
     schema: type[RecordT]
-    """What the reply must hold."""
     fallback: RecordT
     """Used when no reply could be parsed, or when the budget runs out."""
     sample: int = 0
@@ -86,6 +83,16 @@ def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
     return {answer.id: answer.call for answer in answers if answer.sent}
 
 
+def is_cut_off(answers: Iterable[AskResult[Any]]) -> bool:
+    """Whether the budget ended one of these."""
+    return any(answer.outcome == "budget" for answer in answers)
+
+
+def spending_update(state: MethodState, answers: Sequence[AskResult[Any]]) -> Update:
+    """Make the part of a node's update that says what it spent: `calls`, and a `stop_reason` where the budget ended."""
+    return {"stop_reason": "budget" if is_cut_off(answers) else state["stop_reason"], "calls": calls_of(answers)}
+
+
 async def ask(
     runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, reserve_calls: int | None = None
 ) -> AskResult[RecordT]:
@@ -96,15 +103,12 @@ async def ask(
 async def ask_all(
     runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, reserve_calls: int | None = None
 ) -> list[AskResult[RecordT]]:
-    """Ask models concurrently.
+    """Ask models concurrently; one answer per question, in order.
 
-    The budget is allocated in the order of `wanted` before anything is sent, so that what is asked does not
-    depend on timing. `reserve_calls` model calls are left for later steps, and with them a quarter of the
-    tokens and the time, even where the number is 0. None: what the graph reserves after this node
-    (`MethodGraph.add_node`); where that is None, too, this is the final answer, which reserves nothing.
-
-    Returns:
-        One answer per question, in order; empty for none.
+    The budget is allocated in that order before anything is sent, so that what is asked does not depend on timing.
+    `reserve_calls` model calls are left for later steps, and with them a quarter of the tokens and the time, even where
+    the number is 0. None: what the graph reserves after this node (`MethodGraph.add_node`); where that is None, too,
+    this is the final answer, which reserves nothing.
 
     Raises:
         ModelError: a call failed after all retries. PromptError: a prompt cannot be rendered.
@@ -125,7 +129,7 @@ async def ask_all(
 
 async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
-    size = sum(_characters(value) for each in wanted for value in each.variables.values())
+    size = sum(len(text) for each in wanted for value in each.variables.values() for text in _texts(value))
     long = size > LONG_TEXT or reads_prompt_files(settings, [each.step for each in wanted])
     return await in_thread_if(long, _render_all, settings, wanted)
 
@@ -136,10 +140,11 @@ def reads_prompt_files(settings: Context, steps: Iterable[str]) -> bool:
     return not at_hand or settings.demonstrations is not None
 
 
-def _characters(value: Value) -> int:
+def _texts(value: Value) -> list[str]:
+    """List the texts in a variable of a prompt."""
     if isinstance(value, str | int):
-        return len(str(value))
-    return sum(len(each) if isinstance(each, str) else sum(map(len, each.values())) for each in value)
+        return [str(value)]
+    return [text for each in value for text in ([each] if isinstance(each, str) else each.values())]
 
 
 def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
@@ -186,10 +191,11 @@ class _Conversation(Generic[RecordT]):
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
+        passages = self.wanted.variables.get("passages", ())
         self.call = {
             **empty_call("model", f"{settings.method}/{self.wanted.step}"),
-            "passages": len(_shown_passages(self.wanted.variables)),
-            "knowledge_tokens": _knowledge_tokens(self.wanted.variables),
+            "passages": 0 if isinstance(passages, str | int) else len(passages),
+            "knowledge_tokens": sum(map(count_tokens, _texts(passages))),
         }
 
     async def run(self) -> AskResult[RecordT]:
@@ -238,7 +244,7 @@ class _Conversation(Generic[RecordT]):
             settings.request_retries,
             sampling,
             settings.max_reply_tokens,
-            self._report_retry,
+            lambda failed: emit(self.runtime, Retrying(role=self.call["role"], **failed._asdict())),
             on_text=self.wanted.on_reply,
         )
         if not settings.cache_dir:
@@ -262,9 +268,6 @@ class _Conversation(Generic[RecordT]):
             await asyncio.to_thread(write_cache, folder, key, self.call["role"], reply)
         except OSError as error:  # a reply that was paid for is not lost because the disk is full
             emit(self.runtime, CacheFailed(role=self.call["role"], problem=error.strerror or str(error)))
-
-    def _report_retry(self, failed: FailedRequest) -> None:
-        emit(self.runtime, Retrying(role=self.call["role"], **failed._asdict()))
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context
@@ -291,17 +294,3 @@ def _ask_again(text: str, problem: UnusableReplyError) -> list[BaseMessage]:
         AIMessage(clean(text)[:4000] or "(empty)"),
         HumanMessage(f"That reply cannot be used: {problem}. Reply again, with the JSON object only."),
     ]
-
-
-def _shown_passages(variables: Mapping[str, Value]) -> Sequence[str | Mapping[str, str]]:
-    passages = variables.get("passages", ())
-    return () if isinstance(passages, str | int) else passages
-
-
-def _knowledge_tokens(variables: Mapping[str, Value]) -> int:
-    texts = [
-        text
-        for each in _shown_passages(variables)
-        for text in ((each,) if isinstance(each, str) else (each["title"], each["text"]))
-    ]
-    return sum(map(count_tokens, texts))

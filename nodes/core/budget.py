@@ -14,20 +14,14 @@ REPLY_TOKENS = 150
 def allocate_calls(
     settings: Context, state: Spent, prompt_tokens: Sequence[int], *, reserve_calls: int | None = None
 ) -> list[int]:
-    """Give out what is left of the budget to prompts of these estimated sizes, in order.
+    """Give out what is left of the budget to prompts of these estimated sizes, in order, first requests before re-asks.
 
-    `reserve_calls` are left over for later steps, besides those that a branch's reserve holds, and with them
-    ANSWER_SHARE of the tokens and the time; None for the final answer, which reserves nothing.
-
-    Returns:
-        For each prompt how many requests it may send, re-asks included; 0 where the budget does not cover it.
-        First requests come before re-asks.
+    For each it says how many requests may be sent. `reserve_calls` are left over for later steps, besides those that a
+    branch's reserve holds, and with them ANSWER_SHARE of the tokens and the time; None for the final answer.
     """
-    calls, tokens, seconds = (
-        calls_left(settings, state),
-        tokens_left(settings, state, answer_follows=reserve_calls is not None),
-        seconds_left(settings, state, answer_follows=reserve_calls is not None),
-    )
+    calls, answer_follows = calls_left(settings, state), reserve_calls is not None
+    tokens = tokens_left(settings, state, answer_follows=answer_follows)
+    seconds = seconds_left(settings, state, answer_follows=answer_follows)
     if seconds is not None and seconds <= 0:
         return [0] * len(prompt_tokens)
     shares = [0] * len(prompt_tokens)
@@ -55,10 +49,7 @@ def tokens_spent(state: Spent) -> int:
 
 
 def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> int | None:
-    """Count the tokens that the budget still allows; None without a limit.
-
-    Where the final answer follows, ANSWER_SHARE of the whole is left over for it.
-    """
+    """Count the tokens still allowed, less ANSWER_SHARE where the final answer follows; None without a limit."""
     if settings.max_tokens is None:
         return None
     most = settings.max_tokens * (1 - ANSWER_SHARE) if answer_follows else settings.max_tokens
@@ -66,10 +57,7 @@ def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False
 
 
 def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> float | None:
-    """Count the seconds until the deadline; None without one, at most 0 when it has passed.
-
-    Where the final answer follows, ANSWER_SHARE of the whole is left over for it.
-    """
+    """Count the seconds until the deadline, less ANSWER_SHARE where the final answer follows; None without one."""
     if settings.deadline_seconds is None:
         return None
     most = settings.deadline_seconds * (1 - ANSWER_SHARE) if answer_follows else settings.deadline_seconds
@@ -92,11 +80,9 @@ def paused_seconds(state: Spent) -> float:
 
 def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
     """Whether the budget no longer allows `calls` more model calls with something left for an answer."""
-    left, seconds, tokens = (
-        calls_left(settings, state),
-        seconds_left(settings, state, answer_follows=True),
-        tokens_left(settings, state, answer_follows=True),
-    )
+    left = calls_left(settings, state)
+    seconds = seconds_left(settings, state, answer_follows=True)
+    tokens = tokens_left(settings, state, answer_follows=True)
     return (
         (left is not None and left < calls)
         or (seconds is not None and seconds <= 0)
@@ -107,22 +93,13 @@ def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
 def share_among_branches(
     settings: Context, state: Spent, needs: Sequence[tuple[int, int]], *, reserve_calls: int = 0
 ) -> list[Call]:
-    """Allocate the budget to branches that are about to run in parallel, in order.
+    """Allocate the budget to branches that are about to run in parallel, in order: what counts as spent in each.
 
-    No branch sees what the others spend, so each is given in advance what counts as spent in it. A branch starts
-    where its whole need is left; the first also with less, from its least need on. What remains is shared
-    for re-asks. Tokens cannot be known in advance: what is left of them, less the final answer's share, is
-    divided evenly.
-
-    Args:
-        settings: The limits, and how often an unusable reply is asked for again.
-        state: What was spent so far.
-        needs: Per branch, the fewest and the most model calls that it makes sense with, without re-asks.
-        reserve_calls: Calls to leave over for later steps; 0 where each branch reserves them in its own need.
-
-    Returns:
-        For the branches that can start, the first ones of `needs`, what counts as spent in them. Empty where
-        the budget does not cover the first.
+    No branch sees what the others spend. One starts where its whole need is left; the first also with less, from its
+    least need on. `needs` are, per branch, the fewest and the most model calls that it makes sense with, without
+    re-asks, for which what remains is shared; branches that cannot start are left out, the last ones. `reserve_calls`
+    are left over for later steps, 0 where each branch reserves them in its own need. Tokens cannot be known in advance:
+    what is left of them, less the final answer's share, is divided evenly.
     """
     if is_exhausted(settings, state, 0):
         return []
@@ -131,14 +108,10 @@ def share_among_branches(
         [most for _, most in needs] if left is None else _shares(needs, left - reserve_calls, settings.parse_retries)
     )
     calls = sum(call["attempts"] for call in state["calls"].values())
-    tokens = _tokens_of_a_branch(settings, state, len(shares))
+    tokens, tokens_over = tokens_spent(state), tokens_left(settings, state, answer_follows=True)
+    if tokens_over is not None and shares:
+        tokens += tokens_over - tokens_over // len(shares)  # the shares of the others
     return [reserved_call(attempts=calls if left is None else calls + left - share, tokens=tokens) for share in shares]
-
-
-def _tokens_of_a_branch(settings: Context, state: Spent, branches: int) -> int:
-    """Count what is spent for each of some branches: all before, and the shares of the others."""
-    left = tokens_left(settings, state, answer_follows=True)
-    return tokens_spent(state) + (0 if left is None or not branches else left - left // branches)
 
 
 def share_among_all_branches(

@@ -10,7 +10,7 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passages_by_id, quoted, with_title
 from hopgraph.nodes.core.human_review import Item, approve_evidence
 from hopgraph.nodes.core.method_graph import HumanReview, NodeT, reviewed_by
-from hopgraph.state import Candidates, Evidence, Knowledge, MethodState, Passage
+from hopgraph.state import Candidates, Evidence, Knowledge, MethodState, Passage, Update
 from hopgraph.tools.text import content_terms
 
 REVIEWER_SOURCE = "reviewer"
@@ -22,12 +22,10 @@ def with_passage_review(
 ) -> Callable[[NodeT], NodeT]:
     """Let a person choose, with `review_evidence`, which passages a node, and what follows it, will read.
 
-    Args:
-        key: Where the node finds them. It must read `passages`, too.
-        question: Gets the question that they are to answer from the state.
+    The node finds them under `key`, and reads `passages`; `question` gets what they are to answer from the state.
     """
 
-    async def review(state: Any, runtime: Runtime[Any]) -> Mapping[str, Any]:
+    async def review(state: Any, runtime: Runtime[Any]) -> Update:
         passages, entries = passages_by_id(state["passages"]), state[key]
         shown = (
             [excerpt for entry in entries for excerpt in entry["excerpts"]]
@@ -37,13 +35,12 @@ def with_passage_review(
         texts = {each["passage_id"]: excerpt_text(each, passages[each["passage_id"]]) for each in shown}
         items = [Item(each, text, [passages[each]["title"]], editable=False) for each, text in texts.items()]
         kept, update = approve_evidence(items, runtime, question=question(state), hop=_hop(texts, passages))
-        narrow = _only_knowledge if key == "knowledge" else _only_candidates
-        return {key: [narrow(entry, kept) for entry in entries], **update}
+        return {key: [_narrowed(entry, kept) for entry in entries], **update}
 
     return reviewed_by(HumanReview("review_passages", "review_evidence", review))
 
 
-async def _review_statements(state: MethodState, runtime: Runtime[Any]) -> Mapping[str, Any]:
+async def _review_statements(state: MethodState, runtime: Runtime[Any]) -> Update:
     known = state["evidence"]
     hop = _hop([key for each in known for key in each["passage_ids"]], passages_by_id(state["passages"]))
     update = review_statements(known, state["passages"], runtime, question=state["question"], hop=hop)
@@ -59,28 +56,20 @@ def _hop(ids: Iterable[str], passages: Mapping[str, Passage]) -> int:
     return max((passages[key]["hop"] for key in ids), default=1)
 
 
-def _only_knowledge(entry: Knowledge, kept: Collection[str]) -> Knowledge:
-    return Knowledge(query=entry["query"], excerpts=[each for each in entry["excerpts"] if each["passage_id"] in kept])
-
-
-def _only_candidates(entry: Candidates, kept: Collection[str]) -> Candidates:
-    scored = [pair for pair in zip(entry["passage_ids"], entry["scores"], strict=True) if pair[0] in kept]
-    return Candidates(
-        query=entry["query"], passage_ids=[key for key, _ in scored], scores=[score for _, score in scored]
-    )
+def _narrowed(entry: Knowledge | Candidates, kept: Collection[str]) -> Knowledge | Candidates:
+    if "excerpts" in entry:
+        return {**entry, "excerpts": [each for each in entry["excerpts"] if each["passage_id"] in kept]}
+    scored = {key: score for key, score in zip(entry["passage_ids"], entry["scores"], strict=True) if key in kept}
+    return {**entry, "passage_ids": list(scored), "scores": list(scored.values())}
 
 
 def review_statements(
     evidence: Sequence[Evidence], passages: Sequence[Passage], runtime: Runtime[Any], *, question: str, hop: int
-) -> dict[str, Any]:
-    """Pause until a person has seen the statements.
+) -> Update:
+    """Pause until a person has seen the statements; those that stay are the update's `evidence`, in their own order.
 
-    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all of
-    its terms; else it rests on a passage of the reviewer's own, so that no citation claims what it does not say.
-
-    Returns:
-        The update: those that stay as `evidence`, in their own order, and as `passages` what the person wrote
-        that no passage of theirs carries.
+    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all of its terms;
+    else on a passage of the reviewer's own, in `passages`, so that no citation claims what it does not say.
     """
     known = passages_by_id(passages)
     items = [

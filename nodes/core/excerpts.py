@@ -29,13 +29,8 @@ def excerpt_text(excerpt: Excerpt, passage: Passage) -> str:
 
 def prompt_passages(excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]) -> list[dict[str, str]]:
     """Make the `passages` variable of a prompt from excerpts, in their order."""
-    return [
-        {
-            "title": passages[excerpt["passage_id"]]["title"],
-            "text": excerpt_text(excerpt, passages[excerpt["passage_id"]]),
-        }
-        for excerpt in excerpts
-    ]
+    shown = [(each, passages[each["passage_id"]]) for each in excerpts]
+    return [{"title": passage["title"], "text": excerpt_text(each, passage)} for each, passage in shown]
 
 
 def whole_excerpt(passage: Passage, score: float) -> Excerpt:

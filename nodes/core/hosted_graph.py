@@ -1,13 +1,12 @@
 """Make a method out of any compiled LangGraph graph that takes a `question` and gives an `answer`.
 
-The graph runs in one node. It keeps its own models, retriever and context; its model calls are counted by a callback,
-which also keeps them within `max_llm_calls` and `max_tokens`, and `deadline_seconds` ends it. What it writes to the
-`custom` stream becomes step events. Its interrupts pause the run, and it goes on with what that is resumed with.
+It runs in one node and keeps its own models, retriever and context; a callback counts its model calls and keeps them
+within `max_llm_calls` and `max_tokens`, and `deadline_seconds` ends it. What it writes to the `custom` stream becomes
+step events. Its interrupts pause the run, and it goes on with what that is resumed with.
 """
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import MISSING, is_dataclass
 from dataclasses import Field as DataclassField
 from dataclasses import fields as fields_of_dataclass
@@ -40,6 +39,7 @@ from hopgraph.state import (
     QuestionInput,
     SpecError,
     StopReason,
+    Update,
     Usage,
 )
 from hopgraph.state.context import Presets, explicit_settings
@@ -49,13 +49,10 @@ from hopgraph.state.events import Answered, UnknownEvent, is_step_event
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 RUN_GRAPH = "run_graph"
-"""The node that runs the graph."""
-_NO_NAME = "LangGraph"
-"""What LangGraph calls a graph that was compiled without a name."""
+_NO_NAME = "LangGraph"  # what LangGraph calls a graph that was compiled without a name
 _LIMITS = frozenset({"max_llm_calls", "max_tokens", "deadline_seconds"})
 """The settings of ours that hold for every graph."""
-_GRAPH_LIMIT = 25
-"""LangGraph's own limit of steps, which holds for a graph that sets none."""
+_GRAPH_LIMIT = 25  # LangGraph's own limit of steps, which holds for a graph that sets none
 
 
 def _to_passages(given: Any) -> Any:
@@ -118,11 +115,7 @@ def keys_of(graph: AnyGraph, end: Literal["input", "output"]) -> list[str]:
 
 
 def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
-    """Return a graph as a method of this name: it checks the question, runs the graph, and reads what it found.
-
-    Raises:
-        SpecError: it takes no `question`, or gives no `answer`.
-    """
+    """Return a graph as a method of this name; SpecError where it takes no `question`, or gives no `answer`."""
     for key, verb, keys in (
         ("question", "takes", keys_of(graph, "input")),
         ("answer", "gives", keys_of(graph, "output")),
@@ -189,20 +182,15 @@ class _CallCounter(BaseCallbackHandler):
         self.used = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
         self.is_spent = False
 
-    def _begin(self) -> None:
+    @override
+    def on_llm_start(self, *_: Any, **__: Any) -> None:
         calls, tokens = self._settings.max_llm_calls, self._settings.max_tokens
         spent = self.used["prompt_tokens"] + self.used["completion_tokens"]
         if (calls is not None and next(self._begun) >= calls) or (tokens is not None and spent >= tokens):
             self.is_spent = True
             raise _BudgetSpentError("the budget of the run is spent; raise max_llm_calls or max_tokens")
 
-    @override
-    def on_llm_start(self, *_: Any, **__: Any) -> None:
-        self._begin()
-
-    @override
-    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
-        self._begin()
+    on_chat_model_start = on_llm_start
 
     @override
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
@@ -216,7 +204,7 @@ class _CallCounter(BaseCallbackHandler):
 def _run(graph: AnyGraph, name: str) -> Node:
     limit = (graph.config or {}).get("recursion_limit", _GRAPH_LIMIT)
 
-    async def run_graph(state: QuestionInput, runtime: Runtime[Context]) -> Mapping[str, Any]:
+    async def run_graph(state: QuestionInput, runtime: Runtime[Context]) -> Update:
         """Run the graph; writes what every method gives, with what the graph does not say left empty."""
         settings, limits = runtime.context, Context()
         context: Any = settings
@@ -263,7 +251,7 @@ def _report(runtime: Runtime[Any], written: object) -> None:
     emit(runtime, UnknownEvent(name=str(data.pop("event", "custom")), data=data))
 
 
-def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any]) -> dict[str, Any]:
+def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any]) -> Update:
     try:
         found = _OUTPUT.validate_python(last)
     except ValidationError as error:

@@ -25,7 +25,7 @@ from langgraph.types import interrupt
 from pydantic import JsonValue
 
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Context, Query, SettingsError, empty_call
+from hopgraph.state import Call, Context, Query, SettingsError, Update, empty_call
 from hopgraph.state.events import Approved
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
@@ -55,22 +55,14 @@ class Item(NamedTuple):
 
 
 def check_resumable(settings: Context) -> None:
-    """Refuse a review where the run could not be resumed.
-
-    Raises:
-        SettingsError: a setting asks for a review, and neither the graph nor its host has a checkpointer.
-    """
+    """Refuse a review, with a SettingsError, where the run could not be resumed: without any checkpointer."""
     wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
     if wanted:
         check_checkpointer(wanted[0], "--review")
 
 
 def check_checkpointer(what: str, option: str) -> None:
-    """Refuse what pauses the run in one that could not be resumed; `option` is the command line's for it.
-
-    Raises:
-        SettingsError: neither the graph nor its host has a checkpointer.
-    """
+    """Refuse, with a SettingsError, what pauses a run that nothing can resume; `option` is the command line's."""
     # LangGraph hands the checkpointer down under this key, to nested graphs too; it has no public name.
     if not get_config().get("configurable", {}).get("__pregel_checkpointer"):
         raise SettingsError(
@@ -86,11 +78,10 @@ def question_of_others(payload: object) -> str:
     return payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
 
 
-async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
-    """Pause until a person has seen the `queries` that are about to be sent; writes `approved`.
+async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> Update:
+    """Pause until a person has seen the `queries`, if any, that are about to be sent; writes `approved`.
 
-    In an edited list, a text that was shown keeps its place; the others take the free places in their order,
-    and what is left over is added. No queries: no pause.
+    In an edited list, a text that was shown keeps its place; the others take the free places, and the rest is added.
     """
     queries: list[Query] = state["queries"]
     hop: int = state["iteration"]
@@ -116,11 +107,9 @@ async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> dic
 def approve_evidence(
     items: Sequence[Item], runtime: Runtime[Any], *, question: str, hop: int
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Pause until a person has reviewed the evidence for the next answer; no items: no pause.
+    """Pause until a person has reviewed the evidence, if any, for the next answer.
 
-    Returns:
-        The texts of the pieces that stay by their ids, in the order of the person's list; and the update that
-        says that the review took place.
+    Gives the texts that stay by their ids, in the person's order, and the update that says that the review took place.
     """
     everything = {item.id: item.text for item in items}
     if not items:
@@ -155,14 +144,8 @@ def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]],
 def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
     """Read what to do ("approve", "edit" or "reject"), and the list in place of the one shown; empty without "edit".
 
-    An empty list rejects everything.
-
-    Args:
-        given: What the run was resumed with.
-        kind: "queries" or "evidence", the name of the list in an object.
-
-    Raises:
-        UnusableError: it is none of what can be sent.
+    `kind`, "queries" or "evidence", is the name of the list in an object. UnusableError: it is none of what can be
+    sent.
     """
     word, entries = given, given
     if isinstance(given, Mapping):
@@ -181,11 +164,7 @@ def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
 
 
 def read_queries(given: Sequence[object]) -> list[str]:
-    """Read a list of queries as their texts, each once, in their order.
-
-    Raises:
-        UnusableError: an entry without a text, one that is too long, or too many.
-    """
+    """Read a list of queries as their texts, each once, in order; UnusableError says why one cannot be sent."""
     texts: list[str] = []
     for entry in given:
         text = cast("Mapping[str, object]", entry).get("text") if isinstance(entry, Mapping) else entry
@@ -201,11 +180,7 @@ def read_queries(given: Sequence[object]) -> list[str]:
 
 
 def read_evidence(given: Sequence[object], items: Sequence[Item]) -> dict[str, str]:
-    """Read a list of evidence, as texts by id, in its order.
-
-    Raises:
-        UnusableError: an id that was not shown, a text that is none, or a passage with another text.
-    """
+    """Read a list of evidence, as texts by id, in its order; UnusableError says what is wrong with an entry."""
     by_id = {item.id: item for item in items}
     kept: dict[str, str] = {}
     for entry in given:
@@ -240,17 +215,14 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> list[Query | N
 
 
 def step_start_time(runtime: Runtime[Any]) -> float:
-    """Return when the superstep of the running node began, in seconds since the epoch; a pause does not move it.
-
-    It is the time in its checkpoint's id; without one, now.
-    """
+    """Return when the node's superstep began, by its checkpoint's id, else now; in seconds since the epoch."""
     info = runtime.execution_info
     if info is None or not info.checkpoint_id:
         return time.time()
     return (UUID(info.checkpoint_id).time - _GREGORIAN) / 1e7
 
 
-def _reviewed(runtime: Runtime[Any] | None) -> dict[str, Any]:
+def _reviewed(runtime: Runtime[Any] | None) -> Update:
     """Write down that the review took place and, with its runtime, how long a person took, for the deadline."""
     where = current_place()
     if runtime is None:

@@ -7,8 +7,7 @@ from hopgraph.tools.prompts import clean
 _MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
 """Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
 _ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
-_WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")
-"""As models write them: [1], [1, 2]."""
+_WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")  # as models write them: [1], [1, 2]
 _MARK = re.compile(r"(\[\d{1,3}\])")
 
 

@@ -25,8 +25,7 @@ MESSAGE_ID = "hopgraph_message"
 ID_PREFIX = "reply-"
 _UNFINISHED = re.compile(r"(?:\[[\d,; ]*|&[\w#]*)?\Z")
 """At the end of what has come: a mark or an escaped sign that may be half there."""
-_HANDLER = "StreamMessagesHandler"
-"""LangGraph's callback handler of that stream, whose class is private."""
+_HANDLER = "StreamMessagesHandler"  # LangGraph's callback handler of that stream, whose class is private
 
 
 def reply_id(turn: Spent) -> str:

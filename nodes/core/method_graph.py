@@ -1,8 +1,4 @@
-"""The state graph whose nodes are written once, as coroutines, and run from sync and async code alike.
-
-LangGraph wants a sync twin for `graph.invoke`. Instead of a twin per node, the sync side runs the same
-coroutine on one background event loop.
-"""
+"""The state graph whose nodes are coroutines, which sync code, too, runs on one background event loop."""
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -22,13 +18,13 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.step_events import node_place, outer_place_metadata
+from hopgraph.nodes.core.untraced_steps import Router, run_untraced
 from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.fingerprint import check_same_settings
 from hopgraph.state.reducers import merge_ids
 from hopgraph.state.run_settings import begin_run, settings_of_run
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.io.callbacks import callback_handlers
 
 Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
 """A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""
@@ -47,7 +43,6 @@ class HumanReview(NamedTuple):
 
     name: str
     setting: str
-    """The setting that asks for it."""
     node: Node
 
 
@@ -64,10 +59,9 @@ def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
 class MethodGraph(StateGraph[Any, Any, Any, Any]):
     """A `StateGraph` that takes nodes as coroutine functions.
 
-    A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: the edges that
-    lead to the node lead to its review in runs whose settings ask for that. Add the node before the edges to it; a
-    `Send`, an edge from several nodes or a router without known ends cannot lead there, so give the node a subgraph
-    for them.
+    A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: the edges that lead
+    to the node lead to its review in runs whose settings ask for that. Add the node before the edges to it; a `Send`,
+    an edge from several nodes or a router without known ends cannot lead there, so give the node a subgraph for them.
 
     A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave, and a run
     that is resumed under other settings (but for limits and operation) is refused. Everything that is not a coroutine
@@ -81,18 +75,11 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     def add_node(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self, node: Any, action: Any = None, *, reserve_calls: int | None = None, **options: Any
     ) -> Self:
-        """Add a node.
+        """Add a node; its input schema is its first parameter's type, so that it gets only the keys it names.
 
-        The node's input schema is its first parameter's type, so that it gets only the keys it names; all of the
-        graph's keys where it names no type.
-
-        Args:
-            node: The node, or its name.
-            action: The node, where its name is given.
-            reserve_calls: Under a budget, the model calls that the node leaves for those after it, and with them
-                the final answer's share of tokens and time. None: the node asks no model, gives the final
-                answer, or computes its own reserve.
-            options: Those of `StateGraph.add_node`.
+        `reserve_calls` are, under a budget, the model calls that the node leaves for those after it, and with them the
+        final answer's share of tokens and time. None: the node asks no model, gives the final answer, or computes its
+        own reserve. The other arguments are those of `StateGraph.add_node`.
         """
         name, step = (node, action) if action is not None else (node.__name__, node)
         if inspect.iscoroutinefunction(step):
@@ -126,7 +113,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return self
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
-        """Add edges as `StateGraph` does; a router may take the `settings` that the run began with, too.
+        """Add edges as `StateGraph` does; a router may take `settings`: those recorded, without limits and operation.
 
         A router that is a plain function runs on the event loop, where `StateGraph` would take a thread for it.
         """
@@ -138,15 +125,15 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
             super().add_conditional_edges(source, *_with_reviews(path, branch.ends or {}, self._reviews))
             name, branch = self.branches[source].popitem()
         if inspect.isfunction(path) and not inspect.iscoroutinefunction(path):
-            branch = branch._replace(path=_Router(cast("Any", branch.path)))
+            branch = branch._replace(path=Router(branch.path, takes_mapping=path.__module__.startswith(_OUR_OWN)))
         self.branches[source][name] = branch
         return self
 
     def compile(self, *args: Any, **options: Any) -> "CompiledMethod":
         """Compile the graph; arguments are those of `StateGraph.compile`."""
         compiled = super().compile(*args, **options)
-        attributes = {key: value for key, value in vars(compiled).items() if key != "__orig_class__"}
-        return CompiledMethod(**attributes)
+        run_untraced(compiled, _AsyncNode)
+        return CompiledMethod.of(compiled)
 
 
 def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Callable[[Any], Any]:
@@ -159,25 +146,10 @@ def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Cal
     return route
 
 
-class _Router(Runnable[Any, Any]):
-    """A router that is a plain function: run on the event loop, and as a run of its own only where one is traced."""
-
-    def __init__(self, traced: Any) -> None:
-        self.name, self._traced = traced.name, traced
-        traced.afunc = self._call  # in place of a thread
-
-    async def _call(self, state: Any) -> Any:
-        return self._traced.func(state)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        return self._traced.invoke(input, config) if callback_handlers(config) else self._traced.func(input)
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        return await self._traced.ainvoke(input, config) if callback_handlers(config) else self._traced.func(input)
-
-
 class _ReviewGate(Runnable[Any, str]):
     """Chooses between a node and its review; unlike a function, it starts no run of its own for callbacks."""
+
+    takes_mapping = True
 
     def __init__(self, review: HumanReview) -> None:
         self.name, self._setting = f"to_{review.name}", review.setting
@@ -211,18 +183,22 @@ def _with_reviews(
 class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph that LangChain's default limit of 25 steps does not cut off.
 
-    `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and
-    five iterations take more steps. Every loop of a method ends on a counter in its state. Any other
-    `recursion_limit` of the caller's holds. The settings are resolved as a run begins or is resumed; a resumed run is
-    refused where they differ from those recorded. As a node of another graph it passes that node's position on to its
-    own tasks, so that the events of both have one order.
+    `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and five
+    iterations take more steps; every loop of a method ends on a counter in its state. Any other `recursion_limit`
+    holds. As a node of another graph it passes that node's position on to its own tasks, so that the events of both
+    have one order.
     """
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
-        """Run the graph to its end.
+    @classmethod
+    def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any]) -> Self:
+        """Return a compiled graph as one of this class."""
+        return cls(**{key: value for key, value in vars(compiled).items() if key != "__orig_class__"})
 
-        All of it runs on the background loop, unless it is inside another graph or has a checkpointer, a store or a
-        cache, which may be sync only: then each node goes there by itself.
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+        """Run the graph to its end, all of it on the background loop.
+
+        Inside another graph, or with a checkpointer, store or cache, which may be sync only, each node goes there by
+        itself.
         """
         if self.checkpointer or self.store or self.cache or _is_inside_a_graph(ensure_config(config)):
             return super().invoke(input, config, **options)
@@ -326,10 +302,7 @@ def _input_schema(name: str, node: Node, state: type[Any], *, reviewed: bool) ->
 
 @dataclass(eq=False)
 class _AsyncNode(Runnable[Any, Any]):
-    """A node as LangGraph runs it.
-
-    It starts no run of its own for callbacks: as a `RunnableLambda`, every node would appear in a trace twice.
-    """
+    """A node as LangGraph runs it; as a `RunnableLambda`, every node would appear in a trace twice."""
 
     name: str | None
     node: Node

@@ -16,14 +16,9 @@ from hopgraph.tools.scoring.pair_scorers import check_scores
 async def score_pairs(
     runtime: Runtime[Any], scorer: Reranker | EntailmentChecker, pairs: Sequence[tuple[str, str]]
 ) -> tuple[list[float], dict[str, Call]]:
-    """Score pairs without holding up the event loop, and count the model calls where that takes some.
+    """Score pairs, in order, without holding up the event loop; give a model's calls, too, each reported as `asked`.
 
-    Returns:
-        One score per pair, in order; and the calls, for the node's update of `calls`, empty unless the scorer
-        is a language model. Each of them is reported as an `asked` event.
-
-    Raises:
-        ModelError: the scorer failed, or gave something else than a finite number for each pair.
+    A ModelError says that the scorer failed, or gave something else than a finite number for each pair.
     """
     if not pairs:
         return [], {}

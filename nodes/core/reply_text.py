@@ -65,19 +65,14 @@ def _short(text: str) -> str:
     return text
 
 
-def max_length_hint(characters: int) -> Any:
-    """Return a `maxLength` for the schema that servers are sent; pydantic ignores it, so a longer text is read."""
-    return Field(json_schema_extra={"maxLength": characters})
+def schema_hint(**limit: int) -> Any:
+    """Return a `maxLength` or `maxItems` for the schema that servers are sent; pydantic reads also what is longer."""
+    return Field(json_schema_extra={**limit})
 
 
-def max_items_hint(most: int) -> Any:
-    """Return a `maxItems` for the schema that servers are sent; pydantic ignores it, so a longer list is read."""
-    return Field(json_schema_extra={"maxItems": most})
-
-
-ShortText = Annotated[str, AfterValidator(_short), max_length_hint(1000)]
+ShortText = Annotated[str, AfterValidator(_short), schema_hint(maxLength=1000)]
 """A question or an answer: a longer text than `MAX_TEXT_CHARACTERS` is neither, and is refused."""
-LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_TEXT_CHARACTERS]), max_length_hint(2000)]
+LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_TEXT_CHARACTERS]), schema_hint(maxLength=2000)]
 """An explanation, a statement or a passage: what follows `MAX_TEXT_CHARACTERS` is cut off."""
 
 
@@ -96,10 +91,7 @@ class ReplyModel(BaseModel):
 
 
 def short_answer(text: str, *, yes_no: bool = False) -> str:
-    """Clean an answer: one line, with `yes_no` only "yes" or "no".
-
-    Empty for one that `abstains` or, as a completion may be, is longer than `MAX_TEXT_CHARACTERS`.
-    """
+    """Clean an answer: one line, with `yes_no` only "yes" or "no"; empty for one that `abstains` or is too long."""
     answer = " ".join(clean(text).split())
     if abstains(answer) or len(answer) > MAX_TEXT_CHARACTERS:
         return ""
@@ -132,10 +124,7 @@ def knowledge_passage(number: str, text: str, *, title: str = "Model knowledge",
 
 
 def read_numbers(value: object) -> object:
-    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list of such.
-
-    A number is read whole (12 is twelve, not one and two). Anything else is left for validation to refuse.
-    """
+    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list; anything else is left."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -148,7 +137,7 @@ def read_numbers(value: object) -> object:
     return value
 
 
-ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), max_items_hint(20)]
+ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), schema_hint(maxItems=20)]
 """Numbers from 1 of what a prompt shows."""
 
 

@@ -18,11 +18,13 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
 from hopgraph.tools.text import contains
+from hopgraph.tools.text.analyser import once_per_passage
 
 _OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
 _OWN_SOURCES = (MODEL_SOURCE, REVIEWER_SOURCE)
+_clean_text = once_per_passage(clean)
 _ROUNDS = 5
-"""Searches for one query at most, each for twice as many passages, until enough do not contain the question."""
+"""Searches for one query at most, each for twice as many passages, until enough lack the text to leave out."""
 
 
 class SearchRequest(NamedTuple):
@@ -32,8 +34,8 @@ class SearchRequest(NamedTuple):
     limit: int
     excluded: frozenset[str]
     hop: int
-    question: str
-    """Passages that contain it are left out; empty for none."""
+    leave_out: str
+    """Passages that contain this text are left out; empty for none."""
 
 
 class SearchResult(NamedTuple):
@@ -42,19 +44,17 @@ class SearchResult(NamedTuple):
     passages: list[Passage]
     """Best first."""
     left_out: int
-    """Passages that contain the question."""
+    """Passages that contain the text to leave out."""
 
 
 async def search_all(
     retrievers: Sequence[BaseRetriever], search: SearchRequest, seconds: float | None = None
 ) -> SearchResult:
-    """Search with one or several retrievers at once, and merge what they find.
-
-    Returns:
-        What each found within the seconds, one after the other; empty where none found anything.
-    """
+    """Search with one or several retrievers at once: what each found within the seconds, one after the other."""
     found = await gather_or_cancel(_search_within(seconds, retriever, search) for retriever in retrievers)
-    return SearchResult(_unite([each.passages for each in found]), sum(each.left_out for each in found))
+    passages = [passage for each in found for passage in each.passages]
+    distinct = passages if len(found) == 1 else _distinct(passages)  # two corpora may use one id for two texts
+    return SearchResult(distinct, sum(each.left_out for each in found))
 
 
 async def _search_within(seconds: float | None, retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
@@ -70,12 +70,12 @@ async def _search_within(seconds: float | None, retriever: BaseRetriever, search
 
 
 async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
-    # Excluded passages are left out after the search, so that many more are asked for.
+    # Excluded passages are dropped after the search, so we ask for that many more.
     wanted = search.limit + len(search.excluded)
     found, name = SearchResult([], 0), type(retriever).__name__
     for _ in range(_ROUNDS):
         documents = _checked(await fetch_documents(retriever, search.query, wanted), name)
-        long = bool(search.question) or sum(len(document.page_content) for document in documents) > LONG_TEXT
+        long = bool(search.leave_out) or sum(len(document.page_content) for document in documents) > LONG_TEXT
         found = await in_thread_if(long, _found_in, documents, name, search)
         if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
             break
@@ -84,11 +84,7 @@ async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResu
 
 
 def _checked(found: object, retriever: str) -> list[Document]:
-    """Return what a retriever gave as a list.
-
-    Raises:
-        CorpusError: something else than LangChain documents.
-    """
+    """Return what a retriever gave as a list; CorpusError for something else than LangChain documents."""
     given: list[object] = list(cast("Iterable[object]", found)) if isinstance(found, Iterable) else [found]
     for each in given:
         if not isinstance(each, Document):
@@ -100,7 +96,7 @@ def _checked(found: object, retriever: str) -> list[Document]:
 
 
 def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
-    """Keep the best of the documents that are neither excluded nor contain the question."""
+    """Keep the best of the documents that are neither excluded nor contain the text to leave out."""
     kept: list[Passage] = []
     left_out = 0
     for passage in to_passages(documents, retriever, search.hop):
@@ -108,7 +104,7 @@ def _found_in(documents: Sequence[Document], retriever: str, search: SearchReque
             break
         if passage["id"] in search.excluded:
             continue
-        if search.question and contains(f"{passage['title']} {passage['text']}", search.question):
+        if search.leave_out and contains(f"{passage['title']} {passage['text']}", search.leave_out):
             left_out += 1
         else:
             kept.append(passage)
@@ -116,21 +112,18 @@ def _found_in(documents: Sequence[Document], retriever: str, search: SearchReque
 
 
 def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
-    """Turn a LangChain retriever's documents into passages.
+    """Turn a LangChain retriever's documents into passages, in their order.
 
     A document without an id gets a hash of its text; without a title, the name of its source; without a score that is a
     finite number, a score by its rank. A passage that is given twice is kept once; of two texts with one id, as the
     chunks of a document may have, the later gets one of its own.
-
-    Returns:
-        In the order of the documents. Empty for none.
     """
     passages: list[Passage] = []
     unnamed = _foreign(retriever)
     for rank, document in enumerate(cast("Sequence[Any]", documents)):
         metadata: dict[str, Any] = document.metadata
         carried = {} if metadata.keys() <= _OWN_FIELDS else _carried(metadata)
-        text = clean(document.page_content)
+        text = _clean_text(document.page_content)
         title = clean(_named(metadata, "title")) or name_source(find_origin(carried))
         key = str(document.id or _named(metadata, "id") or _hash(f"{title}\n{text}"))
         passage: Passage = {
@@ -183,13 +176,6 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _unite(results: Sequence[list[Passage]]) -> list[Passage]:
-    """Merge what several retrievers found; where two corpora use one id for two texts, the later id is marked."""
-    if len(results) == 1:
-        return results[0]
-    return _distinct(passage for result in results for passage in result)
-
-
 def _distinct(passages: Iterable[Passage]) -> list[Passage]:
     """Keep each text of each id once, in order."""
     known: dict[str, Passage] = {}
@@ -198,7 +184,7 @@ def _distinct(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def distinguish_texts(passages: Iterable[Passage], known: dict[str, Passage]) -> list[Passage]:
-    """Mark the ids of passages that stand for another text in `known`, by id, which gets all of them."""
+    """Give each passage whose id has another text in `known` an id of its own; adds all passages to `known`."""
     marked: list[Passage] = []
     for passage in passages:
         if known.setdefault(passage["id"], passage)["text"] != passage["text"]:

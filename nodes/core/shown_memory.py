@@ -11,11 +11,9 @@ UNCITED_QUERIES = 2
 
 
 def sentences_left(text: str, shown: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
-    """Split a passage into sentences, without those that enough queries showed without citing it.
+    """Split a passage's text into sentences, without those that enough queries showed without citing it.
 
-    Args:
-        text: the passage's.
-        shown: the [start, end) spans that such queries showed, each a sentence or the whole passage.
+    `shown` are the [start, end) spans that such queries showed, each a sentence or the whole passage.
     """
     seen = Counter((start, end) for start, end in shown)
     whole = seen.pop((0, len(text)), 0)
@@ -30,8 +28,7 @@ def add_uncited(
 ) -> tuple[dict[str, list[list[int]]], list[str]]:
     """Add the excerpts that queries showed, but for those of the cited passages, to what is known.
 
-    Returns:
-        The spans by passage, and the ids of those shown now of which no sentence is left, sorted.
+    Gives the spans by passage, and the ids of those shown now of which no sentence is left, sorted.
     """
     added = {key: list(spans) for key, spans in known.items()}
     keys: set[str] = set()

@@ -1,8 +1,4 @@
-"""Emit step events (`hopgraph.state.events`) to LangGraph's `custom` stream.
-
-A callback handler that takes LangChain's custom events, as that of `astream_events` does, gets them, too; without
-one that costs nothing.
-"""
+"""Emit step events to LangGraph's `custom` stream, and to callback handlers that take LangChain's custom events."""
 
 import asyncio
 from collections import deque
@@ -107,8 +103,7 @@ def _listeners(config: RunnableConfig) -> Listeners | None:
 def outer_place_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata with which a subgraph's tasks know the outer task that runs them; empty for none.
 
-    A subgraph counts its supersteps from 1 again, and its tasks do not know which of several parallel tasks they
-    belong to: LangGraph's own identifiers of it change from run to run.
+    LangGraph's own identifiers of that task change from run to run, and a subgraph counts its supersteps from 1 again.
     """
     return {_OUTER: _whole_path(metadata)} if "langgraph_node" in metadata else {}
 
@@ -127,10 +122,7 @@ def current_place() -> Place:
 
 
 def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
-    """Report a step event on the `custom` stream, and to callback handlers that take custom events.
-
-    Its `number` among those of its node is the one that was reserved for it, else the next.
-    """
+    """Report a step event; its `number` among those of its node is the one reserved for it, else the next."""
     where = current_place()
     kind, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, dict(vars(event)))
     step = StepEvent(

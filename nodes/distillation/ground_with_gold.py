@@ -1,9 +1,7 @@
 """Mix gold and noise passages, have a teacher ground an answer in them, and filter what it writes."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -12,16 +10,16 @@ from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_
 from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.distillation.record import UNANSWERED, drop, drop_flawed, make_example
 from hopgraph.nodes.ground import GroundReply, citing_passage, ground_ask, sentences_cited
-from hopgraph.state import Knowledge
+from hopgraph.state import Knowledge, Update
 from hopgraph.state.distillation import DistillationState, GroundingDataContext
 from hopgraph.tools.text.comparison import contains
 
 
-async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
-    """Mix the gold passages with others, retrieved or of the question, up to `batch_size`, in a seeded order.
+async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Update:
+    """Mix the gold passages with others, retrieved or of the question, up to `batch_size`, in a seeded order (*ours*).
 
-    Number and order of the noise are ours. Writes `passages` and `knowledge`: what is shown, and then, for an example
-    to which the reply is Empty, noise without a gold answer.
+    `knowledge` is what is shown, and then, for an example to which the reply is Empty, noise without a gold answer.
+    Writes `passages` and `knowledge`.
     """
     source, size = state["source"], runtime.context.batch_size
     every = passages_by_id([*state["passages"], *source["contexts"]])
@@ -35,12 +33,8 @@ async def mix_with_noise(state: DistillationState, runtime: Runtime[GroundingDat
     return {"passages": source["contexts"], "knowledge": knowledge}
 
 
-async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
-    """Ask the teacher to cite the passages and revise the answer from memory; it alone sees which are gold (4.1).
-
-    Writes `distilled`: an example with the student's prompt, which does not mark them; none without a gold passage or
-    a usable reply.
-    """
+async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Update:
+    """Write to `distilled` the teacher's citation and revision of the answer; it alone sees what is gold (4.1)."""
     source, excerpts = state["source"], state["knowledge"][0]["excerpts"]
     if not excerpts:
         return {"distilled": [drop(source["id"], "no gold passage")]}
@@ -53,11 +47,11 @@ async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingD
     return {"distilled": [made], "calls": calls_of([answered])}
 
 
-async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Mapping[str, Any]:
+async def filter_grounding(state: DistillationState, runtime: Runtime[GroundingDataContext]) -> Update:
     """Drop replies that cite nothing, and those that the gold evidence does not bear out (IGD, Appendix III).
 
-    The paper does not say how it compares. Here the answer holds a gold one, and a gold passage carries each sentence
-    of the citation. With `negatives` (*ours*) an example to which the reply is Empty follows one that is kept.
+    How is *ours*: the answer holds a gold one, and a gold passage carries each sentence of the citation. With
+    `negatives` an example to which the reply is Empty follows one that is kept.
     """
     settings = runtime.context
     made = drop_flawed(state, lambda each: _flaw_of(GroundReply.model_validate(each["reply"]), state, settings))

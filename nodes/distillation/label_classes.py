@@ -1,8 +1,5 @@
 """Label passages as relevant to the question or not, and questions as known to a model or not."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import ask_all, calls_of
@@ -10,16 +7,13 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
 from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
 from hopgraph.nodes.judge_relevance import PassageRelevance, relevance_ask
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.state import Candidates
+from hopgraph.state import Candidates, Update
 from hopgraph.state.distillation import DistillationState, Example, KnowledgeDataContext, RelevanceDataContext
 from hopgraph.tools.text.comparison import normalize_answer
 
 
-async def add_own_passages(state: DistillationState, runtime: Runtime[RelevanceDataContext]) -> Mapping[str, Any]:
-    """Add to what was retrieved the gold passages that come with the question, or all or none (`own_passages`).
-
-    Writes `passages` and `candidates`.
-    """
+async def add_own_passages(state: DistillationState, runtime: Runtime[RelevanceDataContext]) -> Update:
+    """Add to `candidates` the gold passages that come with the question, or all or none (`own_passages`)."""
     which, source = runtime.context.own_passages, state["source"]
     there = {key for each in state["candidates"] for key in each["passage_ids"]}
     own = {each["id"]: each for each in source["contexts"] if each["id"] not in there and which != "none"}
@@ -28,11 +22,11 @@ async def add_own_passages(state: DistillationState, runtime: Runtime[RelevanceD
     return {"passages": [*added.values()], "candidates": [*state["candidates"], more]}
 
 
-async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDataContext]) -> Mapping[str, Any]:
+async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDataContext]) -> Update:
     """Say of each passage whether it is relevant: by the annotation (*ours*), else by asking the teacher, side by side.
 
-    Writes `distilled`. A passage without a usable reply is dropped; by the annotation also a question without gold
-    passages, as all that were retrieved would be irrelevant.
+    By the annotation a question without gold passages is dropped, as all that were retrieved would be irrelevant.
+    Writes `distilled`.
     """
     settings, source, passages = runtime.context, state["source"], passages_by_id(state["passages"])
     if settings.teacher == "gold" and not source["gold"]:
@@ -49,12 +43,8 @@ async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDat
     return {"distilled": made, "calls": calls_of(answers)}
 
 
-async def label_known(state: DistillationState, _: Runtime[KnowledgeDataContext]) -> Mapping[str, Any]:
-    """Say that the question is known where the answer from memory equals a gold one (RA-ISF, Equation 5).
-
-    Compared as in EM; an abstention is not known. Writes `distilled`; a question without a gold answer, or to which
-    the model gave no usable reply, is dropped.
-    """
+async def label_known(state: DistillationState, _: Runtime[KnowledgeDataContext]) -> Update:
+    """Say that the question is known where the answer from memory equals a gold one, as in EM (RA-ISF, Equation 5)."""
     source, calls = state["source"], state["calls"].values()
     unusable = all(each["parse_failures"] == each["attempts"] for each in calls)
     over_budget = state["stop_reason"] == "budget"

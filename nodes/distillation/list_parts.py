@@ -1,22 +1,16 @@
 """Break a question down by the data set's annotation or by a teacher, and check the sub-questions."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import AskResult, ask, calls_of
 from hopgraph.nodes.distillation.record import UNANSWERED, drop, drop_flawed, make_example
 from hopgraph.nodes.question_tree import decomposition
-from hopgraph.state import empty_call
+from hopgraph.state import Update, empty_call
 from hopgraph.state.distillation import DecompositionDataContext, DistillationState, Example
 
 
-async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Mapping[str, Any]:
-    """List the sub-questions: the annotated ones, else those of the teacher (RA-ISF, Appendix A.3).
-
-    Cleaned as in use. Writes `distilled`; an unusable reply and too many sub-questions for the role are dropped.
-    """
+async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Update:
+    """Write to `distilled` the sub-questions, cleaned: the annotated ones, else the teacher's (RA-ISF, A.3)."""
     settings, source, question = runtime.context, state["source"], state["question"]
     most, in_order = settings.max_sub_questions, settings.part_order == "in_order"
     wanted = decomposition.decomposition_ask(question, most=most, in_order=in_order)
@@ -33,11 +27,8 @@ async def list_parts(state: DistillationState, runtime: Runtime[DecompositionDat
     return {"distilled": [make_example(source["id"], wanted.variables, reply)], "calls": calls}
 
 
-async def check_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Mapping[str, Any]:
-    """Drop a decomposition without a sub-question, or with one that refers to an answer that is not there before it.
-
-    That is (*ours*) its own or a later one's; with `part_order=side_by_side`, any.
-    """
+async def check_parts(state: DistillationState, runtime: Runtime[DecompositionDataContext]) -> Update:
+    """Drop from `distilled` what has no parts, or a part that refers to an answer not there before it (*ours*)."""
     in_order = runtime.context.part_order == "in_order"
 
     def flaw_of(example: Example) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from hopgraph.nodes.core.ask import render_step
 from hopgraph.nodes.finish import total
+from hopgraph.state import Update
 from hopgraph.state.distillation import DistillationContext, DistillationState, Example
 from hopgraph.tools.prompts import Value
 
@@ -32,11 +33,8 @@ def drop_flawed(state: DistillationState, flaw_of: Callable[[Example], str]) -> 
     return [each if each["reason"] else {**each, "reason": flaw_of(each)} for each in state["distilled"]]
 
 
-async def record(state: DistillationState, runtime: Runtime[DistillationContext]) -> Mapping[str, Any]:
-    """Render each example's prompt, as the role's model is sent it, and add the usage up.
-
-    Writes `distilled`, `usage` and `stop_reason`: answered with any example, else unanswerable or budget.
-    """
+async def record(state: DistillationState, runtime: Runtime[DistillationContext]) -> Update:
+    """Render the prompts of `distilled` as the role's model is sent them; write `usage` and `stop_reason`."""
     made, step = list[Example](), runtime.context.role.rpartition("/")[2]
     for each in state["distilled"]:
         variables = cast("Any", each["variables"])

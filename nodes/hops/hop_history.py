@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import knowledge_passage, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Draft, Evidence, Excerpt, Passage
+from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext
 
@@ -33,20 +33,16 @@ def asks_whole_question(hop: Hop, question: str) -> bool:
 
 
 def calls_after_hop(hop: Hop, question: str, settings: HopsContext) -> int | None:
-    """Count the calls to leave over when a hop's passages are read, as `ask` takes it.
-
-    One for a best-effort answer, unless the hop asks the question itself; None where nothing is asked after it.
-    """
+    """Count the calls to leave over when a hop is read: 1 for a best effort, 0 for the question; None: the end."""
     if settings.has_one_hop:
         return None
     return 0 if asks_whole_question(hop, question) else 1
 
 
-def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any], *, revised: str = "") -> dict[str, Any]:
-    """Return the update that accepts the last hop's generated answer, and closes the hop as not grounded.
+def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any], *, revised: str = "") -> Update:
+    """Return the update that closes the last hop with its generated answer, or the `revised` one.
 
-    The answer becomes evidence that rests on the model's own knowledge, so that it is cited as such; `revised`
-    takes its place. Without either the hop's answer is unknown, and nothing rests on it.
+    The answer, if any, becomes evidence that rests on the model's own knowledge, so that it is cited as such.
     """
     hop = hops[-1]
     number, question, answer = hop["number"], hop["question"], revised or hop["generated"]
@@ -61,12 +57,7 @@ def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any], *, revised: str
 
 
 def close_hop(hops: Sequence[Hop], evidence: Sequence[Evidence], answer: str, runtime: Runtime[Any]) -> list[Hop]:
-    """Answer the last hop, and report it as a `revised` event.
-
-    The event holds what section 7.2 of GenGround counts: with the true answer of a sub-question known, an
-    immediate answer is a success or not, and so is what the passages made of it. Without evidence the answer, which
-    may be empty, is marked as not grounded.
-    """
+    """Answer the last hop, as not grounded without evidence, and report it as `revised` (GenGround, section 7.2)."""
     hop = hops[-1]
     done: Hop = {
         **hop,
@@ -81,10 +72,7 @@ def close_hop(hops: Sequence[Hop], evidence: Sequence[Evidence], answer: str, ru
 
 
 def answered_lines(hops: Iterable[Hop]) -> list[str]:
-    """Write each hop as a line: the question, the answer, and the sentences that carry it.
-
-    An answer that no passage carries is marked as not grounded; a hop without an answer is unknown.
-    """
+    """Write each hop as a line: the question, the answer or `unknown`, and the sentences that carry it, if any do."""
     return [_answered(hop) + (f" (source: {hop['quote']})" if hop["quote"] else "") for hop in hops]
 
 
@@ -110,10 +98,7 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
 
 
 def evidence_of_hops(reading: Draft, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> Draft:
-    """Let a final answer rest on the evidence of all hops, with their answers as its explanation.
-
-    Answers that no passage supports are marked there. Without an answer there is no evidence.
-    """
+    """Let a final answer rest on the evidence of all hops, with their answers as its explanation."""
     lines = [_answered(hop) for hop in hops if hop["answer"]]
     return {
         "reasoning": reading["reasoning"] or "; ".join(lines),

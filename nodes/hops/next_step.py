@@ -1,7 +1,6 @@
 """What a model replies that is asked for the next question on the way to an answer, or for the answer."""
 
 import re
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -46,20 +45,7 @@ def _known(answer: str) -> str:
 _Ignored = SkipJsonSchema[Annotated[str, BeforeValidator(lambda _: "")]]
 
 
-class NextStep(ReplyModel):
-    """A reply of any role that gives the next question or the final answer."""
-
-    @abstractmethod
-    def deduction(self) -> Deduction:
-        """Read what the model wants."""
-
-    @classmethod
-    @abstractmethod
-    def asking(cls, question: str) -> Self:
-        """Make the reply that asks a question; the fallback asks the whole question."""
-
-
-class FollowUp(NextStep):
+class FollowUp(ReplyModel):
     """A reply of the role `follow_up`; the fields that other roles ask for as well do not count here."""
 
     thought: _Ignored = ""
@@ -109,7 +95,7 @@ _TEXT = TypeAdapter(ShortText)
 _ACTION = re.compile(r"\s*(?P<name>search|finish)\s*\[(?P<text>.*)\]\s*\Z", re.IGNORECASE | re.DOTALL)
 
 
-class Action(NextStep):
+class Action(ReplyModel):
     """A reply of the role `act`: a thought, then `search[query]` or `finish[answer]`."""
 
     thought: ShortText = ""
@@ -139,3 +125,7 @@ class Action(NextStep):
     def asking(cls, question: str) -> Self:
         """Make the reply that asks a question."""
         return cls(action=f"search[{question}]")
+
+
+NextStep = FollowUp | Action
+"""A reply of any role that gives the next question or the final answer."""

@@ -1,11 +1,15 @@
 """Where a task stands that works on one question of a question tree."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hopgraph.nodes.core.ask import as_short
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.answer import AnswerReply, read_answer, reader_ask
+from hopgraph.nodes.core.ask import AskResult, as_short, ask
 from hopgraph.nodes.core.budget import pause_calls, reserved_call
-from hopgraph.state import Context, Query, Spent
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.state import Draft, Excerpt, Passage, Query, Spent
 from hopgraph.state.question_tree import Branch, DecomposingState, QuestionNode
 
 
@@ -14,6 +18,12 @@ class BranchState(Spent):
 
     branch: Branch
     tree: dict[str, QuestionNode]
+
+
+class ReadingState(BranchState):
+    """What a step reads that answers the branch's question."""
+
+    passages: list[Passage]
 
 
 def question_of(state: BranchState) -> QuestionNode:
@@ -41,17 +51,25 @@ def reserved_by_branch(node: QuestionNode) -> int:
     return 1 if node["parent"] else 0
 
 
-def calls_after_question(node: QuestionNode) -> int | None:
-    """Count the calls to leave over when a question is answered, as `ask` takes it: None for the root's answer."""
-    return reserved_by_branch(node) or None
+async def read_in_branch(
+    state: ReadingState,
+    runtime: Runtime[Any],
+    excerpts: Sequence[Excerpt] | None,
+    *,
+    step: str = "answer",
+    sub_answers: Sequence[str] | None = None,
+) -> tuple[Draft, AskResult[AnswerReply]]:
+    """Answer the branch's question in one call, with what `reader_ask` is given; evidence gets the question's id.
 
-
-def settings_for(node: QuestionNode, settings: Context) -> Context:
-    """Choose the settings to answer a question with: only the question that was asked is of the asked-for type.
-
-    The parts of a yes-or-no question ask for names and dates.
+    Only the question that was asked is of the asked-for type; parts of a yes-or-no question ask for names and dates.
     """
-    return settings if node["depth"] == 0 else as_short(settings)
+    node = question_of(state)
+    settings = as_short(runtime.context) if node["parent"] else runtime.context
+    passages = None if excerpts is None else prompt_passages(excerpts, passages_by_id(state["passages"]))
+    wanted = reader_ask(node["question"], settings, step=step, passages=passages, sub_answers=sub_answers)
+    answered = await ask(runtime, spent_in(state), wanted, reserve_calls=reserved_by_branch(node) or None)
+    reading = read_answer(answered, settings, excerpts or (), evidence_id=node["id"], question=node["question"])
+    return reading, answered
 
 
 def parts_of(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
@@ -69,11 +87,7 @@ def path_to(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
 
 
 def branch_input(state: DecomposingState, branch: Branch) -> dict[str, Any]:
-    """Make what a parallel task gets.
-
-    A question to solve comes with those that it is a part of and is its own only query; one to compose comes
-    with the whole tree. Calls are counted from nothing, since those so far are in the branch's reserve.
-    """
+    """Make what a parallel task gets; calls are counted from nothing, as those so far are in its reserve."""
     shared: dict[str, Any] = {"branch": branch, "calls": pause_calls(state["calls"])}
     shared |= {"started_at": state["started_at"], "settings": state["settings"]}
     if branch["step"] == "compose":

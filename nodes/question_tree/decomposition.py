@@ -1,8 +1,7 @@
 """Break a question down into parts, of which one may refer to the answer of an earlier one: `#1` is that of the first.
 
-A part waits for those that it names. Only an earlier part can be referred to: the number of the part itself, of a
-later or of no part is left as it is and waited for by none, and so is a number that the whole question has already
-("Which song was #1 in 1964?").
+A part waits for those that it names. The number of the part itself, of a later or of no part is left as it is, and so
+is a number that the whole question has already ("Which song was #1 in 1964?").
 """
 
 import re
@@ -12,7 +11,7 @@ from typing import Annotated, cast
 from pydantic import field_validator
 
 from hopgraph.nodes.core.ask import Ask, AskResult
-from hopgraph.nodes.core.reply_text import ReplyModel, max_items_hint, max_length_hint, normalized_query
+from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, schema_hint
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -67,7 +66,7 @@ _NUMBERING = re.compile(r"\A\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 class SubQuestions(ReplyModel):
     """A reply of the role `decompose`."""
 
-    sub_questions: Annotated[list[Annotated[str, max_length_hint(300)]], max_items_hint(20)]
+    sub_questions: Annotated[list[Annotated[str, schema_hint(maxLength=300)]], schema_hint(maxItems=20)]
 
     @field_validator("sub_questions", mode="before")
     @classmethod
@@ -85,11 +84,7 @@ def _question_of(entry: object) -> object:
 
 
 def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> Ask[SubQuestions]:
-    """Make the question to a model that breaks `question` down; `most` bounds the number of sub-questions.
-
-    With `in_order` they may refer to earlier answers (`#1`), else each stands alone; methods that answer them in
-    turn have a prompt of their own. The fallback is to have none.
-    """
+    """Make the request for at most `most` sub-questions, which may refer to earlier answers (`#1`) if `in_order`."""
     variables: dict[str, Value] = {"question": question, "max_sub_questions": most}
     if in_order:
         variables["part_order"] = "in_order"
@@ -97,18 +92,11 @@ def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> As
 
 
 def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: Sequence[str] = ()) -> list[str]:
-    """Read the sub-questions off a reply.
+    """Read the sub-questions off a reply, at most `most`, in the model's order, each once, without numbering.
 
-    Args:
-        answered: What came of `decomposition_ask`.
-        most: More than these are left out.
-        known: Questions that need not be asked again: those that it is a part of, and last the question itself.
-
-    Returns:
-        In the model's order, each once, without numbering. Those that repeat a known one but for case and
-        punctuation are dropped, and so are texts that are no question a retriever could take. References to
-        earlier ones (`#1`) are renumbered to match this list; one to a dropped question becomes its text. Empty
-        when the reply could not be used.
+    Those that repeat a `known` question (those that it is a part of, and last the question itself) but for case and
+    punctuation are dropped, and so are texts that are no question a retriever could take. References to earlier ones
+    (`#1`) are renumbered to match the list; one to a dropped question becomes its text.
     """
     seen = dict.fromkeys(map(normalized_query, known), 0)
     found: list[str] = []

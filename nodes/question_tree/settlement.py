@@ -8,7 +8,7 @@ from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of
-from hopgraph.state import Draft, StopReason
+from hopgraph.state import Draft, StopReason, Update
 from hopgraph.state.events import Solved
 from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
 
@@ -30,7 +30,7 @@ def settle(
     *,
     reading: Draft | None = None,
     event: type[Solved] = Solved,
-) -> dict[str, Any]:
+) -> Update:
     """Make the update that settles a question, and report it; `Composed` is the event where others' answers made it."""
     answer = reading["answer"] if reading else ""
     evidence = reading["evidence"] if reading else []
@@ -55,9 +55,7 @@ def format_sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
     ]
 
 
-def settle_root(
-    tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None
-) -> dict[str, Any]:
+def settle_root(tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None) -> Update:
     """Make the update of a run whose question is settled; where the model gave no reason, the answered parts do.
 
     `used` are the ids of the evidence that the answer rests on; a stop reason that an earlier step set stays (`limit`).
@@ -72,7 +70,7 @@ def settle_root(
     }
 
 
-def rest_on_evidence(used: list[str]) -> dict[str, Any]:
+def rest_on_evidence(used: list[str]) -> Update:
     """Return the update that names the evidence of the final answer; where there is none, all evidence is cleared."""
     return {"used": used} if used else {"used": used, "evidence": Overwrite([])}
 

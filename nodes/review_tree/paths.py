@@ -61,11 +61,7 @@ def accepted_nodes(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, Review
 
 
 def majority_nodes(tree: Tree) -> list[ReviewNode]:
-    """List the accepted nodes whose answer most accepted nodes give, but for case, articles and punctuation.
-
-    Returns:
-        In the order of the tree; of equally many the group that begins first. Empty without an answer.
-    """
+    """List the accepted nodes whose answer most give, but for case, articles and punctuation; of a tie the first."""
     groups: dict[str, list[ReviewNode]] = defaultdict(list)
     for node in tree.values():
         if node["verdict"] == "accept" and node["answer"]:

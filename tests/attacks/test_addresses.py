@@ -11,7 +11,7 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.apps.cli.serve_command import AUTH, http_config
+from hopgraph.tools.apps.cli.serving_commands import AUTH, http_config
 from hopgraph.tools.apps.server import langgraph_app
 from support.paths import ROOT
 from support.servers.trap import ANN
@@ -33,6 +33,7 @@ def test_hopgraph_serve_is_guarded_as_the_projects_file_says() -> None:
     assert described["http"] == http_config()
 
 
+@pytest.mark.usefixtures("only_hook")  # which takes the guard's own away again
 @pytest.mark.parametrize(
     "variables",
     [

@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server import connections, guards
-from hopgraph.tools.apps.server.run_server import server_config
 from hopgraph.tools.apps.server.server_options import ServingOptions, proxies_from_environment
+from hopgraph.tools.apps.server.web_app import server_config
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app, without_page

@@ -142,6 +142,7 @@ def assert_nothing_is_invented(result: Mapping[str, Any], corpus: Sequence[Docum
     return len(result["citations"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_no_content_ends_a_run_or_invents_a_citation(part: int) -> None:
     citations = 0

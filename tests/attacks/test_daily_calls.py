@@ -1,13 +1,13 @@
 """A key's user makes so many model calls a day, by whichever endpoint; another user is not held up."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from hopgraph.tools.apps.server import daily_calls
-from hopgraph.tools.apps.server.daily_calls import DailyCalls
+from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import QuotaError
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.trap import ANN, BEN
@@ -56,8 +56,9 @@ async def test_no_key_makes_calls_without_end(way: str, tmp_path: Path, monkeypa
 
 def test_the_next_day_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 10.0 * 24 * 3600
-    monkeypatch.setattr(daily_calls.time, "time", lambda: now)
-    calls = DailyCalls(2)
+    monkeypatch.setattr(time, "time", lambda: now)
+    monkeypatch.setenv("HOPGRAPH_CALLS_PER_DAY", "2")
+    calls = DailyCalls()
     assert calls.left("ann") == 2
     for _ in range(3):  # the last of a turn that was under way
         calls.count("ann")

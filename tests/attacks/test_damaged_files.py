@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.apps.cli.app import main
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.dense import open_dense
 from support.hashed_words import HashedWords
@@ -166,6 +166,7 @@ def commands(kind: str, copy: Path) -> list[list[str | Path]]:
 SHARES = {"index": 0.4, "run": 0.4, "cache": 0.1, "saved": 0.1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHARES)
 def test_no_damaged_file_ends_in_a_traceback(
     built: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]

@@ -64,6 +64,7 @@ async def ask(url: str, way: str) -> str:
         return (await client.post("/mcp", json=body, headers=session)).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_callers_learn_neither_key_nor_place(
     failing: tuple[FailingServer, str], way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.app import main
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.io.guarded_files import open_inside, write_inside
 from hopgraph.tools.models.reply_cache import ModelReply, check_cache, write_cache
 from hopgraph.tools.retrieval.web.web_index import WebCache

@@ -32,11 +32,9 @@ QUESTION = "Where was the director of the film born, and where did she die?"
 STATEMENT = {"useful_information": [{"info": "a fact", "support_passages": [1, 2]}]}
 MISSING = {"answer": {"text": "unanswerable", "confidence": 1}, "explanation": "", "missing_information": "more"}
 ANSWER = {"answer": {"text": "here", "confidence": 5}, "explanation": "so", "missing_information": ""}
-OWN_TIME = 0.003
-"""Seconds per model call, median: the limit that is tested."""
-OVER_PLAIN = 2.9
-"""Own time per model call over plain LangGraph's, both as medians: the limit that is tested."""
-OVER_CRITICAL_PATH = 1.15
+OVER_PLAIN = 1.55
+"""Own time per model call over plain LangGraph's, of the quietest tenth of the runs: 1.4 ms where that takes 0.9."""
+OVER_CRITICAL_PATH = 1.05
 
 
 class Clock:
@@ -155,12 +153,14 @@ def test_own_time_per_model_call(benchmark: BenchmarkFixture, monkeypatch: pytes
             timed(lambda: loop.run(beside.ainvoke({"steps": 0})), plain)
             timed(lambda: migres.graph.invoke({"question": QUESTION}, context=context), own)
 
-        benchmark.pedantic(run, rounds=40, warmup_rounds=5)
-    median, ratio = statistics.median(own), statistics.median(own) / statistics.median(plain)
+        benchmark.pedantic(run, rounds=200, warmup_rounds=10)
+    median = statistics.median(own)
+    quiet, plain_quiet = (statistics.quantiles(each, n=10)[0] for each in (own, plain))  # what else runs only adds
+    ratio = quiet / plain_quiet
     benchmark.extra_info.update(own_ms_per_call_median=round(1000 * median, 3), over_plain_langgraph=round(ratio, 2))
-    print(f"\nown time per model call: median {1000 * median:.2f} ms, {ratio:.2f} times plain LangGraph")  # noqa: T201
+    found = f"median {1000 * median:.2f} ms, quietest tenth {1000 * quiet:.2f} ms, {ratio:.2f} times plain LangGraph"
+    print(f"\nown time per model call: {found}")  # noqa: T201
     assert ratio <= OVER_PLAIN
-    assert median <= OWN_TIME
 
 
 def test_wall_time_over_critical_path(benchmark: BenchmarkFixture) -> None:

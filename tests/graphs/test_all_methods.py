@@ -162,6 +162,7 @@ def test_it_is_a_tool(method: Method, answer: str) -> None:
     assert look_up.invoke({"question": QUESTION}) == answer
 
 
+@pytest.mark.slow
 def test_batches_and_chains_do_not_cut_it_off(method: Method, answer: str) -> None:
     graph = method.graph
     questions = [{"question": QUESTION}] * 3
@@ -172,6 +173,7 @@ def test_batches_and_chains_do_not_cut_it_off(method: Method, answer: str) -> No
         graph.invoke({"question": QUESTION}, {"recursion_limit": 3})
 
 
+@pytest.mark.slow
 def test_a_thread_that_answered_before_begins_anew(method: Method, tmp_path: Path) -> None:
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
         graph = method.build().compile(checkpointer=saver)

@@ -101,6 +101,7 @@ def test_no_budget_is_ever_exceeded(method: str) -> None:
             assert run.result["stop_reason"] != "budget"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_re_asks_stay_within_the_budget_too(method: str) -> None:
     for limit in range(1, 3 * len(ROLES[method])):

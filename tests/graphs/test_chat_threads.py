@@ -141,7 +141,7 @@ async def test_eight_threads_at_once_are_not_mixed(threads: Threads) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begins_again", [False, True])
+@pytest.mark.parametrize("begins_again", [False, pytest.param(True, marks=pytest.mark.long)])
 async def test_a_killed_turn_goes_on_or_begins_again(place: str, begins_again: bool) -> None:
     """The worker is killed when the method has made its first decision, which is to look for more."""
     user = f"killed{begins_again}"

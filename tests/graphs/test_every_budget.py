@@ -75,6 +75,7 @@ class Jumbled(ScriptedChatModel):
         return await super()._agenerate(messages, *args, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", baselines_slow())
 def test_results_and_traces_do_not_depend_on_which_call_is_first(method: str) -> None:
     def outcome(seed: int) -> str:

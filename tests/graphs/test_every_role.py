@@ -8,12 +8,16 @@ from typing import Any, cast
 import pytest
 
 from hopgraph.graphs import METHODS
-from support.every_method import NAMES, speed
+from support.every_method import NAMES
 from support.honest import model, ways
 from support.sample import read_sample_passages
 from support.walks import walk
 
-ROLES = [pytest.param(name, step, marks=speed(name)) for name in NAMES for step in METHODS[name].Context.steps]
+ROLES = [
+    pytest.param(name, step, marks=() if METHODS[name].group == "papers" else pytest.mark.long)
+    for name in NAMES
+    for step in METHODS[name].Context.steps
+]
 SAMPLE = {each["id"]: each["text"] for each in read_sample_passages()}
 LONG = "word " * 12_000
 
@@ -91,7 +95,7 @@ def one_after_another() -> Callable[[str], str]:
     return lambda said: next(kinds)(said)
 
 
-@pytest.mark.parametrize("kind", ["unusable", *ODD, *(pytest.param(kind, marks=pytest.mark.slow) for kind in LARGE)])
+@pytest.mark.parametrize("kind", ["unusable", *ODD, *(pytest.param(kind, marks=pytest.mark.long) for kind in LARGE)])
 @pytest.mark.parametrize(("method", "step"), ROLES)
 def test_the_run_ends_in_a_clear_way(method: str, step: str, kind: str) -> None:
     way = ways(method)[step]

@@ -4,7 +4,7 @@ The papers' methods are asked 16, or as many as HOPGRAPH_QUESTIONS says, the oth
 
 The second run asks a fourth of them in another order, eight at a time and in another process, where strings hash
 differently.
-Run by `make slow`; a clone without the training samples skips it and says so.
+`make slow` runs the papers' methods, `make long` the others; a clone without the training samples skips it and says so.
 """
 
 import json
@@ -63,7 +63,13 @@ def another_process() -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("method", sorted(METHODS.keys() - ALIASES.keys()))
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(method, marks=() if method in PAPERS else pytest.mark.long)
+        for method in sorted(METHODS.keys() - ALIASES.keys())
+    ],
+)
 def test_all_finish_and_again_in_the_same_way(
     method: str, samples: Samples, another_process: ProcessPoolExecutor
 ) -> None:

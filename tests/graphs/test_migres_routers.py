@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.graphs.migres import Context, after_compression, after_decision, after_filter
+from hopgraph.graphs.migres import Context, after_decision, after_filter, extract_or_recall
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: 
     settings = Context(compression=compression, recall=recall)
     assert after_filter(state, settings) == edge
     if edge != "to compress":
-        assert after_compression(state, settings) == edge
+        assert extract_or_recall(state, settings) == edge
 
 
 @pytest.mark.parametrize(

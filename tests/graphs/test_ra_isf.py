@@ -487,7 +487,7 @@ def wide() -> World:
     return World(questions)
 
 
-@pytest.mark.parametrize("retries", [0, 2])
+@pytest.mark.parametrize("retries", [0, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("limit", range(1, 46))
 def test_no_budget_is_ever_exceeded(limit: int, retries: int) -> None:
     world = wide()

@@ -74,6 +74,7 @@ def runs(data_set: DataSet, shared_data: Path, index: Path) -> list[Run]:
     return [Run(question, result) for question, result in zip(questions, results, strict=True)]
 
 
+@pytest.mark.long
 def test_every_question_finishes_with_true_quotes(data_set: DataSet, runs: list[Run]) -> None:
     assert len(runs) == data_set.tuned_on
     for run in runs:
@@ -86,6 +87,7 @@ def test_every_question_finishes_with_true_quotes(data_set: DataSet, runs: list[
             assert text[citation["start"] : citation["end"]] == citation["quote"] != ""
 
 
+@pytest.mark.long
 def test_scores_on_questions_that_nothing_was_tuned_on(
     data_set: DataSet, runs: list[Run], record_property: Any
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state.context import SENTENCE_STEP
-from hopgraph.tools.prompts.demonstrations import read_demonstrations
+from hopgraph.tools.prompts import read_demonstrations
 from hopgraph.tools.prompts.prompt_files import FAMILIES
 from support.honest import QUESTIONS, input_for, model, ways
 from support.schema_bounds import unbounded

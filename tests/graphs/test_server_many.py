@@ -51,6 +51,7 @@ async def twenty_at_once(remote: LangGraphClient, name: str) -> None:
     await unmixed(remote, name, AT_ONCE)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # the first one runs them all
 @pytest.mark.parametrize("name", GRAPHS)
 def test_all_graphs_at_once_do_not_mix(every_graph: EveryGraph, name: str) -> None:

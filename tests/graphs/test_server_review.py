@@ -119,6 +119,7 @@ def reviewed(reviewing: Reviewing) -> Check:
     return check
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # the first one runs them all
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_graph_pauses_for_a_person_and_goes_on(every_graph: EveryGraph, reviewed: Check, name: str) -> None:

@@ -118,7 +118,11 @@ async def readable(remote: LangGraphClient, name: str) -> None:
 
 @pytest.mark.timeout(900)  # the first one runs them all
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("check", [stepped_through, edited, forked, readable], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "check",
+    [*(pytest.param(each, marks=pytest.mark.long) for each in (stepped_through, forked)), edited, readable],
+    ids=lambda each: each.__name__,
+)
 def test_every_graph(every_graph: EveryGraph, check: Check, name: str) -> None:
     every_graph.holds(check, name)
 

@@ -11,9 +11,5 @@ NAMES = sorted(METHODS.keys() - ALIASES.keys())
 
 def baselines_slow(*, among: Iterable[str] = NAMES) -> list[object]:
     """List the methods as parameters, baselines marked slow."""
-    return [pytest.param(name, marks=speed(name)) for name in among]
-
-
-def speed(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Return the mark of a method's test."""
-    return () if METHODS[name].group == "papers" else (pytest.mark.slow,)
+    marks = {name: () if METHODS[name].group == "papers" else pytest.mark.slow for name in among}
+    return [pytest.param(name, marks=mark) for name, mark in marks.items()]

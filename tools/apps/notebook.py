@@ -1,7 +1,4 @@
-"""Displays for notebooks: a method's drawing, what each node wrote, the answer and the run's tree.
-
-Every text of a run is escaped: a passage cannot put markup into the page.
-"""
+"""Displays for notebooks, with escaped texts: a method's drawing, what each node wrote, the answer, the run's tree."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,14 +8,13 @@ from typing import Any, cast
 from hopgraph.graphs import find_method
 from hopgraph.state import Context
 from hopgraph.state.events import event_order
-from hopgraph.tools.apps.drawing.svg import draw_svg
+from hopgraph.tools.apps.drawing import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.retrieval.passage_metadata import name_citation
 from hopgraph.tools.text.sanitize import truncate_line
 
-_MOST = 160
-"""Characters of a field that a table shows."""
+_MOST = 160  # characters of a field that a table shows
 _NOT_SHOWN = frozenset({"calls", "usage", "started_at", "question"})
 """Bookkeeping, and the question, which never changes."""
 
@@ -47,8 +43,7 @@ class Card:
 class Walk:
     """A finished run: its question, its step events, its end state and (node, what it wrote) in order.
 
-    Parallel branches come one after the other, in the order in which the graph started them, so that the same run is
-    shown the same way every time.
+    Parallel branches come one after the other, in the order in which the graph started them.
     """
 
     title: str
@@ -88,11 +83,7 @@ def draw(method: Any) -> Picture:
 
 
 def walk(method: Any, question: str, settings: Context | None = None) -> Walk:
-    """Run a method, by its name, or a compiled graph; return what each node wrote, also those of subgraphs.
-
-    Raises:
-        HopgraphError: an unknown name, or as the run raises it.
-    """
+    """Run a method, by its name, or a compiled graph; return what each node wrote, also those of subgraphs."""
     graph = _graph_of(method)
     events: list[Any] = []
     started: dict[str, list[Mapping[str, Any]]] = {}
@@ -118,11 +109,8 @@ def _writes(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each node with what it wrote; in place of a subgraph, which repeats what its nodes wrote, its nodes.
 
-    Args:
-        started: the tasks that each subgraph's task started, as only those of one graph start in a fixed order; under
-            "" those of the whole graph.
-        written: what each task wrote, by its id.
-        owner: the task whose subgraph this is.
+    `started` has the tasks that each subgraph's task started, as only those of one graph start in a fixed order, and
+    under "" those of the whole graph; `written` what each task wrote, by its id.
     """
     for task in started[owner]:
         if task["id"] in started:

@@ -1,9 +1,8 @@
 """One event loop of our own that never closes, and coroutines that run concurrently.
 
-The loop has a thread of its own, and two uses. The sync side of every graph runs its nodes there, so that a node
-is written once, as a coroutine. And the clients of models that were named by a spec have their connections there:
-a client that is shared over the loops of several `asyncio.run` calls fails with "Event loop is closed" sooner or
-later, and one client per loop would connect anew in each.
+The sync side of every graph runs its nodes there, so that a node is written once, as a coroutine. And the clients of
+models that were named by a spec have their connections there: one that is shared over the loops of several
+`asyncio.run` calls fails with "Event loop is closed" sooner or later, and one per loop would connect anew in each.
 """
 
 import asyncio
@@ -11,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -40,20 +40,14 @@ def background_loop() -> asyncio.AbstractEventLoop:
 
 
 @cache
-def _search_threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(32, thread_name_prefix="hopgraph-search")
-
-
-@cache
-def _callers_threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(10_000, thread_name_prefix="hopgraph-caller")
+def _threads(of: str, most: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(most, thread_name_prefix=f"hopgraph-{of}")
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has the loop and the pool but not their threads; it starts some of its own.
+    # A forked child has the loop and the pools but not their threads; it starts some of its own.
     os.register_at_fork(after_in_child=background_loop.cache_clear)
-    os.register_at_fork(after_in_child=_search_threads.cache_clear)
-    os.register_at_fork(after_in_child=_callers_threads.cache_clear)
+    os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 LONG_TEXT = 200_000
@@ -90,24 +84,20 @@ async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
 
     The loop's default threads may all be taken by synchronous retrievers of a user's that wait for one of ours.
     """
-    return await asyncio.get_running_loop().run_in_executor(_search_threads(), work, *args)
+    return await asyncio.get_running_loop().run_in_executor(_threads("search", 32), work, *args)
 
 
 async def in_callers_thread(work: Callable[..., ResultT], *args: Any, **options: Any) -> ResultT:
-    """Run a caller's own blocking code in a thread that nothing else waits for: it may run a graph in its turn.
-
-    Raises:
-        RuntimeError: it raised StopIteration, which no future takes.
-    """
+    """Run a caller's own blocking code in a thread that nothing else waits for: it may run a graph in its turn."""
     context = copy_context()
 
     def run() -> ResultT:
         try:
             return context.run(work, *args, **options)
-        except StopIteration as error:
+        except StopIteration as error:  # which no future takes
             raise RuntimeError(f"{type(getattr(work, '__self__', work)).__name__} raised StopIteration") from error
 
-    return await asyncio.get_running_loop().run_in_executor(_callers_threads(), run)
+    return await asyncio.get_running_loop().run_in_executor(_threads("caller", 10_000), run)
 
 
 async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, ResultT]) -> ResultT:
@@ -118,11 +108,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Resu
 
 
 def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run a coroutine on the background loop and wait; an interrupted wait cancels it.
-
-    Raises:
-        RuntimeError: called on the background loop itself, which would wait for ever.
-    """
+    """Run a coroutine on the background loop and wait; an interrupted wait cancels it; RuntimeError on that loop."""
     loop = background_loop()
     if threading.current_thread().name == _THREAD:
         work.close()
@@ -139,11 +125,7 @@ def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Run coroutines concurrently; if one fails, cancel the others and raise its error.
-
-    Returns:
-        Their results, in order.
-    """
+    """Return the results of coroutines run concurrently, in order; if one fails, cancel the others, raise its error."""
     coroutines, tasks = list(work), list[asyncio.Task[ResultT]]()
     if len(coroutines) == 1:
         return [await coroutines[0]]
@@ -156,3 +138,53 @@ async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list
                 raise error from None
         raise
     return [task.result() for task in tasks]
+
+
+class SharedLimit:
+    """An `asyncio.Semaphore` whose holders and waiters may be on any event loop; first come, first served."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting = deque[asyncio.Future[None]]()
+        self._lock = threading.Lock()
+
+    def locked(self) -> bool:
+        """Whether who comes now has to wait."""
+        return not self._free
+
+    async def __aenter__(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            with self._lock:
+                granted = turn not in self._waiting
+                if not granted:
+                    self._waiting.remove(turn)
+            if granted:
+                self._release()
+            raise
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                turn = self._waiting.popleft()
+            with suppress(RuntimeError):  # that loop was closed
+                turn.get_loop().call_soon_threadsafe(_grant, turn)
+                return
+
+
+def _grant(turn: asyncio.Future[None]) -> None:
+    if not turn.done():  # else it was cancelled meanwhile, and passes its place on
+        turn.set_result(None)

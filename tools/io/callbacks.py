@@ -18,5 +18,5 @@ def is_watched(config: RunnableConfig | None) -> bool:
 
     It is one of the config, else of the running node, or one that LangChain adds: for tracing, debugging, usage.
     """
-    callbacks = (config or {}).get("callbacks") or (var_child_runnable_config.get() or {}).get("callbacks")
-    return bool(AsyncCallbackManager.configure(callbacks).handlers)
+    given = config if config and config.get("callbacks") else var_child_runnable_config.get()
+    return bool(callback_handlers(given) or AsyncCallbackManager.configure().handlers)

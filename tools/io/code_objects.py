@@ -49,9 +49,7 @@ def load_object(place: CodePlace, *, installed: bool = False) -> tuple[object, M
 
     A file's own folder, and for a module the working directory, come last in the search for what it imports. What an
     installed package offers is not looked for in the working directory, where a file may have the package's name.
-
-    Raises:
-        SpecError: no such file, module or name, or an error in the code; it names the line.
+    SpecError for no such file, module or name, or an error in the code; it names the line.
     """
     if place.is_file and not Path(place.place).is_file():
         raise SpecError(f"{place.place}: there is no such file")

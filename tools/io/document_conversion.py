@@ -10,7 +10,9 @@ import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
@@ -19,7 +21,6 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
 
 CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".html", ".htm", ".epub", ".rtf"})
-"""The suffixes of files that are converted."""
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
 """Of one file (a dense PDF page takes a fifth of a second); bytes of address space."""
 _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
@@ -56,11 +57,7 @@ class DocumentConverter:
             self._process = None
 
     def convert(self, path: Path) -> str:
-        """Return a document as Markdown, with a comment where each page begins.
-
-        Raises:
-            UnreadableFileError: it is damaged, encrypted, without text, or exceeds a limit.
-        """
+        """Return a document as Markdown, a comment where each page begins; UnreadableFileError where it cannot be."""
         process = self._process = self._process or self._start()
         to_process, from_process = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         with suppress(BrokenPipeError):
@@ -123,11 +120,7 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 
 def _convert_pdf(file: BinaryIO) -> str:
     """Convert page by page, so that each passage knows its page."""
-    from io import BytesIO
-
-    import pypdfium2
-
-    library: Any = pypdfium2
+    library: Any = import_module("pypdfium2")
     try:
         document = library.PdfDocument(file)
     except library.PdfiumError as error:
@@ -152,9 +145,7 @@ def _convert_pdf(file: BinaryIO) -> str:
 
 def _convert_rtf(file: BinaryIO) -> str:
     """Return the text of RTF, a paragraph for each of its own; which ones are headings is not known."""
-    from striprtf import striprtf
-
-    library: Any = striprtf
+    library: Any = import_module("striprtf.striprtf")
     source = file.read().decode("latin-1")  # other characters are escaped
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is no RTF")

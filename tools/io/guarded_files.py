@@ -1,8 +1,6 @@
 """Files written so that no reader finds half of one, and read though others may have replaced them.
 
-Pipes and devices are refused, and links where hopgraph writes.
-
-A refusal is an OSError, as for any other file that cannot be opened. What is made here is its owner's alone.
+Pipes and devices are refused, and links where hopgraph writes, by an OSError. What is made here is its owner's alone.
 """
 
 import errno
@@ -107,7 +105,6 @@ if sys.platform != "win32":
 
 _ASIDE = ".hopgraph-"
 HAS_LOCKS = sys.platform != "win32"
-"""Whether this system has such locks."""
 
 
 def try_lock(file: BinaryIO) -> bool:
@@ -122,10 +119,9 @@ def try_lock(file: BinaryIO) -> bool:
 
 
 def write_files(contents: Mapping[Path, bytes], *, private: bool = False) -> None:
-    """Write files, `private` to their owner, replacing those that are there, once all could be written aside.
+    """Write files, `private` to their owner, in place of those that are there, once all could be written aside.
 
-    Raises:
-        OSError: naming the place that cannot be written; no file has changed.
+    An OSError names the place that cannot be written; no file has changed then.
     """
     if not contents:
         return

@@ -8,6 +8,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -22,8 +23,7 @@ TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """HTTP statuses with which the same request may succeed later."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
-_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
-"""OpenSSL's codes for certificates whose issuer is not known."""
+_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
 
 
 class UnreadableReplyError(Exception):
@@ -73,14 +73,11 @@ def retry_after(error: BaseException) -> float | None:
     value = headers.get("retry-after") if headers is not None else None
     if not value:
         return None
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, TypeError):
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
+    return None
 
 
 async def with_retries(

@@ -60,11 +60,8 @@ class JsonServer:
     async def request(self, method: Literal["GET", "POST"], parse: Callable[[Any], ResultT], **content: Any) -> ResultT:
         """Send a request with `json` or `params`, as httpx takes them, and parse its answer.
 
-        `parse` takes the decoded answer; it raises ValueError, LookupError or TypeError for one of another form.
-
-        Raises:
-            HopgraphError: of the class `error`: refused, unreachable, still failing after the retries, or an answer
-                of another form.
+        `parse` takes the decoded answer; it raises ValueError, LookupError or TypeError for one of another form. A
+        HopgraphError of the class `error`: refused, unreachable, failing after the retries, or another form.
         """
         answer = await run_on(background_loop(), self._send_with_retries(method, content))
         try:

@@ -8,10 +8,7 @@ from typing import Literal
 
 
 def limit_process(seconds: int, memory: int) -> None:
-    """Let the system end this process after so many seconds, from now, and refuse it more bytes of address space.
-
-    May be called again, for more seconds.
-    """
+    """Let the system end this process so many seconds from now, and refuse it more bytes of address space."""
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)
     _limit("RLIMIT_CPU", int(time.process_time()) + seconds)

@@ -17,7 +17,10 @@ _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 def redact(text: str, model: object | None = None) -> str:
     """Replace keys by `[key]`: those of the environment, those the model holds, and what looks like one."""
-    for secret in _known_secrets(model):
+    held = [value.get_secret_value() for value in vars(model).values() if isinstance(value, SecretStr)] if model else []
+    set_outside = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
+    secrets = (secret for secret in {*held, *set_outside} if len(secret) >= 6)
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "[key]")
     return _SHAPES.sub(_without_key, text)
 
@@ -32,9 +35,3 @@ def _looks_random(name: str) -> bool:
     """Whether a name is a key: masked, or with a long part that is no word, unlike `pk-documents-2020`."""
     parts = re.split(r"[-_.]", name)
     return "**" in name or any(len(part) >= 8 and not _WORD.fullmatch(part) for part in parts)
-
-
-def _known_secrets(model: object | None) -> list[str]:
-    held = [value.get_secret_value() for value in vars(model).values() if isinstance(value, SecretStr)] if model else []
-    set_outside = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
-    return sorted((secret for secret in {*held, *set_outside} if len(secret) >= 6), key=len, reverse=True)

@@ -36,10 +36,8 @@ from hopgraph.tools.prompts import format_block
 
 WRITTEN = "log_probabilities"
 """The block by which a stand-in is told to write tokens in place of its record."""
-_BIAS = 1000.0
-"""Makes a token certain."""
-_WHOLE_VOCABULARY = 1_000_000
-"""More than any model has."""
+_BIAS = 1000.0  # makes a token certain
+_WHOLE_VOCABULARY = 1_000_000  # more than any model has
 
 
 def _clamp(value: Any) -> Any:
@@ -93,9 +91,7 @@ async def complete(
 
     The prompt is the messages' texts, with blank lines between them and no chat template. A stand-in (a model with a
     true `writes_logprobs`) is told in a block of the prompt what to score, and replies with the record itself.
-
-    Raises:
-        ModelError: refused, unreachable, still failing after the retries, or no server that gives log-probabilities.
+    ModelError where the request fails after the retries, or the server gives no log-probabilities.
     """
     if getattr(handle.model, "writes_logprobs", False):
         system, prompt, *said_since = messages
@@ -125,7 +121,6 @@ class _Endpoint:
 
     handle: ModelHandle
     client: Any
-    """The openai package's."""
 
     async def reply(self, request: TextRequest, prompt: str) -> ModelReply:
         try:

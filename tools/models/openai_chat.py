@@ -10,15 +10,11 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
-from langchain_core.globals import get_llm_cache
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
-from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
-from hopgraph.tools.io.callbacks import is_watched
 from hopgraph.tools.io.http_retries import UnreadableReplyError
 
 _OTHER_OPTIONS = frozenset({"response_format", "extra_headers", "extra_query", "timeout"})
@@ -67,8 +63,7 @@ class HttpSession:
     async def post(self, content: bytes) -> bytes | None:
         """Send a body and return the reply's; None where the server redirects to another address.
 
-        Raises:
-            openai.APITimeoutError, openai.APIConnectionError, openai.APIStatusError. UnreadableReplyError: not HTTP.
+        Raises the openai package's errors; UnreadableReplyError for what is not HTTP.
         """
         try:
             async with self._session.post(self._url, data=content, allow_redirects=False) as reply:
@@ -111,23 +106,6 @@ class LeanChatOpenAI(ChatOpenAI):
         if not address.userinfo and (proxy is None or proxy.startswith(("http://", "https://"))):
             self._session = HttpSession(self.root_async_client, certificates, proxy)
         return self._session
-
-    async def ainvoke(
-        self,
-        input: LanguageModelInput,  # noqa: A002
-        config: RunnableConfig | None = None,
-        *,
-        stop: list[str] | None = None,
-        **kwargs: Any,
-    ) -> AIMessage:
-        """Ask; where no callback handler watches, without what LangChain does for them."""
-        if is_watched(config) or get_llm_cache() is not None or "ls_structured_output_format" in kwargs:
-            return await super().ainvoke(input, config, stop=stop, **kwargs)
-        result = await self._agenerate(self._convert_input(input).to_messages(), stop, **kwargs)
-        [generation] = result.generations
-        message, info = cast("AIMessage", generation.message), generation.generation_info
-        message.response_metadata = {**(result.llm_output or {}), **(info or {}), **message.response_metadata}
-        return message
 
     async def _agenerate(
         self,

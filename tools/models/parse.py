@@ -19,9 +19,10 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 _REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = "```"
+_DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE = re.compile(r"[\w-]*+[ \t]*+\n?")
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
-_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
 """Characters; what follows is not read. No step asks for a tenth of it."""
 _LONG_REPLY = 10_000
@@ -47,10 +48,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     Reasoning blocks, code fences and what follows 200,000 characters are set aside; then the first JSON object that
     fits the schema is taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed.
     A repaired object counts only if each of its strings occurs in the reply. Without an object that fits, the class
-    method `read_paper_form` of a schema that has one makes an object of the text, or None.
-
-    Raises:
-        UnusableReplyError: empty, no object, or none that fits the schema.
+    method `read_paper_form` of a schema that has one makes an object of the text, or None; else UnusableReplyError.
     """
     content = _without_reasoning(text)[:_MAX_REPLY]
     if not content:
@@ -99,13 +97,12 @@ def _objects(content: str) -> Iterator[dict[str, JsonValue]]:
 
 
 def _well_formed(text: str) -> Iterator[dict[str, JsonValue]]:
-    decoder = json.JSONDecoder(strict=False)
     start = text.find("{")
     for _ in range(100):  # a reply of a million braces must not take a million tries
         if start < 0:
             return
         try:
-            value, end = cast("tuple[JsonValue, int]", decoder.raw_decode(text, start))
+            value, end = cast("tuple[JsonValue, int]", _DECODER.raw_decode(text, start))
         except (ValueError, RecursionError):
             end = start + 1
         else:
@@ -130,31 +127,23 @@ def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
 
 def _occurs_in(value: JsonValue, text: str) -> bool:
     """Whether every string of a repaired value occurs in the reply, as written or with escapes decoded."""
-    decoded = _ESCAPE.sub(_decode, text)
+    decoded = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _SHORT_ESCAPES[found[2]], text)
     return all(leaf in text or leaf in decoded for leaf in _leaves(value))
-
-
-def _decode(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if match[1] else _SHORT_ESCAPES.get(match[2], match[2])
 
 
 def _leaves(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
-        for entry in value:
-            yield from _leaves(entry)
-    elif isinstance(value, dict):
-        for entry in value.values():
+    elif isinstance(value, list | dict):
+        for entry in value.values() if isinstance(value, dict) else value:
             yield from _leaves(entry)
 
 
 def _restored(value: JsonValue) -> JsonValue:
     """Undo the delimiters' escapes, and drop lone surrogates, which no UTF-8 file could hold."""
     if isinstance(value, str):
-        return unescape(value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore"))
+        plain = value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+        return unescape(plain)
     if isinstance(value, list):
         return [_restored(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _restored(entry) for key, entry in value.items()}
-    return value
+    return {key: _restored(entry) for key, entry in value.items()} if isinstance(value, dict) else value

@@ -1,10 +1,9 @@
 """A cache of replies on disk, so that the same prompt is paid for once.
 
-Every reply is stored as it came, also one that could not be used, with its tokens: a run that is replayed
-takes the same path and counts the same. One file per reply, named by a hash of everything that shapes it:
-role, messages, model, sampling, sample number and schema. Written to a temporary name and renamed, so that
-a crash leaves no half file and two processes may share a folder. The process that pays for a reply holds a lock on
-KEY.lock beside it, which the system releases however the process ends.
+Every reply is stored as it came, also one that could not be used, with its tokens: a run that is replayed takes the
+same path and counts the same. Each has a file, named by a hash of everything that shapes it and written whole, so that
+processes may share a folder. The one that pays for a reply holds a lock on KEY.lock beside it, which the system
+releases however the process ends.
 """
 
 import asyncio
@@ -38,9 +37,6 @@ class ModelReply:
     completion_tokens: int = 0
 
 
-_FIELD_TYPES = (str, str, int, int)
-
-
 def cache_key(parts: Mapping[str, JsonValue]) -> str:
     """Hash everything that shapes a reply."""
     text = json.dumps({"format": _FORMAT, **parts}, sort_keys=True, ensure_ascii=False)
@@ -51,8 +47,8 @@ def cache_key(parts: Mapping[str, JsonValue]) -> str:
 async def cached_reply(folder: str, key: str) -> AsyncGenerator[ModelReply | None]:
     """Look a reply up; while the block of a caller who got None runs, others with the same key wait for it.
 
-    So two questions that lead to the same prompt at the same time pay once, in one process or in several. The block
-    stores its reply by `write_cache`; if it does not, one of those that wait gets None in turn.
+    So the same prompt at the same time is paid for once, in one process or in several. The block stores its reply by
+    `write_cache`; if it does not, one of those that wait gets None in turn.
     """
     wait, mine = _FIRST_WAIT, False
     with ExitStack() as locked:
@@ -88,7 +84,7 @@ def read_cache(folder: str, key: str) -> ModelReply | None:
         reply = ModelReply(record.pop("reply"), **record)
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
-    return reply if all(map(isinstance, astuple(reply), _FIELD_TYPES)) else None
+    return reply if all(map(isinstance, astuple(reply), (str, str, int, int))) else None
 
 
 def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:

@@ -1,43 +1,43 @@
 """Resolve a model's spec.
 
-langchain-openai's models send their requests on the loop that asks (`loop_clients.py`). Other providers' models that
-were made from a spec, and a ChatOpenAI with an HTTP client of its caller's, live on the background loop, as their one
-client does; any other ready object is used on its caller's loop. The limit of parallel requests holds for all loops.
+langchain-openai's models have an HTTP client for each event loop that asks: one that several `asyncio.run` calls share
+fails with "Event loop is closed" sooner or later, and one on a loop of its own costs two hand-overs between threads for
+each request. Other providers' models that were made from a spec, and a ChatOpenAI with an HTTP client of its caller's,
+live on the background loop, as their one client does; any other ready object is used on its caller's loop. The limit of
+parallel requests holds for all loops.
 """
 
 import asyncio
 import os
+import ssl
+import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
+import certifi
 import httpx
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
-from hopgraph.tools.io.background import background_loop
+from hopgraph.tools.io.background import SharedLimit, background_loop
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.io.shared_limit import SharedLimit
 from hopgraph.tools.models.gguf_server import serve_gguf
-from hopgraph.tools.models.loop_clients import LoopClients, LoopModel, takes_clients
-from hopgraph.tools.models.structured import Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
+from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
 VALID_SPECS = (
     "offline:extractive, rehearsal:DATASET, gguf:FILE, student:DIR, openai:MODEL, "
     "openai:MODEL?base_url=http://HOST:PORT/v1, or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
 )
 MODEL_PROVIDERS = "hopgraph.models"
-"""The entry-point group of installed packages that offer a model: a function from what follows `PROVIDER:` to it.
-
-`rehearsal:`, which reads the data sets of the evaluation, is one of them, and `student:`."""
+"""The entry-point group of packages that offer a model (so `rehearsal:`, `student:`), from what follows `PROVIDER:`."""
 _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
     "openai": {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str},
     "gguf": {"max_tokens": int, "top_p": float, "context": int, "threads": int},
@@ -46,13 +46,10 @@ _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
 _LOCAL_TIMEOUT = 600.0
 """Seconds that a request to a model of this process gets at least: it is slow, but not lost."""
 
-Bound = Runnable[list[BaseMessage], AIMessage]
-"""A model with the options of one way of asking."""
 Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
-_REASONING_TOKENS = 8000
-"""What a model that reasons before it replies may take besides the reply."""
+_REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,63 @@ class Sampling:
     temperature: float | None = 0.0
     seed: int | None = None
     request_timeout: float = 60.0
+
+
+@dataclass
+class _LoopModel:
+    """A model with one loop's client."""
+
+    model: BaseChatModel
+    bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
+    """What was made of it for ways of asking."""
+
+
+def _takes_clients(model: BaseChatModel) -> bool:
+    """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
+    if not is_openai(model) or getattr(model, "http_async_client", None) is not None:
+        return False
+    return isinstance(getattr(model, "root_async_client", None), sys.modules["openai"].AsyncOpenAI)
+
+
+class _LoopClients:
+    """Copies of one model, each with a client that is closed with its loop. It holds no reference to the model."""
+
+    def __init__(self) -> None:
+        self._open = dict[asyncio.AbstractEventLoop, tuple[_LoopModel, AsyncGenerator[_LoopModel]]]()
+
+    async def here(self, model: BaseChatModel) -> _LoopModel:
+        """Return the model's copy for the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            await asyncio.to_thread(_certificates)  # reading them takes long
+        if loop not in self._open:
+            for closed in [each for each in list(self._open) if each.is_closed()]:
+                self._open.pop(closed, None)
+            # asyncio.run and uvicorn end the generators that are under way before they close their loop.
+            client = self._with_client(model, loop)
+            self._open[loop] = await anext(client), client
+        return self._open[loop][0]
+
+    async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[_LoopModel]:
+        given, kind = model.root_async_client, cast("Any", sys.modules["openai"]).DefaultAsyncHttpxClient
+        client = kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates())
+        root = given.copy(http_client=client)
+        copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
+        session = copy.open_session(_certificates()) if hasattr(copy, "open_session") else None
+        try:
+            yield _LoopModel(copy)
+        finally:
+            self._open.pop(loop, None)
+            await client.aclose()
+            if session is not None:
+                await session.aclose()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return httpx's choice of certificates, which every client would read anew."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
 
 
 @dataclass
@@ -81,7 +135,7 @@ class SharedModelState:
     reasons: bool = False
     """Whether a reply was cut off while the model was still reasoning."""
     limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
-    clients: LoopClients = field(default_factory=LoopClients)
+    clients: _LoopClients = field(default_factory=_LoopClients)
 
     def limit(self, parallel: int) -> SharedLimit:
         """Return the limit of `parallel` requests at a time, or as many as the model takes."""
@@ -101,8 +155,7 @@ class ModelHandle:
     shared: SharedModelState
 
     def __post_init__(self) -> None:
-        self._own_model = LoopModel(self.model)
-        self._takes_clients = takes_clients(self.model)
+        self._own_model = None if _takes_clients(self.model) else _LoopModel(self.model)
 
     async def bound(
         self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_reply_tokens: int | None = None
@@ -120,18 +173,18 @@ class ModelHandle:
             here.bound[key] = model.bind(**dict(sampling)) if sampling else model
         return here.bound[key]
 
-    async def here(self) -> LoopModel:
+    async def here(self) -> _LoopModel:
         """Return the model with the HTTP client of the running loop, or its only one."""
-        return await self.shared.clients.here(self.model) if self._takes_clients else self._own_model
+        return self._own_model or await self.shared.clients.here(self.model)
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop on which its requests are made: the one that its only HTTP client lives on."""
-        has_one = not self._takes_clients and (self.from_spec or is_openai(self.model))
+        has_one = self._own_model and (self.from_spec or is_openai(self.model))
         return background_loop() if has_one else asyncio.get_running_loop()
 
 
 _by_spec: dict[object, ModelHandle] = {}
-_state_by_id: dict[int, SharedModelState] = {}
+_state_by_id: dict[int, SharedModelState] = {}  # of ready models; dropped with them
 _building = threading.Lock()
 
 
@@ -151,12 +204,13 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
     """Resolve a spec, or wrap a ready model.
 
     A spec gives the same handle each time, as long as the keys and addresses of the environment are the same.
-
-    Raises:
-        SpecError: an unknown spec, a missing package or a missing key; it names the valid specs.
+    SpecError for an unknown spec, which names the valid ones, a missing package or a missing key.
     """
     if isinstance(given, BaseChatModel):
-        return ModelHandle(model_name(given), given, False, _state_of(given))
+        if id(given) not in _state_by_id:
+            _state_by_id[id(given)] = SharedModelState()
+            weakref.finalize(given, _state_by_id.pop, id(given), None)
+        return ModelHandle(model_name(given), given, False, _state_by_id[id(given)])
     # What clients read from the environment is a part of it, so that a corrected key gives a new client.
     read = frozenset((name, value) for name, value in os.environ.items() if name.endswith(_READ_BY_CLIENTS))
     key = (given, sampling, hash(read))
@@ -164,14 +218,6 @@ async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> Model
         # Clients read certificates and import packages: not on an event loop.
         await asyncio.to_thread(_build_once, key, given, sampling)
     return _by_spec[key]
-
-
-def _state_of(model: BaseChatModel) -> SharedModelState:
-    """Return the state of a ready model; dropped with the model."""
-    if id(model) not in _state_by_id:
-        _state_by_id[id(model)] = SharedModelState()
-        weakref.finalize(model, _state_by_id.pop, id(model), None)
-    return _state_by_id[id(model)]
 
 
 def _build_once(key: object, given: str, sampling: Sampling) -> None:
@@ -222,10 +268,8 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
         raise SpecError(f"base_url {redact(base_url)!r} is not an address such as http://127.0.0.1:8000/v1")
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not key and not base_url:
-        raise SpecError(
-            f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or name a local server with "
-            f"openai:{name}?base_url=http://HOST:PORT/v1"
-        )
+        local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
+        raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
     return _client(name, base_url, key or "no-key-needed", sampling, options)
 
 

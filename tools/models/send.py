@@ -28,9 +28,10 @@ from hopgraph.tools.io.http_retries import (
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.resolve import Bound, ModelHandle, Options
-from hopgraph.tools.models.structured import Mode, is_openai, modes_of, reply_text
+from hopgraph.tools.models.resolve import ModelHandle, Options
+from hopgraph.tools.models.structured import Bound, Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
+from hopgraph.tools.models.untraced_call import call_chat_model
 
 ResultT = TypeVar("ResultT")
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
@@ -88,7 +89,6 @@ class FailedRequest(NamedTuple):
     attempt: int
     """How many have failed."""
     status: int | None
-    """The HTTP status, if there was one."""
     wait: float
     """Seconds until the next."""
     problem: str
@@ -110,16 +110,15 @@ def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wai
     return FailedRequest(attempt, status, round(wait, 3), problem)
 
 
-_MAX_WAIT_SECONDS = 60.0
+_FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0
 _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
-_FILTERED = "the server's content filter stopped the reply"
 CONFIG = RunnableConfig(tags=["nostream"])
 """Of every request: what is traced is not streamed."""
 _PROBLEMS = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), _TRUNCATED),
-    **dict.fromkeys(("content_filter", "safety"), _FILTERED),
+    **dict.fromkeys(("content_filter", "safety"), "the server's content filter stopped the reply"),
 }
 """By what providers call the end of a reply, in lower case."""
 
@@ -137,20 +136,15 @@ class SendOptions:
     """Called before each retry."""
     on_text: Callable[[str], None] | None = None
     """Called with all of the reply so far whenever more has come; None: the reply is asked for whole."""
-    first_wait: float = 0.5
-    """Seconds before the first retry; doubled for each further one, unless the server says how long."""
 
 
 async def send(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], options: SendOptions
 ) -> ModelReply:
-    """Ask a model for a record of `schema`.
+    """Ask a model for a record of `schema`; ModelError, without keys, where that fails after the retries.
 
     The first time, the ways of asking for JSON are tried from the strictest on, as long as the server
     refuses them; the one that worked is kept for this model.
-
-    Raises:
-        ModelError: refused, unreachable, or still failing after the retries; without keys.
     """
     return await run_on(handle.loop(), _send_in_supported_mode(handle, messages, schema, options))
 
@@ -211,7 +205,7 @@ async def request_with_retries(
         if options.on_retry:
             options.on_retry(_failed_request(handle, error, attempt, seconds))
 
-    return await with_retries(send, options.retries, options.first_wait, _MAX_WAIT_SECONDS, report)
+    return await with_retries(send, options.retries, _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS, report)
 
 
 async def _send_with_retries(
@@ -232,7 +226,7 @@ async def _request(
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await model.ainvoke(messages, config=CONFIG, **whole), messages)
+        return _read_reply(reply or await call_chat_model(model, messages, CONFIG, **whole), messages)
     except Exception as error:
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
@@ -262,12 +256,12 @@ def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
     problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"
-    return ModelReply(
-        text,
-        problem,
-        _checked_count(usage["input_tokens"]) if usage else _prompt_tokens(messages),
-        _checked_count(usage["output_tokens"]) if usage else count_tokens(text),
-    )
+    if not usage:
+        return ModelReply(text, problem, sum(count_tokens(str(each.text)) for each in messages), count_tokens(text))
+    for tokens in (usage["input_tokens"], usage["output_tokens"]):
+        if not isinstance(tokens, int) or tokens < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+            raise ValueError(f"usage: {tokens!r:.40} is no number of tokens")
+    return ModelReply(text, problem, usage["input_tokens"], usage["output_tokens"])
 
 
 def _ended_by(metadata: Mapping[str, Any]) -> str:
@@ -277,13 +271,3 @@ def _ended_by(metadata: Mapping[str, Any]) -> str:
     if isinstance(incomplete, Mapping):
         said.append(cast("Mapping[str, Any]", incomplete).get("reason"))
     return next((str(each).lower() for each in said if each), "")
-
-
-def _checked_count(tokens: object) -> int:
-    if not isinstance(tokens, int) or tokens < 0:
-        raise ValueError(f"usage: {tokens!r:.40} is no number of tokens")
-    return tokens
-
-
-def _prompt_tokens(messages: list[BaseMessage]) -> int:
-    return sum(count_tokens(str(message.text)) for message in messages)

@@ -14,15 +14,12 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, JsonValue
 
 Mode = Literal["bounded_schema", "json_schema", "function_calling", "json_mode", "text"]
-_OPENAI_HOSTS = ("openai.com", "azure.com")
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 """What LangChain's chat models call the most tokens of a reply."""
 
 BOUNDS = frozenset({"maxItems", "maxLength", "pattern"})
-"""How long a list or a text may grow, and the form of a text. A model that a grammar holds to the schema may otherwise
-go on for ever; most servers of local models take them, and OpenAI's strict schemas refuse some."""
-_TITLES = frozenset({"default", "title"})
-"""Keywords that strict schemas do not have."""
+"""Without them a model that a grammar holds to the schema may go on for ever; OpenAI's strict schemas refuse some."""
+_TITLES = frozenset({"default", "title"})  # keywords that strict schemas do not have
 SHORTEST_LIMIT, LONGEST_LIMIT = 300, 2000
 """Tokens that a reply may take, at least and at most, unless `max_reply_tokens` says how many."""
 _CHARACTERS_PER_TOKEN = 3
@@ -33,6 +30,8 @@ _DEFAULT_LENGTH, _DEFAULT_ITEMS = 1000, 10
 """Bounds of what has none."""
 
 Schema = Mapping[str, JsonValue]
+Bound = Runnable[list[BaseMessage], AIMessage]
+"""A model with the options of one way of asking."""
 
 
 @cache
@@ -90,9 +89,8 @@ def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
     if is_openai(model):
         modes: tuple[Mode, ...] = ("json_schema", "function_calling", "json_mode", "text")
         return modes if _is_served_by_openai(model) else ("bounded_schema", *modes)
-    if type(model).bind_tools is not BaseChatModel.bind_tools:
-        return "function_calling", "text"
-    return ("text",)
+    has_tools = type(model).bind_tools is not BaseChatModel.bind_tools
+    return ("function_calling", "text") if has_tools else ("text",)
 
 
 def is_openai(model: BaseChatModel) -> bool:
@@ -105,8 +103,8 @@ def is_openai(model: BaseChatModel) -> bool:
 
 def _is_served_by_openai(model: BaseChatModel) -> bool:
     """Whether one of langchain-openai's models is asked where the names of OpenAI's newest API are known."""
-    host = urlsplit(getattr(model, "openai_api_base", None) or "").hostname or ""
-    return not host or any(host == own or host.endswith(f".{own}") for own in _OPENAI_HOSTS)
+    host = urlsplit(getattr(model, "openai_api_base", None) or "").hostname
+    return not host or f".{host}".endswith((".openai.com", ".azure.com"))
 
 
 def limit_reply(model: BaseChatModel, tokens: int, *, newest: bool = False) -> BaseChatModel:
@@ -139,7 +137,7 @@ def _extra_body(model: BaseChatModel) -> Mapping[str, Any]:
     return cast("Mapping[str, Any] | None", getattr(model, "extra_body", None)) or {}
 
 
-def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[list[BaseMessage], AIMessage]:
+def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Bound:
     """Bind a mode's request options to a model."""
     if mode == "text":
         return model
@@ -153,12 +151,11 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Runnable[
     return _with_format(model, {"type": "json_schema", "json_schema": strict})
 
 
-def _with_format(model: BaseChatModel, response_format: Mapping[str, object]) -> Runnable[list[BaseMessage], AIMessage]:
+def _with_format(model: BaseChatModel, response_format: Mapping[str, object]) -> Bound:
     """Send a `response_format` with every request.
 
-    It goes as `extra_body`, which makes the same request: given as an argument, the openai package would transform it
-    for each request and parse the reply a second time, which takes longer than all the rest. The Responses API
-    names it differently, which langchain-openai handles.
+    As `extra_body`, which makes the same request: for an argument, the openai package would parse the reply a second
+    time, which takes longer than all the rest. The Responses API names it differently, which langchain-openai handles.
     """
     if not is_openai(model) or _uses_responses(model):
         return model.bind(response_format=response_format)

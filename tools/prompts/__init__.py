@@ -1,7 +1,6 @@
 """Prompts: files, worked examples, and the delimiting of untrusted text."""
 
 from hopgraph.tools.prompts.delimit import Value, clean, escape, format_block, unescape
-from hopgraph.tools.prompts.demonstrations import check_demonstrations, read_demonstrations
 from hopgraph.tools.prompts.prompt_files import (
     FAMILIES,
     check_prompt_names,
@@ -11,7 +10,7 @@ from hopgraph.tools.prompts.prompt_files import (
     prompts_root,
     read_prompt,
 )
-from hopgraph.tools.prompts.render import render
+from hopgraph.tools.prompts.render import check_demonstrations, read_demonstrations, render
 
 __all__ = [
     "FAMILIES",

@@ -45,6 +45,8 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """Undo `escape` in text that a model copied; other text stays as it is."""
+    if "&" not in text:
+        return text
     plain = text.replace("&quot;", '"')
     for character, entity in _ENTITIES.items():
         plain = plain.replace(entity, character)
@@ -54,8 +56,8 @@ def unescape(text: str) -> str:
 def format_block(name: str, value: Value) -> str:
     """Write a variable as a delimited block.
 
-    Passages and texts of a list are numbered from 1 in their order; an empty list or a blank text is
-    written as `(none)`. A number is written as it is, without a block.
+    Passages and texts of a list are numbered from 1; an empty list or a blank text is written as `(none)`. A number is
+    written as it is, without a block.
     """
     if isinstance(value, int):
         return str(value)

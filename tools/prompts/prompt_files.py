@@ -96,18 +96,14 @@ def read_text(path: Path) -> str:
 
 
 def read_prompt(role: str, folders: Collection[str] = ()) -> PromptFile:
-    """Read the prompt of a role `method/step`; `find_file` says where it is looked for.
-
-    Raises:
-        PromptError: no such file, or one whose variables do not fit.
-    """
+    """Read the prompt of a role, where `find_file` finds it; PromptError for none, or variables that do not fit."""
     if not folders and role in _built_in:
         return _built_in[role]
     path = find_file(role, ".md", folders)
     if path is None:
-        method, step = role.split("/", 1)
+        step = role.split("/", 1)[1]
         where = f" in {', '.join(folders)} and among the built-in ones" if folders else ""
-        raise PromptError(f"no prompt for role {role!r}: looked for {method}/{step}.md and common/{step}.md{where}")
+        raise PromptError(f"no prompt for role {role!r}: looked for {role}.md and common/{step}.md{where}")
     prompt = _checked(path, path.stat().st_mtime_ns)
     if not folders:
         _built_in[role] = prompt
@@ -124,15 +120,7 @@ def is_prompt_loaded(role: str, folders: Collection[str]) -> bool:
 
 
 def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()) -> None:
-    """Check the files that a folder replaces for a method, before the first model call.
-
-    Of demonstrations only the names are checked here; `check_demonstrations` reads those that are used. `steps` are
-    the method's; those without a built-in prompt are known from here alone.
-
-    Raises:
-        SettingsError: no such folder, nothing in it for this method, or a file that is named after no step.
-        PromptError: a file whose variables do not fit.
-    """
+    """Check the files that a folder replaces for a method, as `check_prompt_names` does; it must have some."""
     if not Path(prompts_dir).is_dir():
         raise SettingsError(f"prompts_dir {prompts_dir!r} is not a folder")
     if not check_prompt_names(prompts_dir, method, steps):
@@ -140,7 +128,12 @@ def check_prompts_dir(prompts_dir: str, method: str, steps: Collection[str] = ()
 
 
 def check_prompt_names(folder: str, method: str, steps: Collection[str] = ()) -> bool:
-    """Check the files of a folder for a method; return whether it has any. Errors: those of `check_prompts_dir`."""
+    """Check the files of a folder for a method; return whether it has any.
+
+    Of demonstrations only the names are checked; `check_demonstrations` reads those that are used. Steps of the method
+    without a built-in prompt are known from `steps` alone. SettingsError for a file that is named after no step,
+    PromptError for one whose variables do not fit.
+    """
     inside = [path for part in ("common", method) for path in sorted((Path(folder) / part).glob("*"))]
     found = [path for path in inside if path.suffix in {".md", ".jsonl"}]
     known = list_built_in_steps(method) | set(steps)
@@ -180,11 +173,7 @@ def _refuse_other_variables(prompt: PromptFile, built_in: PromptFile) -> None:
 
 
 def parse_prompt(text: str, source: str) -> PromptFile:
-    """Parse a prompt file and check that it uses exactly the variables that it declares.
-
-    Raises:
-        PromptError: a part is missing, or a variable is declared and not used or used and not declared.
-    """
+    """Parse a prompt file; PromptError where a part is missing, or it uses other variables than it declares."""
     parts = _PARTS.match(text)
     if parts is None:
         raise PromptError(f"{source}: expected 'variables:', '--- instructions' and '--- input' parts")

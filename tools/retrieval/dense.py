@@ -1,8 +1,7 @@
 """Dense retrieval: the passages of an index by their vectors, alone or together with BM25; and how these are made.
 
-Embedding is by far the longest part of a build, so its result is stored in `.NAME.vectors-MODEL` beside the index as it
-comes, in a file named by the passages that it is made from. The next build of the same passages takes what is there and
-embeds the rest. A complete build removes it.
+Embedding is by far the longest part of a build, so its result is stored as it comes in `.NAME.vectors-MODEL` beside the
+index, in a file named by its passages. The next build of these embeds only the rest. A complete build removes it.
 """
 
 import shutil
@@ -22,14 +21,12 @@ from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.io.guarded_files import open_inside, read_source, refuse_links
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts, EmbeddingModel, Matrix, Vector
-from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
-from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
-from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
+from hopgraph.tools.retrieval.index import RANKS, Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, FusedIndex, IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
-from hopgraph.tools.retrieval.ranking import RANKS
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.scoring.weights.model_specs import read_spec, share_option
 
@@ -41,11 +38,8 @@ _MODEL_FACTS = "model.json"
 def open_dense(path: Path, model: str | Embeddings | None = None, source: str | None = None) -> VectorIndex:
     """Open the vectors of the index in a folder, mapped into memory, and load the model that embeds queries.
 
-    Without a `model` it is the one that the index names; without a `source` the passages' is `faiss:PATH`.
-
-    Raises:
-        CorpusError: no index, one without vectors, a damaged one, or one that another model made.
-        SpecError: the model cannot be loaded.
+    Without a `model` it is the one that the index names; without a `source` the passages' is `faiss:PATH`. CorpusError
+    for no index, one without vectors, a damaged one, or one that another model made; SpecError as `load_query_model`.
     """
     path = path.expanduser()
     manifest = read_manifest(path)
@@ -63,10 +57,9 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
 
 
 def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | None) -> EmbeddingModel:
-    """Load the model of an index and make sure that it is the one that made the vectors.
+    """Load the model of an index and make sure that it is the one that made the vectors (CorpusError).
 
-    Raises:
-        CorpusError: another model. SpecError: it cannot be loaded, or is behind an address that only the index names.
+    SpecError where it cannot be loaded, or is behind an address that only the index names.
     """
     recorded = facts.embedding
     if given is None and (address := untrusted_address(recorded.model)):
@@ -99,17 +92,15 @@ class VectorPlan:
     model: EmbeddingModel | EmbeddingFacts
     """What makes them; only its facts where every passage keeps the vector that it has."""
     kind: str | None = None
-    """The requested kind of FAISS index."""
     old: DenseFacts | None = None
     """Of the index that is updated, if it has vectors."""
 
     def build(
         self, goal: Path, folder: Path, origins: NDArray[np.int64], fingerprint: str, progress: Progress
     ) -> tuple[DenseFacts, int]:
-        """Write the FAISS file of `folder`, which will become `goal`.
+        """Write the FAISS file of `folder`, which will become `goal`, for passages of this fingerprint.
 
-        `origins` has for each passage the row whose vector it takes from the old index, -1 for one to be embedded;
-        `fingerprint` is that of the passages.
+        `origins` has for each passage the row whose vector it takes from the old index, -1 for one to be embedded.
         Returns what the manifest says of the vectors, and how many an interrupted build had embedded.
         """
         passages, have = PassageFile(folder), self.old
@@ -130,12 +121,9 @@ def plan_vectors(
 ) -> VectorPlan | None:
     """Load the model and check the request, before anything is read; None for an index without vectors.
 
-    `old` is the manifest of the index that is updated: without `dense` its model is used, if it has one.
-
-    Raises:
-        SettingsError: an unknown kind, another one than the index has, or a kind without a model.
-        SpecError: the model cannot be loaded, or FAISS is not installed.
-        CorpusError: another model than the one of the index that is updated.
+    `old` is the manifest of the index that is updated: without `dense` its model is used, if it has one; CorpusError
+    for another one. SettingsError for an unknown kind, another one than the index has, or a kind without a model.
+    SpecError where the model cannot be loaded, or FAISS is not installed.
     """
     choose_kind(IVFPQ_FROM, kind)  # refuses an unknown one
     have = old.dense if old else None
@@ -164,10 +152,8 @@ def _embed_passages(
     """Embed the passages of some rows, except those that a killed build embedded of the same ones with the same model.
 
     The builder of the index `goal` holds its lock. `fingerprint` is that of all passages. `progress` is called with how
-    many are embedded, and of how many; first with how many are taken over, unless it is all of them.
-
-    Returns:
-        The vectors, mapped into memory; how many of them were there already; and the facts of the model.
+    many are embedded, and of how many; first with how many are taken over, unless it is all of them. Returns the
+    vectors, mapped into memory; how many of them were there already; and the facts of the model.
     """
     folder, facts = _keep_vectors(goal, model)
     total = len(rows)

@@ -34,8 +34,7 @@ IVFPQ_FROM = 10_000
 _HNSW_M, _HNSW_BUILD, _HNSW_SEARCH = 32, 128, 128
 _NUMBERS_PER_BYTE = 4
 _TRAINED_PER_LIST = 64
-_LEARNT_FROM = 39
-"""Passages per list below which FAISS warns."""
+_LEARNT_FROM = 39  # passages per list below which FAISS warns
 _SHARE_OF_LISTS = 32
 _SPARE = 16
 _ADDED_AT_ONCE = 1 << 12
@@ -146,11 +145,7 @@ class VectorStore:
     """An opened file of vectors. Any number of threads may search it at once."""
 
     def __init__(self, folder: Path, kind: Kind, dimension: int, passages: int) -> None:
-        """Open the file and compare it with its manifest; vectors are read when a search needs them.
-
-        Raises:
-            CorpusError: it is damaged, or another one. SpecError: FAISS is not installed.
-        """
+        """Open the file, whose vectors are read when a search needs them; CorpusError for a damaged or another one."""
         faiss, path = require("faiss"), folder / FILE
         # Lists are mapped by the one flag, codes and graphs by the other.
         self._index = index = _read(path, faiss.IO_FLAG_MMAP if kind == "ivfpq" else faiss.IO_FLAG_MMAP_IFC)
@@ -168,10 +163,9 @@ class VectorStore:
             index.nprobe = max(1, index.nlist // _SHARE_OF_LISTS)
 
     def search(self, vector: Vector, k: int, ranks: NDArray[np.int32]) -> list[tuple[int, float]]:
-        """Find at most k rows whose vectors have the greatest inner product with one; `ranks` order the passages' ids.
+        """Find at most k rows and scores, the greatest inner products with a vector, best first.
 
-        Returns:
-            Rows and scores, best first, equal scores in the order of the ids; in a flat store also where the list ends.
+        Equal scores are in the order of `ranks`, that of the passages' ids; in a flat store also where the list ends.
         """
         total = int(self._index.ntotal)
         k = min(k, total)

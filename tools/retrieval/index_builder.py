@@ -17,6 +17,7 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.dense import VectorPlan, find_kept_vectors, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
+from hopgraph.tools.retrieval.index import FOLDER, RANKS
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, Manifest, load_analyser, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
@@ -33,7 +34,6 @@ from hopgraph.tools.retrieval.index_sources import (
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
-from hopgraph.tools.retrieval.ranking import FOLDER, RANKS
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
 
@@ -102,9 +102,8 @@ def update_index(
     passage that is there word for word is left out. All others are as in `build_index`. Nothing is written where
     nothing changes, nor with `dry_run`, whose report has the changes that there would be.
 
-    Raises:
-        As `build_index`; also a CorpusError for an index that was not made from this source, unless `add`, and a
-        SettingsError for one of another language or kind of vectors.
+    The errors are those of `build_index`; also a CorpusError for an index that was not made from this source, unless
+    `add`, and a SettingsError for one of another language or kind of vectors.
     """
     analyser = get_analyser(language or "en")
     analyser.describe()  # fails before anything is read where a package is missing
@@ -112,7 +111,10 @@ def update_index(
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
     old = read_manifest(goal) if add or is_index(goal) else None
     if old:
-        _check_language(goal, old, language)
+        had = old.analyser.get("language")
+        if language is not None and analyser.language != had:
+            what = f"{goal} is in the language {had!r}"
+            raise SettingsError(f"{what}; leave --language out, or build it anew with --replace")
         analyser = load_analyser(goal, old.analyser)
     if old and cutting is None:
         corpus = with_own_cutting(corpus, goal, read_sources(goal, old))
@@ -120,20 +122,21 @@ def update_index(
     plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
     recalled = recall_problems(corpus, goal, plans)
     if dry_run or (old and not (changes or delete or (vectors and not vectors.old))):
-        return _with_problems(_report_unwritten(goal, corpus, old, changes), recalled)
-    reading = CorpusReading(skip_bad)
-    writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
-    return _with_problems(replace(_replace(writer, plans), changes=changes if old else None), recalled)
+        report = _report_unwritten(goal, corpus, old, changes)
+    else:
+        reading, gone = CorpusReading(skip_bad), frozenset(delete)
+        writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, gone)
+        report = replace(_replace(writer, plans), changes=changes if old else None)
+    first = (*report.first_skipped, *recalled.first_skipped)
+    return replace(report, skipped=report.skipped + recalled.skipped, first_skipped=first)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
     """Delete passages from the index in the folder `out`; return how many there were of these ids.
 
     Other ids are ignored. A deleted passage comes back when its file changes and the index is updated. Nothing is
-    embedded, and no model is loaded.
-
-    Raises:
-        CorpusError: no index, a damaged one, no passage would be left, or the place cannot be written.
+    embedded, and no model is loaded. CorpusError for no index, a damaged one, a place that cannot be written, or where
+    no passage would be left.
     """
     goal = _check_place(out.expanduser())
     old = read_manifest(goal)
@@ -161,21 +164,10 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def _with_problems(report: IndexReport, recalled: CorpusReading) -> IndexReport:
-    first = (*report.first_skipped, *recalled.first_skipped)
-    return replace(report, skipped=report.skipped + recalled.skipped, first_skipped=first)
-
-
 def _report_unwritten(goal: Path, corpus: Corpus, old: Manifest | None, changes: FileChanges) -> IndexReport:
     passages, terms, dense = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
     report = IndexReport(goal, corpus.format, passages, terms, corpus.left_out, before=passages)
     return replace(report, dense=dense, changes=changes)
-
-
-def _check_language(goal: Path, old: Manifest, language: str | None) -> None:
-    had = old.analyser.get("language")
-    if language is not None and get_analyser(language).describe().get("language") != had:
-        raise SettingsError(f"{goal} is in the language {had!r}; leave --language out, or build it anew with --replace")
 
 
 def _check_place(out: Path) -> Path:

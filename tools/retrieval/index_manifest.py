@@ -36,17 +36,20 @@ class CorpusFacts(BaseModel, frozen=True, extra="forbid"):
     format: str
     passages: int = Field(ge=1)
     skipped: int = Field(ge=0)
-    """Bad records that were passed over."""
     fingerprint: str
     """SHA-256 over the passages as they are stored, in order; of a corpus in an engine over the hashes of its files."""
+
+
+K1, B = 0.9, 0.4
+"""The parameters of BM25."""
 
 
 class Bm25Facts(BaseModel, frozen=True, extra="forbid"):
     """How passages are scored."""
 
     method: Literal["lucene"] = "lucene"
-    k1: float = 0.9
-    b: float = 0.4
+    k1: float = K1
+    b: float = B
     fields: tuple[str, ...] = ("title", "text")
     """What of a passage is searched, joined by spaces."""
     terms: int = Field(ge=1)
@@ -56,7 +59,6 @@ class DenseFacts(BaseModel, frozen=True, extra="forbid"):
     """How passages are found by their vectors."""
 
     kind: Literal["flat", "hnsw", "ivfpq"]
-    """Of FAISS index."""
     embedding: EmbeddingFacts
 
 
@@ -70,20 +72,13 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     analyser: dict[str, JsonValue]
     bm25: Bm25Facts
     dense: DenseFacts | None = None
-    """None: an index without vectors."""
     libraries: dict[str, str]
     """The versions that made it, for people."""
     files: dict[str, int]
     """Bytes of each file of the index, so that a damaged one is noticed when it is opened."""
 
 
-def write_manifest(
-    folder: Path,
-    corpus: CorpusFacts,
-    terms: int,
-    analyser: Analyser,
-    dense: DenseFacts | None,
-) -> None:
+def write_manifest(folder: Path, corpus: CorpusFacts, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
     """Write the manifest of an index whose other files are complete."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     manifest = Manifest(
@@ -110,9 +105,8 @@ def corpus_fingerprint(retriever: str) -> str:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
-    Raises:
-        CorpusError: no index, a damaged manifest, another format version, or a file of the index that is
-            missing, a link, or of another size than when it was built.
+    CorpusError for no index, a damaged manifest, another format version, or a file of the index that is missing, a
+    link, or of another size than when it was built.
     """
     path = folder / MANIFEST
     try:
@@ -171,8 +165,7 @@ def map_array(path: Path, length: int | None = None) -> NDArray[Any]:
 def load_analyser(place: Path | str, recorded: Mapping[str, JsonValue], remedy: str = REBUILD) -> Analyser:
     """Return the analyser that a corpus was built with, for its queries; `place` and `remedy` are for messages.
 
-    Raises:
-        CorpusError: this hopgraph has no such analyser, or another version of it, or lacks its package.
+    CorpusError where this hopgraph has no such analyser, or another version of it, or lacks its package.
     """
     try:
         analyser = get_analyser(str(recorded.get("language")))

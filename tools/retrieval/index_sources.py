@@ -1,8 +1,8 @@
 """The files that an index was made from, recorded in the index, so that an update reads only those that changed.
 
-It is what a record manager of `langchain_core.indexing` is to a vector store (keys are passages, groups are files), but
-within the index, so that both change in one step, and by the content of files, so that a file need not be converted
-to find out that it is the same. An update plans from it where the passages come from: files to read, or rows to copy.
+It is what a record manager of `langchain_core.indexing` is to a vector store, but within the index, so that both change
+in one step, and by the content of files, so that none need be converted to find out that it is the same. An update
+plans from it where the passages come from: files to read, or rows to copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,9 +34,8 @@ class IndexedFile(BaseModel, frozen=True, extra="forbid"):
     """As `hash_files` makes it; empty for a file that the next update reads in any case."""
     passages: int = Field(ge=0)
     skipped: int = Field(default=0, ge=0)
-    """Its bad records."""
     problems: tuple[Problem, ...] | None = None
-    """The first few of them; None for none."""
+    """The first few bad records; None for none."""
 
 
 class IndexedSource(BaseModel, frozen=True, extra="forbid"):
@@ -63,10 +62,8 @@ class FileChanges:
     changed: tuple[str, ...]
     vanished: tuple[str, ...]
     unchanged: int
-    """How many are as they were."""
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
         return bool(self.added or self.changed or self.vanished)
 
 
@@ -99,12 +96,11 @@ def compare_files(recorded: Iterable[tuple[str, str]], hashes: Mapping[str, str]
 
 def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
     """Read what an index was made from; CorpusError where the record is damaged."""
-    corpus = manifest.corpus
     try:
         sources = read_facts(IndexSources, goal, SOURCES).sources
     except OSError as error:
         raise damaged(goal / SOURCES, error.strerror) from None
-    if sum(file.passages for source in sources for file in source.files) != corpus.passages:
+    if sum(file.passages for source in sources for file in source.files) != manifest.corpus.passages:
         raise damaged(goal / SOURCES, "it does not fit the passages")
     return sources
 
@@ -165,7 +161,7 @@ SourcePlan = tuple[IndexedSource, list[FilePlan]]
 
 def plan_reading(corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> SourcePlan:
     """Plan to read every file of a source."""
-    records = [IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items()]
+    records = (IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items())
     cutting = corpus.cutting if corpus.cutting != Cutting() else None
     source = IndexedSource(path=place_of(corpus.path, goal), files=(), cutting=cutting)
     return source, [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
@@ -187,11 +183,7 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
 def plan_update(
     corpus: Corpus, goal: Path, old: Manifest | None, *, add: bool, keep_missing: bool
 ) -> tuple[list[SourcePlan], FileChanges]:
-    """Plan to read what has changed in a source of the index `goal` and copy the rest; without an index, read all.
-
-    Raises:
-        CorpusError: the source is none of the index's, and is not to be added.
-    """
+    """Plan to read what changed in a source of the index `goal`, copy the rest; CorpusError if new, unless `add`."""
     sources, hashes = read_sources(goal, old) if old else (), hash_files(corpus)
     plans, fresh = plan_copies(sources), plan_reading(corpus, goal, hashes)
     number = find_source(sources, corpus, goal, hashes)

@@ -13,7 +13,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.dense import VectorPlan
 from hopgraph.tools.retrieval.faiss_store import choose_kind
-from hopgraph.tools.retrieval.index import searchable_text
+from hopgraph.tools.retrieval.index import TermIds, compute_ranking, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusFacts, DenseFacts, Manifest, write_manifest
 from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
@@ -31,7 +31,6 @@ from hopgraph.tools.retrieval.passage_store import (
     reason_not_to_store,
     write_passages,
 )
-from hopgraph.tools.retrieval.ranking import TermIds, compute_ranking
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text import Analyser
 
@@ -48,7 +47,6 @@ class IndexReport:
     passages: int
     """In the index, those that were there before included."""
     terms: int
-    """Distinct terms."""
     left_out: str
     """How many files of a folder were not read, by suffix."""
     skipped: int = 0
@@ -63,7 +61,6 @@ class IndexReport:
     known: int = 0
     """Passages of the source that it had already."""
     dense: DenseFacts | None = None
-    """How vectors are stored, if there are any."""
     reused: int = 0
     """Passages that an interrupted build had embedded."""
     changes: FileChanges | None = None
@@ -99,9 +96,8 @@ class IndexWriter:
     def write(self, folder: Path, plans: Sequence[SourcePlan]) -> IndexReport:
         """Write every file of the index to a folder that will become `goal`.
 
-        Raises:
-            BadRecordError: a record that cannot be used; with `skip_bad` it is counted instead.
-            CorpusError: a file cannot be read, or there is nothing to search for.
+        BadRecordError for a record that cannot be used, which `skip_bad` counts instead; CorpusError where a file
+        cannot be read, or there is nothing to search for.
         """
         sources: list[IndexedSource] = []
         fingerprint = write_passages(folder, self._passages(plans, sources))
@@ -116,13 +112,20 @@ class IndexWriter:
         dense, reused = None, 0
         if self.vectors:
             dense, reused = self.vectors.build(self.goal, folder, origins, fingerprint, self.progress)
-        facts = self._facts(sources, fingerprint)
+        formats = [each.format for each in (self.corpus, self.old and self.old.corpus) if each]
+        facts = CorpusFacts(
+            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
+            format=formats[-1],
+            passages=len(ids),
+            skipped=sum(file.skipped for source in sources for file in source.files),
+            fingerprint=fingerprint,
+        )
         write_manifest(folder, facts, terms, self.analyser, dense)
         if self.old and (self.goal / COLBERT).exists():
             update_late_interaction(self.goal, folder, origins, fingerprint, self.progress)
         return IndexReport(
             path=self.goal,
-            format=self.corpus.format if self.corpus else facts.format,
+            format=formats[0],
             passages=len(ids),
             terms=terms,
             left_out=self.corpus.left_out if self.corpus else "",
@@ -133,16 +136,6 @@ class IndexWriter:
             known=self._known,
             dense=dense,
             reused=reused,
-        )
-
-    def _facts(self, sources: list[IndexedSource], fingerprint: str) -> CorpusFacts:
-        formats = [each.format for each in (self.old and self.old.corpus, self.corpus) if each]
-        return CorpusFacts(
-            source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
-            format=formats[0],
-            passages=len(self._rows),
-            skipped=sum(file.skipped for source in sources for file in source.files),
-            fingerprint=fingerprint,
         )
 
     def _passages(self, plans: Sequence[SourcePlan], written: list[IndexedSource]) -> Iterator[StoredPassage]:

@@ -1,32 +1,153 @@
-"""Retrieval by late interaction: `colbert:DIR`, an index to which a ColBERT model's vectors were added.
+"""Retrieval by late interaction (ColBERT): `colbert:DIR`, an index with a vector for each token, made by PyLate.
 
-PyLate's own indexes contain a pickled mapping, which is never loaded here. The vectors are plain arrays of
-half-precision numbers, mapped into memory, two bytes a number: exact, where PLAID compresses, and so some 25 GB for a
-million passages of 100 tokens.
+A query and a passage score the sum, over the query's tokens, of the highest inner product with any token of the passage
+(MaxSim; Khattab and Zaharia 2020, ColBERTv2: Santhanam et al. 2022). PyLate's own indexes contain a pickled mapping,
+which is never loaded here. The vectors are plain arrays of half-precision numbers, mapped into memory, two bytes a
+number: exact, where PLAID compresses, and so some 25 GB for a million passages of 100 tokens.
 """
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from hopgraph.state import CorpusError
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.retrieval.embeddings.resolve import read_modules, read_settings
 from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, read_facts, read_manifest
-from hopgraph.tools.retrieval.late_interaction_model import (
-    MODEL_OPTIONS,
-    LateInteractionModel,
-    Vectors,
-    load_late_interaction,
-)
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
-from hopgraph.tools.scoring.weights.model_specs import number_option, read_spec
+from hopgraph.tools.scoring.weights.batched import Batched, shared
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, locate, number_option, placement_of, read_spec
+from hopgraph.tools.scoring.weights.text_model import loading, max_length_of
+
+EXTRA = "colbert"
+MODEL_OPTIONS = ("device", "dtype", "revision", "batch_size")
+_BATCH = 32
+_STANFORD = "HF_ColBERT"
+"""How the models of ColBERT's authors call their class, whose projection is among the weights."""
+_KNOWN_MODULES = ("sentence_transformers.", "pylate.")
+_KNOWN_ACTIVATIONS = "torch.nn.modules."
+_DECISIVE = frozenset({".safetensors", ".bin", ".json", ".txt", ".metadata"})
+"""Ends of the files that decide what vectors a model makes: weights, settings, vocabulary."""
+
+Vectors = NDArray[np.float32]
+"""One row per token, each of length 1."""
+
+
+@dataclass(frozen=True)
+class LateInteractionModel:
+    """A loaded model; any number of threads may use it."""
+
+    name: str
+    """As in specs: a name on the hub, or a folder."""
+    fingerprint: str
+    """SHA-256 over its weights and settings: two models of one fingerprint make the same vectors."""
+    dimension: int
+    encode: Batched[tuple[str, bool], Vectors]
+    """From pairs of a text and whether it is a query to its vectors."""
+
+    def passages(self, texts: Sequence[str]) -> list[Vectors]:
+        """Encode passages: for each at least one vector, punctuation left out; a long one is cut by the model."""
+        return self.encode([(text, False) for text in texts])
+
+    async def query(self, text: str) -> Vectors:
+        """Encode a query, filled up with mask tokens to the length that the model was trained with; a longer one whole.
+
+        Methods send long queries, as BlendFilter's with the question behind a chain of thought; ColBERT's authors read
+        them so, too (`full_length_search`). Only what exceeds the model's positions, or 512 tokens, is cut.
+        """
+        return (await self.encode.acall([(text, True)]))[0]
+
+
+def load_late_interaction(model: str) -> LateInteractionModel:
+    """Load a model of PyLate's, or of ColBERT's authors, by its name on the hub or its folder.
+
+    Options may follow: `colbert-ir/colbertv2.0?device=cuda`. SpecError where PyLate is missing, or the model cannot be
+    found or loaded, or is of another kind.
+    """
+    named = read_spec(f"colbert:{model}", MODEL_OPTIONS)
+    require("pylate", EXTRA)
+    place = placement_of(named)
+    folder = locate(named)
+    batch = number_option(named, "batch_size", _BATCH)
+    return shared(("colbert", named.name, folder, place, batch), lambda: _load(named, folder, batch))
+
+
+def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
+    _check_kind(named, folder)
+    place = placement_of(named)
+    with loading(named.spec, str(folder)):
+        model: Any = require("pylate.models", EXTRA).ColBERT(
+            str(folder),
+            device=place.device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"torch_dtype": place.torch_dtype, "weights_only": True},
+        )
+        dimension = int(model[-1].out_features)
+    usual, prefix = int(model.query_length), int(model.query_prefix_id is not None)
+    longest = max(usual, max_length_of(named, model[0].auto_model.config, model.tokenizer))
+
+    def query_length(text: str) -> int:
+        tokens = len(model.tokenizer(text.strip(), verbose=False)["input_ids"])
+        return max(usual, min(tokens + prefix, longest))
+
+    def encode(items: list[tuple[str, bool]]) -> list[Vectors]:
+        vectors: dict[int, Vectors] = {}
+        alike: defaultdict[tuple[bool, int], list[int]] = defaultdict(list)
+        for at, (text, is_query) in enumerate(items):
+            alike[is_query, query_length(text) if is_query else usual].append(at)
+        for (is_query, model.query_length), places in alike.items():
+            texts = [items[at][0] for at in places]
+            # Tensors: NumPy has no bf16.
+            found = model.encode(
+                texts, batch_size=batch, is_query=is_query, convert_to_tensor=True, show_progress_bar=False
+            )
+            vectors.update(zip(places, (each.float().cpu().numpy() for each in found), strict=True))
+        return [vectors[at] for at in range(len(items))]
+
+    # A folder is recorded as a whole, since the next program may run elsewhere.
+    name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
+    return LateInteractionModel(name, _fingerprint(folder), dimension, Batched(encode, "colbert"))
+
+
+def _check_kind(named: NamedModel, folder: Path) -> None:
+    """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own."""
+    modules = read_modules(named, folder, _KNOWN_MODULES)
+    if modules is None and _STANFORD in (_config(named, folder).get("architectures") or ()):
+        return
+    projections = [module for module in modules or () if str(module["type"]).endswith(".Dense")]
+    if not projections:
+        raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+    for module in projections:
+        activation = str(_config(named, folder / str(module.get("path"))).get("activation_function"))
+        if not activation.startswith(_KNOWN_ACTIVATIONS):
+            raise SpecError(f"{named.spec!r}: its activation function {activation!r} is none of torch's")
+
+
+def _config(named: NamedModel, folder: Path) -> dict[str, Any]:
+    return read_settings(named, folder / "config.json", dict[str, Any])
+
+
+def _fingerprint(folder: Path) -> str:
+    """Hash the decisive files with their names."""
+    digest = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in _DECISIVE):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        with path.open("rb") as file:
+            file_digest(file, lambda: digest)
+    return digest.hexdigest()
+
 
 FACTS, _VECTORS, _ENDS = "facts.json", "vectors.f16", "ends.npy"
 _TOKENS_AT_ONCE = 1 << 12
@@ -39,22 +160,17 @@ class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
     kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
     format_version: Literal[1] = 1
     model: str
-    """As it was named."""
     model_fingerprint: str
     dimension: int = Field(ge=1)
     passages: int = Field(default=1, ge=1)
     tokens: int = Field(default=1, ge=1)
     corpus_fingerprint: str
-    """That of the index's passages."""
 
 
 def write_token_vectors(
     folder: Path, passages: Iterable[Vectors | NDArray[np.float16]], facts: LateInteractionFacts
 ) -> int:
-    """Write each passage's vectors, at least one, as they come, and the facts with their numbers.
-
-    Memory grows by eight bytes for each passage. Returns how many vectors there are.
-    """
+    """Write each passage's vectors, at least one, as they come, and the facts with their numbers; return how many."""
     ends, tokens = array("q"), 0
     with (folder / _VECTORS).open("wb") as file:
         for vectors in passages:
@@ -128,10 +244,8 @@ _PASSAGES_AT_ONCE = 256
 def add_late_interaction(folder: Path, model: LateInteractionModel, progress: Progress = ignore_progress) -> int:
     """Add the vectors of all passages to an index, replacing those of other models or passages; return their number.
 
-    `progress` is called with `encode`, how many passages are done, and of how many.
-
-    Raises:
-        CorpusError: there is no index, or it cannot be written.
+    `progress` is called with `encode`, how many passages are done, and of how many. CorpusError for no index, or one
+    that cannot be written.
     """
     fingerprint = read_manifest(folder).corpus.fingerprint
     if (folder / COLBERT).is_dir():
@@ -158,10 +272,8 @@ def update_late_interaction(
     """Write into the index `new` the vectors of its passages; those of unchanged texts are copied from the index `old`.
 
     `origins` has each passage's row in `old`, -1 for one to be encoded; `fingerprint` is that of the passages. The
-    model is loaded only if there is something to encode.
-
-    Raises:
-        SpecError: the model cannot be loaded. CorpusError: it has other weights, or the old vectors are damaged.
+    model is loaded only if there is something to encode: SpecError where it cannot be. CorpusError where it has other
+    weights, or the old vectors are damaged.
     """
     facts = _read_fitting_facts(old)
     vectors, missing = TokenVectors(old / COLBERT, facts), np.flatnonzero(origins < 0).tolist()
@@ -200,13 +312,10 @@ def _load_recorded(folder: Path, facts: LateInteractionFacts, spec: str = "") ->
 def open_late_interaction(spec: str) -> IndexRetriever:
     """Open `colbert:DIR?option=value&…`; loads the model.
 
-    Options: `candidates`, how many passages BM25 proposes, or `all` to score every passage, which is what an
-    index of up to EXACT_TOKENS vectors does by itself; `model`, where the model is now, if it was moved; and
-    those of the model: `device`, `dtype`, `revision`, `batch_size`.
-
-    Raises:
-        SpecError: an unknown option, or the model cannot be loaded.
-        CorpusError: no index, no vectors in it, or vectors of another corpus or another model.
+    Options: `candidates`, how many passages BM25 proposes, or `all` to score every passage, which is what an index of
+    up to EXACT_TOKENS vectors does by itself; `model`, where the model is now, if it was moved; and MODEL_OPTIONS.
+    SpecError for an unknown option, or a model that cannot be loaded; CorpusError for no index, no vectors in it, or
+    those of another corpus or another model.
     """
     named = read_spec(spec, ("candidates", "model", *MODEL_OPTIONS))
     folder, options = Path(named.name).expanduser(), named.options

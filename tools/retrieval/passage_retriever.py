@@ -74,9 +74,8 @@ class FusedIndex:
 def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> list[Hit]:
     """Merge weighted rankings of one corpus, each best first, by relative scores (Bruch, Gai and Ingber 2023).
 
-    Returns:
-        At most k hits, best first, equal scores by id. Each passage scores the sum of weight · (score - lowest) /
-        (highest - lowest) over the rankings that have it; where all scores of a ranking are equal, of its weight.
+    At most k hits, best first, equal scores by id. Each passage scores the sum of weight · (score - lowest) /
+    (highest - lowest) over the rankings that have it; where all scores of a ranking are equal, of its weight.
     """
     passages = {hit.passage.id: hit.passage for ranking, _ in rankings for hit in ranking}
     scores = dict.fromkeys(passages, 0.0)

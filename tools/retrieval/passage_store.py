@@ -70,11 +70,7 @@ def reason_not_to_store(passage: StoredPassage) -> str:
 
 
 def write_passages(folder: Path, passages: Iterable[StoredPassage]) -> str:
-    """Write passages as they come; memory grows by eight bytes for each.
-
-    Returns:
-        Their fingerprint: the SHA-256 of all of them, in hexadecimal digits.
-    """
+    """Write passages as they come, in eight bytes of memory for each; return their SHA-256, in hexadecimal digits."""
     offsets, digest = array("q", [0]), sha256()
     with (folder / PASSAGES).open("wb") as file:
         for passage in passages:

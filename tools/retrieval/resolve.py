@@ -27,18 +27,14 @@ _MOST_OPEN = 64
 _opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
 """Least recently used first, which is dropped when there are too many."""
 _opening = Lock()
-_opening_vectors = Lock()
-"""Loading a model takes seconds, in which other indexes can be opened."""
+_opening_vectors = Lock()  # loading a model takes seconds, in which other indexes can be opened
 
 
 def resolve_retriever(spec: str) -> BaseRetriever:
     """Open the retriever that a spec names; the same object again until its index is replaced.
 
-    Opens files, so it belongs in a thread.
-
-    Raises:
-        SpecError: no retriever has this spec, or it lacks its key or package; the message says what to do.
-        CorpusError: the index is missing, damaged, or made by another version.
+    Opens files, so it belongs in a thread. SpecError, which says what to do, where no retriever has this spec, or it
+    lacks its key or package; CorpusError where the index is missing, damaged, or made by another version.
     """
     spec = spec.strip()
     kind, colon, place = spec.partition(":")

@@ -1,8 +1,7 @@
-"""Building a folder aside and moving it into place in one step, so that no reader sees half of one.
+"""Building a folder aside and moving it into place in one step, so that no reader sees half of one; its progress, too.
 
-A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. What a
-killed build leaves behind has no lock: the next one removes it, and restores an old folder that was
-already moved aside. What a build reports of its progress is here, too.
+A build works in `.NAME.building-XXXX` beside its goal and holds a lock there while it lives. What a killed build leaves
+behind has no lock: the next one removes it, and restores an old folder that was already moved aside.
 """
 
 import shutil
@@ -18,8 +17,8 @@ from hopgraph.tools.io.guarded_files import try_lock
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much is done, and of how much.
 
-The stages are `read` in bytes, `score` and `save` of None, then, with vectors, `embed` and `faiss` in
-passages. The first report of `embed` says how many passages an interrupted build had embedded.
+The stages are `read` in bytes, `score` and `save` of None, then, with vectors, `embed` and `faiss` in passages. The
+first report of `embed` says how many passages an interrupted build had embedded.
 """
 
 
@@ -32,12 +31,7 @@ _LOCK, _NEW, _OLD = "lock", "new", "old"
 
 @contextmanager
 def stage_folder(goal: Path) -> Generator[Path]:
-    """Yield a new empty folder that replaces `goal` when the block succeeds; else it is removed.
-
-    Raises:
-        CorpusError: another build of the same goal is running.
-        OSError: the place cannot be written.
-    """
+    """Yield a new empty folder, which replaces `goal` when the block succeeds; CorpusError where another build runs."""
     goal.parent.mkdir(parents=True, exist_ok=True)
     recover_stages(goal)
     if _stages(goal):

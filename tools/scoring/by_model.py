@@ -1,8 +1,7 @@
 """A language model as a reranker or an entailment checker: `model:SPEC`, as `model:openai:gpt-4.1-mini`.
 
-Requests are made as all others are. Their cost is returned, and `nodes.core.pair_scoring` adds it to the run's. They do
-not follow a method's settings: requests are sampled at temperature 0, and the run's budget does not interrupt them,
-though what they spent counts for the steps after them.
+Requests do not follow a method's settings: they are sampled at temperature 0, and the run's budget does not interrupt
+them, though `nodes.core.pair_scoring` adds what they cost for the steps after them.
 """
 
 import asyncio
@@ -31,11 +30,8 @@ async def judge(
 ) -> tuple[RecordT | None, Call]:
     """Ask the model of a spec for one judgement; the role names the prompt, as `scorer/score_relevance`.
 
-    Returns:
-        The judgement, None where no reply could be used, and its cost.
-
-    Raises:
-        SpecError: the model's spec cannot be resolved. ModelError: a request failed for good.
+    Returns the judgement, None where no reply could be used, and its cost. SpecError where the model's spec cannot be
+    resolved, ModelError where a request failed for good.
     """
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)
@@ -80,12 +76,9 @@ class Support(BaseModel):
 
 
 def model_reranker(spec: str) -> Reranker:
-    """Return a reranker that lets a language model rate texts from 0 to 10; a text it does not rate has 0.
+    """Return a reranker that lets a language model rate texts from 0 to 10; SpecError without a model.
 
-    Sentences are texts too: `compression=none` saves most of the calls.
-
-    Raises:
-        SpecError: nothing follows `model:`.
+    A text that it does not rate has 0. Sentences are texts too: `compression=none` saves most of the calls.
     """
     model = _model_of(spec)
 

@@ -15,8 +15,7 @@ Pair = tuple[str, str]
 """A query and a text, or a premise and a hypothesis."""
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
-_CHARACTERS_IN_A_TURN = 4_000
-"""How much is scored before the event loop gets its turn."""
+_CHARACTERS_IN_A_TURN = 8_000  # how much is scored before the event loop gets its turn
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
 """Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 
@@ -31,15 +30,11 @@ class PairScorer(Generic[ThresholdT]):
     """Returns one score per pair, in order."""
 
     async def ascore(self, pairs: Sequence[Pair]) -> list[float]:
-        """Score pairs without blocking the event loop or a thread of its pool; see `score`."""
+        """Return one score per pair, in order, without blocking the event loop or a thread of its pool."""
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order; from a thread that is not the background loop's.
-
-        Raises:
-            ModelError: the server or the model failed.
-        """
+        """Return what `ascore` does, from a thread that is not the background loop's; ModelError where that fails."""
         return run_in_background(self.ascore(pairs)) if pairs else []
 
 
@@ -53,11 +48,7 @@ class JudgeScorer(Generic[ThresholdT]):
     """Returns one score per pair, in order, 0.0 where no reply could be used, and the calls."""
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return one score per pair, in order; from a thread that is not the background loop's.
-
-        Raises:
-            ModelError: a request failed for good.
-        """
+        """Return the scores alone, from a thread that is not the background loop's; ModelError if a request fails."""
         return run_in_background(self.score_with_calls(pairs))[0]
 
 
@@ -85,11 +76,8 @@ def group_by_query(pairs: Sequence[Pair], size: int) -> list[QueryGroup]:
     texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for query, text in pairs:
         texts[query][text] = None
-    return [
-        (query, list(each)[first : first + size])
-        for query, each in texts.items()
-        for first in range(0, len(each), size)
-    ]
+    distinct = ((query, list(each)) for query, each in texts.items())
+    return [(query, each[first : first + size]) for query, each in distinct for first in range(0, len(each), size)]
 
 
 def scores_of_pairs(
@@ -107,8 +95,7 @@ def scores_of_pairs(
 def entailing_label(labels: Sequence[str], wanted: str | None = None) -> int:
     """Return the position of the label for entailment: the `wanted` one, else the one whose name says so.
 
-    Raises:
-        ValueError: no label means entailment, or several do; the message lists them.
+    ValueError, which lists the labels, where none or several mean entailment.
     """
     names = [label.strip().casefold().replace("-", "_") for label in labels]
     positive = {wanted.strip().casefold().replace("-", "_")} if wanted else _ENTAILS

@@ -9,16 +9,10 @@ Rerankers, in the format of Text Embeddings Inference (TEI), or of Jina and Cohe
 
 The prefix `rerank:` is optional. A key is read from HOPGRAPH_RERANKER_API_KEY.
 
-Entailment checkers, in TEI's format: a POST to `/predict` (or to the address's own path) with
-
-    {"inputs": [["premise", "hypothesis"], …], "truncate": true}
-
-returns for each pair the probabilities of all labels, in any order:
-
-    [[{"label": "entailment", "score": 0.93}, {"label": "neutral", "score": 0.05}, …], …]
-
-The entailment label is recognized by its name, or chosen with `?label=NAME`. The server cuts premises that are
-too long for its model. A key is read from HOPGRAPH_ENTAILMENT_API_KEY.
+Entailment checkers, in TEI's format: `{"inputs": [["premise", "hypothesis"], …], "truncate": true}`, sent to `/predict`
+or to the address's own path, gives for each pair the probabilities of all labels, in any order:
+`[[{"label": "entailment", "score": 0.93}, …], …]`. The label for entailment is recognized by its name, or chosen with
+`?label=NAME`. The server cuts premises that are too long for its model. A key is read from HOPGRAPH_ENTAILMENT_API_KEY.
 """
 
 import asyncio

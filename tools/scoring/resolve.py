@@ -15,12 +15,9 @@ from hopgraph.tools.scoring.rerankers.local import local_reranker
 from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
 
 _RERANKERS: dict[str, Callable[[str], Reranker]] = {
-    "bge": local_reranker,
-    "cross-encoder": local_reranker,
+    **dict.fromkeys(("bge", "cross-encoder"), local_reranker),
     "model": model_reranker,
-    "http": remote_reranker,
-    "https": remote_reranker,
-    "rerank": remote_reranker,
+    **dict.fromkeys(("http", "https", "rerank"), remote_reranker),
 }
 _VALID_RERANKERS = (
     "lexical, bge:NAME_OR_PATH, cross-encoder:NAME_OR_PATH, http://HOST:PORT (a server with /rerank), "
@@ -29,8 +26,7 @@ _VALID_RERANKERS = (
 _CHECKERS: dict[str, Callable[[str], EntailmentChecker]] = {
     **dict.fromkeys(("nli", "t5-nli", "minicheck"), local_entailment),
     "model": model_entailment,
-    "http": remote_entailment,
-    "https": remote_entailment,
+    **dict.fromkeys(("http", "https"), remote_entailment),
 }
 _VALID_CHECKERS = (
     "lexical, nli:NAME_OR_PATH, t5-nli:NAME_OR_PATH, minicheck:NAME_OR_PATH, "

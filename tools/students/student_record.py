@@ -93,11 +93,7 @@ def read_record(folder: Path) -> StudentRecord:
 
 
 def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
-    """Read a folder of `hopgraph distill`.
-
-    Raises:
-        CorpusError: a file is missing or damaged, or there is no example.
-    """
+    """Read a folder of `hopgraph distill`; CorpusError where a file is missing or damaged, or there is no example."""
     try:
         lines, summary = (read_source(data / name) for name in (EXAMPLES, SUMMARY))
         role = str(json.loads(summary)["role"])
@@ -119,8 +115,7 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
 def class_replies(examples: Sequence[StudentExample]) -> list[str]:
     """Return the distinct replies, in order of their text, which puts `{"relevant": false}` before its opposite.
 
-    Raises:
-        CorpusError: there are not two to ten of them, so that the module is no classifier.
+    CorpusError where there are not two to ten of them, so that the module is no classifier.
     """
     found = sorted({each.reply for each in examples})
     if not 2 <= len(found) <= 10:

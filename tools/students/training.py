@@ -8,16 +8,21 @@ import shutil
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import CorpusError, RunError, SettingsError
-from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.state.errors import describe_problem
+from hopgraph.tools.io.guarded_files import read_source, write_files
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.students.base_models import BaseWeights, load_base, prompt_texts
+from hopgraph.tools.students.student_model import BaseWeights, load_base, prompt_texts
 from hopgraph.tools.students.student_record import (
     RECORD,
     DataFacts,
@@ -28,16 +33,77 @@ from hopgraph.tools.students.student_record import (
     class_replies,
     read_record,
 )
-from hopgraph.tools.students.training_settings import TrainingSettings
 
 LOSSES, CHECKPOINTS = "loss.json", "checkpoints"
+PAPERS = ("genground", "ra_isf")
 _PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
 _LORA_TASKS = {"causal": "CAUSAL_LM", "seq2seq": "SEQ_2_SEQ_LM", "classifier": "SEQ_CLS"}
-_ENDING = 4
-"""Tokens that may end a reply in a chat template."""
-_IGNORED = -100
-"""The label of a token that is not learned."""
+_ENDING = 4  # tokens that may end a reply in a chat template
+_IGNORED = -100  # the label of a token that is not learned
 Progress = Callable[[str, int, int | None], None]
+
+
+class TrainingSettings(BaseModel):
+    """Hyperparameters of a training run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learning_rate: float = Field(gt=0, lt=1)
+    weight_decay: float = Field(ge=0, lt=1)
+    epochs: float = Field(gt=0)
+    batch: int = Field(ge=1)
+    """Examples in one pass."""
+    accumulation: int = Field(ge=1)
+    """Passes in one step of the optimizer."""
+    schedule: Literal["linear", "cosine", "constant", "constant_with_warmup"]
+    warmup: float = Field(ge=0, lt=1)
+    """Share of the steps."""
+    max_length: int = Field(ge=16)
+    """Tokens of prompt and reply together."""
+    lora_rank: int = Field(ge=0)
+    """0 trains all weights."""
+    lora_alpha: int = Field(ge=1)
+    lora_dropout: float = Field(ge=0, lt=1)
+    precision: Literal["auto", "fp32", "bf16"]
+    """auto: bf16 where the processor has instructions for it."""
+    balance: bool
+    """Whether examples of the rarer replies are repeated until all replies are about as frequent."""
+    checkpoint_steps: int = Field(ge=1)
+    seed: int = Field(ge=0)
+
+
+def choose_settings(
+    role: str, kind: StudentKind, given: Mapping[str, str], file: Path | None = None
+) -> tuple[TrainingSettings, dict[str, MarkedSetting]]:
+    """Return the settings of a role's paper, or of a file of the same form, with the given ones over them.
+
+    SettingsError for no such paper, a file that cannot be read, or a setting that is unknown or out of bounds.
+    """
+    parts = _read_settings(role.partition("/")[0], file)
+    marked = {**parts.get("all", {}), **parts.get(kind, {})}
+    marked |= {name: MarkedSetting(value=value, source="set") for name, value in given.items()}
+    try:
+        settings = TrainingSettings.model_validate({name: each.value for name, each in marked.items()})
+    except ValidationError as error:
+        known = ", ".join(TrainingSettings.model_fields)
+        raise SettingsError(f"training settings: {describe_problem(error, got=True)}; known: {known}") from None
+    used = settings.model_dump()
+    return settings, {name: MarkedSetting(value=used[name], source=each.source) for name, each in marked.items()}
+
+
+def _read_settings(paper: str, file: Path | None) -> dict[str, dict[str, MarkedSetting]]:
+    if file is None and paper not in PAPERS:
+        raise SettingsError(f"there are no training settings for {paper!r}; name a file of them by --settings")
+    try:
+        own = files(__package__ or "").joinpath("settings", f"{paper}.yaml")
+        text = own.read_text("utf-8") if file is None else read_source(file).decode()
+        parts = cast("dict[str, dict[str, Any]]", yaml.safe_load(text))
+        return {
+            part: {name: MarkedSetting(value=value, source=source) for name, (value, source) in settings.items()}
+            for part, settings in parts.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise SettingsError(f"training settings {file or paper}: {describe_problem(error)}") from None
 
 
 @dataclass(frozen=True)
@@ -79,9 +145,8 @@ def train(plan: TrainingPlan, progress: Progress) -> StudentRecord:
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
             raise
-        raise RunError(
-            f"{plan.out}: out of memory; set a smaller batch (and accumulation larger) or max_length"
-        ) from None
+        advice = "set a smaller batch (and accumulation larger) or max_length"
+        raise RunError(f"{plan.out}: out of memory; {advice}") from None
     losses = [each for each in trainer.state.log_history if "loss" in each]
     if any(each["loss"] != each["loss"] for each in losses):
         raise RunError(f"{plan.out}: the loss is not a number; set a smaller learning_rate, or precision=fp32")
@@ -142,9 +207,7 @@ def _last_checkpoint(out: Path) -> str | None:
 
 
 def _reporter(progress: Progress) -> Any:
-    callback: Any = require("transformers").TrainerCallback
-
-    class Report(callback):
+    class Report(require("transformers").TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             progress("train", state.global_step, state.max_steps)
 
@@ -264,10 +327,8 @@ def _classifier_trainer(
     tokenizer.model_max_length = min(plan.settings.max_length, positions, tokenizer.model_max_length)
     texts = tokenizer([each.prompt[-1].content for each in examples], truncation=True)["input_ids"]
     rows = [{"input_ids": ids, "labels": labels.index(each.reply)} for ids, each in zip(texts, examples, strict=True)]
-    options, collator = (
-        _arguments(plan, transformers.TrainingArguments),
-        transformers.DataCollatorWithPadding(tokenizer),
-    )
+    options = _arguments(plan, transformers.TrainingArguments)
+    collator = transformers.DataCollatorWithPadding(tokenizer)
     return _trainer(transformers.Trainer, options, model, tokenizer, rows, collator)
 
 

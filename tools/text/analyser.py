@@ -1,22 +1,46 @@
-"""From text to terms: the one way in which indexes, queries and lexical comparisons see words."""
+"""From text to terms: the one way in which indexes, queries and lexical comparisons see words.
+
+Chinese, Japanese, Korean and Thai put no spaces between words: overlapping pairs of characters (bigrams) need no
+dictionary, never miss a name that a dictionary lacks, and are what Lucene's CJKAnalyzer does. Dictionary tokenisers,
+behind the extra `languages`, find fewer passages by accident and make a smaller vocabulary.
+"""
 
 import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache, partial, wraps
+from functools import cache, cached_property, lru_cache, partial, wraps
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from hopgraph.tools.text.unspaced import SPACED_WORD, UNSPACED, make_splitter, tokeniser_version
+from hopgraph.state import SpecError
 
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana, repetition marks
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u1100-\u11ff\uac00-\ud7af"  # Hangul: spaced, but its words carry their grammar at their ends
+)
+"""Character ranges of a regular expression's set."""
+SPACED_WORD = rf"[^\W{UNSPACED}][^\W{UNSPACED}]+"
+"""Two or more letters or digits of other scripts."""
+
+_PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
+"""Tokeniser → the packages whose versions decide what it finds."""
+
+_LONGEST = 10_000  # characters that a tokeniser sees at a time; SudachiPy takes 49,149 bytes at most
+_GRAMMAR = ("助詞", "助動詞", "補助記号", "空白")
+"""Japanese particles, auxiliary verbs and marks, which Lucene's JapaneseAnalyzer leaves out, too."""
 _DISTINCT_WORDS = 1 << 17
-_LONGEST_CACHED = 4096
+LONGEST_CACHED = 4096
 """Characters of a text whose results are cached: those of a passage, so that the caches stay small."""
 ResultT = TypeVar("ResultT")
+Splitter = Callable[[str], list[str]]
 
 
 def once_per_passage(work: Callable[[str], ResultT], most: int = 2048) -> Callable[[str], ResultT]:
@@ -25,7 +49,7 @@ def once_per_passage(work: Callable[[str], ResultT], most: int = 2048) -> Callab
 
     @wraps(work)
     def run(text: str) -> ResultT:
-        return cached(text) if len(text) <= _LONGEST_CACHED else work(text)
+        return cached(text) if len(text) <= LONGEST_CACHED else work(text)
 
     return run
 
@@ -54,7 +78,7 @@ class Analyser:
     lower_case: Literal["unicode", "turkish"] = "unicode"
     """Turkish has two letters i, with a dot and without, each with a capital of its own."""
     tokeniser: str = "none"
-    """What splits stretches of writing without spaces: `bigrams` or a package; see `unspaced`."""
+    """What splits stretches of writing without spaces: `bigrams` or a package; see `make_splitter`."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in its order, repeated ones included; empty when it has none."""
@@ -62,27 +86,12 @@ class Analyser:
         stop_words = self._stop_words
         return [stem(word) for word in self.words(text) if word not in stop_words]
 
-    def words(self, text: str) -> list[str]:
-        """Return the lower-case words of a text in its order, stop words included, not stemmed.
-
-        Raises:
-            SpecError: the tokeniser's package is not installed.
-        """
-        return self._split(text)
-
     def term(self, word: str) -> str | None:
         """Return the term of one lower-case word; None for a stop word."""
         return None if word in self._stop_words else self._stem(word)
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return what an index records of its analyser, as plain JSON data.
-
-        The versions are those that may change terms: Snowball's without its last part, and the package's
-        that splits unspaced writing, with its dictionary's.
-
-        Raises:
-            SpecError: the tokeniser's package is not installed.
-        """
+        """Return what an index records, with versions that may change terms; SpecError for a missing tokeniser."""
         snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""
         return {
             **asdict(self),
@@ -92,7 +101,8 @@ class Analyser:
         }
 
     @cached_property
-    def _split(self) -> Callable[[str], list[str]]:
+    def words(self) -> Splitter:
+        """Splits a text into lower-case words, with stop words, not stemmed; SpecError for a missing tokeniser."""
         lower = _turkish_lower if self.lower_case == "turkish" else str.lower
         if self.tokeniser != "none":
             split = make_splitter(self.tokeniser, self.word_pattern)
@@ -126,6 +136,82 @@ def _turkish_lower(text: str) -> str:
     return text.replace("I", "\u0131").replace("\u0130", "i").lower()
 
 
+def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
+    """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
+
+    The tokeniser is `bigrams`, or a package of the extra `languages`; SpecError where it is not installed. The pattern
+    must match none of UNSPACED.
+    """
+    split = _bigrams if tokeniser == "bigrams" else _dictionary_splitter(tokeniser)
+    find = re.compile(f"([{UNSPACED}]+)|({word_pattern})").findall
+
+    def words(text: str) -> list[str]:
+        return list(chain.from_iterable(split(run) if run else (word,) for run, word in find(text)))
+
+    return words
+
+
+def tokeniser_version(tokeniser: str) -> str:
+    """Return the versions of a tokeniser's packages, empty for bigrams; SpecError where one is not installed."""
+    try:
+        return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokeniser, ()))
+    except PackageNotFoundError:
+        raise _missing(tokeniser) from None
+
+
+def _bigrams(run: str) -> list[str]:
+    """Return each two neighbours; a character that stands alone is a word."""
+    return [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
+
+
+@cache
+def _dictionary_splitter(tokeniser: str) -> Splitter:
+    try:
+        split = {"rjieba": _rjieba, "sudachipy": _sudachipy, "pythainlp": _pythainlp}[tokeniser]()
+    except ImportError:
+        raise _missing(tokeniser) from None
+    lock = Lock()
+
+    def words(run: str) -> list[str]:
+        with lock:  # none of them says that threads may share it
+            return [word for start in range(0, len(run), _LONGEST) for word in split(run[start : start + _LONGEST])]
+
+    return words
+
+
+def _missing(tokeniser: str) -> SpecError:
+    names = " and ".join(_PACKAGES[tokeniser])
+    return SpecError(f"the tokeniser {tokeniser} needs {names}: pip install 'hopgraph[languages]'")
+
+
+# The packages have no type stubs.
+
+
+def _rjieba() -> Splitter:
+    """Cut for search: a compound's parts, too, so that 大学 finds 北京大学."""
+    # One of our own: an application may add words to the package's.
+    return import_module("rjieba").Jieba().cut_for_search
+
+
+def _sudachipy() -> Splitter:
+    """Cut into the shortest units, in their dictionary's spelling: 食べた and たべる are both 食べる."""
+    sudachipy = import_module("sudachipy")
+    import_module("sudachidict_core")
+    tokenizer: Any = sudachipy.Dictionary(dict="core").tokenizer(sudachipy.SplitMode.A)
+
+    def split(run: str) -> list[str]:
+        found: Any = tokenizer.tokenize(run)
+        return [each.normalized_form().lower() for each in found if each.part_of_speech()[0] not in _GRAMMAR]
+
+    return split
+
+
+def _pythainlp() -> Splitter:
+    """Cut by dictionary and maximal matching (newmm), which needs no download."""
+    word_tokenize: Callable[..., list[str]] = import_module("pythainlp.tokenize").word_tokenize
+    return lambda run: word_tokenize(run, engine="newmm", keep_whitespace=False)
+
+
 DEFAULT_ANALYSER = Analyser()
 """English: the analyser of an index unless it was built for another language."""
 
@@ -137,8 +223,7 @@ def content_terms(text: str) -> list[str]:
     """Return the terms of a text to compare it with other texts, in order, repeated ones included.
 
     They are those of an English index, but pairs of characters for Chinese, Japanese, Korean and Thai. The most recent
-    texts are remembered: a step compares the same sentences with many queries. Single letters and digits are
-    no terms.
+    texts are remembered: a step compares the same sentences with many queries.
     """
     return list(_terms(text))
 

@@ -6,9 +6,8 @@ import string
 import unicodedata
 from collections import Counter
 
-from hopgraph.tools.text.analyser import content_terms
+from hopgraph.tools.text.analyser import UNSPACED, content_terms
 from hopgraph.tools.text.sentences import split_sentences
-from hopgraph.tools.text.unspaced import UNSPACED
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -17,18 +16,15 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def normalize_answer(text: str) -> str:
-    """Lower-case a text and remove ASCII punctuation, articles and surplus white space, as SQuAD's script does.
-
-    Empty when nothing but punctuation and articles was there.
-    """
+    """Lower-case a text and remove ASCII punctuation, articles and surplus white space, as SQuAD's script does."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether a text contains the words of another, in sequence.
+    """Whether a text contains the words of another, of which there is at least one, in sequence.
 
-    Case, punctuation, white space and the Unicode form do not count. Words are compared whole, but where
-    writing has no spaces between them. Nothing contains a part without words.
+    Case, punctuation, white space and the Unicode form do not count. Words are compared whole, but where writing has no
+    spaces between them.
     """
     words = _words_of(part)
     if not words:
@@ -43,11 +39,7 @@ def _words_of(text: str) -> str:
 
 
 def lexical_similarity(first: str, second: str) -> float:
-    """Compare the content terms of two texts: the cosine of their counts.
-
-    Returns:
-        From 0 (no term in common, or a text without terms) to 1 (the same terms in the same proportions).
-    """
+    """Return the cosine of two texts' content terms, from 0 (none in common) to 1 (in the same proportions)."""
     one, two = Counter(content_terms(first)), Counter(content_terms(second))
     shared = sum(count * two[term] for term, count in one.items())
     squares = [sum(count * count for count in counts.values()) for counts in (one, two)]
@@ -60,7 +52,6 @@ LONGEST_QUOTE = 400
 TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
 IN_TITLE = 0.25
-"""Factor for words of the title."""
 
 _WORD = re.compile(r"\w+")
 _CHUNK = re.compile(r"\S+")
@@ -69,14 +60,11 @@ _STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_
 
 
 def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
-    """Find the sentence of a text that has most of a statement's words, names and numbers counting more.
+    """Find the [start, end) offsets of the sentence that has most of a statement's words; (0, 0) for a blank text.
 
-    Words of the passage's title count little: every sentence is about it, also one that says "she".
-
-    Returns:
-        The sentence's [start, end) character offsets in the text; the first of equally good ones, so the
-        first sentence where nothing matches. A sentence over LONGEST_QUOTE characters is cut, at white
-        space if it has any, to a good stretch. (0, 0) for a blank text.
+    Names and numbers count more; words of the passage's title count little: every sentence is about it, also one that
+    says "she". The first of equally good ones, so the first sentence where nothing matches. A sentence over
+    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch.
     """
     sentences = split_sentences(text)
     if not sentences:

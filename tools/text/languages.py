@@ -1,15 +1,13 @@
 """The analyser of each language: Snowball's stemmers, bm25s's stop words, and bigrams where no spaces are.
 
-A language without a list of stop words keeps all its words; BM25 gives those that are everywhere next to no
-weight.
+A language without a list of stop words keeps all its words; BM25 gives those that are everywhere next to no weight.
 """
 
 from functools import cache
 from importlib import import_module
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, Analyser
-from hopgraph.tools.text.unspaced import SPACED_WORD
+from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, SPACED_WORD, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -50,14 +48,7 @@ def list_language_names() -> list[str]:
 
 
 def get_analyser(language: str) -> Analyser:
-    """Return the analyser of a language; always the same object.
-
-    Args:
-        language: a code (`de`, `zh-words`) or an English name (`german`), in any case.
-
-    Raises:
-        SettingsError: an unknown language; the message names the known ones.
-    """
+    """Return the one analyser of a language, a code (`de`, `zh-words`) or English name; else SettingsError."""
     name = _CODES.get(language.lower(), language.lower())
     if name not in _KNOWN:
         raise SettingsError(f"language {language!r:.40} is unknown; known: {', '.join(list_language_codes())}")

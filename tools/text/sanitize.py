@@ -8,24 +8,9 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"  # strings: titles, links
     r"|\x1b[ -/]*[0-~]?"  # the rest, and a string without an end
 )
-_JOINERS = "\u200c\u200d"
-"""Format characters that scripts and emoji need."""
+_JOINERS = "\u200c\u200d"  # format characters that scripts and emoji need
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_ASCII = str.maketrans(
-    {
-        "…": "...",
-        "·": "|",
-        "“": '"',
-        "”": '"',
-        "✓": "+",
-        "✗": "x",
-        "→": "->",
-        "•": "*",
-        "δ": "delta",
-        "○": "o",
-        "★": "*",
-    }
-)
+_ASCII = str.maketrans("·“”✓✗•○★", '|""+x*o*') | str.maketrans({"…": "...", "→": "->", "δ": "delta"})
 
 
 def sanitize_line(text: str) -> str:

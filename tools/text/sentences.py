@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from threading import Lock
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from hopgraph.tools.text.analyser import once_per_passage
 
@@ -77,8 +77,7 @@ OPENERS = _words(
 
 
 _PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
-_WINDOW = 8192
-"""Characters that Punkt sees at a time: its search for breaks is quadratic on some texts."""
+_WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
 _CONTEXT = 40
 _CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
 _NOT_AN_OPENING = re.compile(_CLOSING + r"""(?:[,;:.!?\u2026)\]]|['\u2019]s\b)""")
@@ -107,14 +106,10 @@ _SEEN_IN_LOWER_CASE_INSIDE = 1 << 5
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Find the sentences of a text.
+    """Find the [start, end) character offsets of a text's sentences, ascending, without the white space around them.
 
-    A blank line always ends a sentence; a single line break never does.
-
-    Returns:
-        The sentences' [start, end) character offsets, ascending, without overlap, without the white space
-        around them. Together they cover everything but white space. Empty for blank text; a text without
-        a sentence end is one sentence.
+    Together they cover everything but white space, so a text without a sentence end is one sentence. A blank line
+    always ends a sentence; a single line break never does.
     """
     return list(_spans(text))
 
@@ -168,7 +163,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _openings(text: str) -> list[int]:
     """Find where the second and each later sentence of a text begins."""
-    spans = pairwise(_tokenizer().span_tokenize(text))
+    spans: Iterable[tuple[tuple[int, int], tuple[int, int]]] = pairwise(_tokenizer().span_tokenize(text))
     return [start for (_, end), (start, _) in spans if not _continues(text, end, start)]
 
 
@@ -204,15 +199,9 @@ _SYSTEM_HOMES = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
 _LOADING = Lock()
 
 
-class _Punkt(Protocol):
-    """What is used of NLTK's tokenizers, which have no type stubs."""
-
-    def span_tokenize(self, text: str) -> Iterable[tuple[int, int]]: ...
-
-
 @lru_cache(maxsize=1)
-def _tokenizer() -> _Punkt:
-    """Load Punkt once: the installed English model, else our own parameters."""
+def _tokenizer() -> Any:
+    """Load Punkt, which has no type stubs, once: the installed English model, else our own parameters."""
     # Imported on first use, so that `hopgraph --help` does not wait for it.
     with _LOADING:
         punkt = _import_punkt()

@@ -94,6 +94,7 @@ async def test_how_a_server_scores_is_learnt_once() -> None:
     assert paths == ["completions", "tokenize", "tokenize", "completions", "tokenize", "tokenize", "completions"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize(
     "fault",

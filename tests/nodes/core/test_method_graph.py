@@ -2,12 +2,10 @@
 
 import asyncio
 import traceback
-from collections import Counter
 from contextvars import ContextVar
 from typing import Any, cast
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -19,19 +17,9 @@ from typing_extensions import override
 from hopgraph.graphs import genground, migres
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, HopgraphError, MethodState, QuestionInput, SettingsError, StepEvent
+from support.chain_runs import Runs
 
 QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
-
-
-class Runs(BaseCallbackHandler):
-    """Counts the runs that callbacks are told of, by name."""
-
-    def __init__(self) -> None:
-        self.begun = Counter[str]()
-
-    @override
-    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        self.begun[kwargs["name"]] += 1
 
 
 async def test_a_node_is_one_run() -> None:

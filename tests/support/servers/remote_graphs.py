@@ -89,7 +89,9 @@ class EveryGraph:
             raise error
 
     async def _carried_out(self, check: Check, among: Sequence[str]) -> Mapping[str, BaseException | None]:
-        # To wait for a connection as long as for a reply: there are more runs than connections.
-        async with get_client(url=self._url, timeout=(5, 300, 300, 300)) as remote:
+        # To wait for a connection as long as for a reply: there are more runs than connections. None is kept: on a busy
+        # machine the server may close one just when it is used again.
+        once = {"Connection": "close"}
+        async with get_client(url=self._url, timeout=(5, 300, 300, 300), headers=once) as remote:
             ended = await asyncio.gather(*(check(remote, name) for name in among), return_exceptions=True)
         return dict(zip(among, ended, strict=True))

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from hopgraph.tools.apps.server.run_server import server_config
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.apps.server.web_app import create_app
+from hopgraph.tools.apps.server.web_app import create_app, server_config
 from support.servers.loopback import PromptServer
 
 START_SECONDS = 180

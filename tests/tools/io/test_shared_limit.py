@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from hopgraph.tools.io.shared_limit import SharedLimit
+from hopgraph.tools.io.background import SharedLimit
 from support.waiting import PATIENCE
 
 

@@ -28,7 +28,7 @@ from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.json_server import JsonServer
-from hopgraph.tools.models import Sampling, loop_clients, resolve_model
+from hopgraph.tools.models import Sampling, resolve, resolve_model
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import SendOptions, send
@@ -58,6 +58,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files in /proc")
 @pytest.mark.parametrize("kind", ["spec", "object"])
 def test_a_loop_takes_its_connections_with_it(kind: str) -> None:
@@ -313,12 +314,13 @@ async def test_a_certificate_is_checked_and_one_of_an_authority_that_is_named_ac
         with pytest.raises(ModelError, match=r"the certificate of https://.* is refused: .* \(.* SSL_CERT_FILE, "):
             await JsonServer(running.url, retries=0).request("POST", str, json={})
         monkeypatch.setenv("SSL_CERT_FILE", str(known))
-        loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        resolve._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
         reply = await send(await resolve_model(f"{spec}&max_tokens=500", Sampling()), MESSAGES, Known, OPTIONS)
-        loop_clients._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        resolve._certificates.cache_clear()  # pyright: ignore[reportPrivateUsage]
     assert reply.text == '{"knowledge": "Am Rhein."}'
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_closed_without_its_generators_leaves_no_complaint() -> None:
     program = """
 import asyncio, gc, sys

@@ -58,6 +58,7 @@ async def look_up(folder: str, key: str) -> ModelReply | None:
         return kept
 
 
+@pytest.mark.slow
 async def test_a_prompt_that_another_process_pays_for_is_waited_for(tmp_path: Path) -> None:
     folder, pipe = str(tmp_path), asyncio.subprocess.PIPE
     other = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, folder, stdin=pipe, stdout=pipe)

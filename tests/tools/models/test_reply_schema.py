@@ -8,7 +8,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.graphs import METHODS
-from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, max_items_hint
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, schema_hint
 from hopgraph.tools.models.structured import json_schema, limit_reply, modes_of, own_limit, reply_tokens, strict_schema
 
 KEY = SecretStr("sk-none")
@@ -25,7 +25,7 @@ class Statement(ReplyModel):
 
 
 class Long(ReplyModel):
-    statements: Annotated[list[Statement], max_items_hint(3)]
+    statements: Annotated[list[Statement], schema_hint(maxItems=3)]
     answer: ShortText | None = None
 
 

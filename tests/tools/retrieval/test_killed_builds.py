@@ -49,7 +49,9 @@ def ids(out: Path, query: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["read", "score", "save"])
+@pytest.mark.parametrize(
+    "stage", [pytest.param("read", marks=pytest.mark.long), "score", pytest.param("save", marks=pytest.mark.long)]
+)
 def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox"), tmp_path / "index"
     end(start_build(source, out, stage), signal.SIGKILL)
@@ -144,7 +146,7 @@ def test_a_write_that_fails_is_told_in_one_line_and_harms_nothing(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [0, 5_000, 100_000])
+@pytest.mark.parametrize("limit", [0, *(pytest.param(each, marks=pytest.mark.long) for each in (5_000, 100_000))])
 def test_a_full_disk_is_told_in_one_line_and_harms_nothing(tmp_path: Path, limit: int) -> None:
     """The system's limit on a file's size makes writes fail as a full disk does, at different stages."""
     source, out = write_corpus(tmp_path / "corpus.jsonl", 2500, "fox"), tmp_path / "index"

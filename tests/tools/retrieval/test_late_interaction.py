@@ -16,8 +16,7 @@ pytest.importorskip("pylate", reason="needs the colbert extra")
 from hopgraph.graphs import METHODS
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.retrieval.late_interaction import add_late_interaction
-from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
+from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from support import tiny_models
 from support.sample import read_sample_passages
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.tools.retrieval import ranking
+from hopgraph.tools.retrieval import index
 from hopgraph.tools.text import DEFAULT_ANALYSER
 
 TEXTS = st.lists(
@@ -13,10 +13,10 @@ TEXTS = st.lists(
 
 
 def found(texts: list[list[str]], words: list[str]) -> list[list[tuple[int, float]]]:
-    term_ids = ranking.TermIds(DEFAULT_ANALYSER)
+    term_ids = index.TermIds(DEFAULT_ANALYSER)
     for text in texts:
         term_ids.add(" ".join(text))
-    best = ranking.compute_ranking(term_ids, [str(number) for number in range(len(texts))]).search
+    best = index.compute_ranking(term_ids, [str(number) for number in range(len(texts))]).search
     return [best([word], len(texts)) for word in words]
 
 
@@ -26,5 +26,5 @@ def test_blocks_of_any_size_give_the_same_scores(texts: list[list[str]], rows: i
     whole = found(texts, words)
     assert any(whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "_ROWS", rows)
+        patch.setattr(index, "_ROWS", rows)
         assert found(texts, words) == whole

@@ -15,12 +15,12 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import build_index, delete_passages, late_interaction, resolve_retriever, update_index
 from hopgraph.tools.retrieval.late_interaction import (
     LateInteractionFacts,
+    LateInteractionModel,
     TokenVectors,
     add_late_interaction,
     read_late_interaction_facts,
     write_token_vectors,
 )
-from hopgraph.tools.retrieval.late_interaction_model import LateInteractionModel
 from hopgraph.tools.scoring.weights.batched import Batched
 
 SIZE = 8

@@ -41,7 +41,7 @@ async def test_others_get_their_turn_between_slow_pairs() -> None:
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await score_in_turns(score, [("a", "b" * 4000)] * 10)
+    await score_in_turns(score, [("a", "b" * 16_000)] * 10)
     counting.cancel()
     assert len(turns) >= 10
 

@@ -18,9 +18,8 @@ pytest.importorskip("peft", reason="needs the train extra")
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from hopgraph.tools.apps.cli.app import main
-from hopgraph.tools.students.base_models import PLAIN_TEMPLATE
-from hopgraph.tools.students.student_model import make_student
+from hopgraph.tools.apps.cli import main
+from hopgraph.tools.students.student_model import PLAIN_TEMPLATE, make_student
 from hopgraph.tools.students.student_record import read_examples, read_record
 from support import tiny_models
 from support.student_data import write_data
@@ -134,6 +133,7 @@ def test_prompts_are_masked(data: Path, gemma: Path, tmp_path: Path) -> None:
     assert losses(out) == [pytest.approx(sums[0] / sums[1], rel=1e-4)]
 
 
+@pytest.mark.long
 def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
     data: Path, gemma: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,7 +143,7 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
     other = train(data, gemma, tmp_path / "other", *settings, more=["--seed", "7"])
     assert not same_weights(first, other)
     killed = tmp_path / "killed"
-    code = f"from hopgraph.tools.apps.cli.app import main; main({arguments(data, gemma, killed, settings)!r})"
+    code = f"from hopgraph.tools.apps.cli import main; main({arguments(data, gemma, killed, settings)!r})"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     while process.poll() is None and not list(killed.glob("checkpoints/checkpoint-*/trainer_state.json")):
         time.sleep(0.01)
@@ -162,12 +162,13 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
 
 def test_too_low_a_memory_limit_is_one_line(data: Path, gemma: Path, tmp_path: Path) -> None:
     given = [*arguments(data, gemma, tmp_path / "student", SHORT), "--memory-limit", "0.3"]
-    code = f"import sys; from hopgraph.tools.apps.cli.app import main; sys.exit(main({given!r}))"
+    code = f"import sys; from hopgraph.tools.apps.cli import main; sys.exit(main({given!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "hopgraph: --memory-limit 0.3: the libraries and the weights need more\n"
 
 
+@pytest.mark.long
 def test_t5_learns_by_its_own_trainer(data: Path, tmp_path: Path) -> None:
     t5 = tiny_models.t5(tmp_path / "t5")
     out = train(data, t5, tmp_path / "student", *LEARNS, "epochs=120", "learning_rate=0.003")

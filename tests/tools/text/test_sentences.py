@@ -111,6 +111,7 @@ def test_long_texts_are_split_as_their_parts_are() -> None:
     assert sentences(part * 400) == expected * 400
 
 
+@pytest.mark.slow
 def test_agrees_with_the_sentences_of_hotpotqa(shared_data: Path) -> None:
     questions = json.loads((shared_data / "hotpotqa" / "train_100.json").read_bytes())
     agreed = found = expected = 0

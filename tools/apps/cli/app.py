@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typing_extensions import override
 
+from hopgraph.tools.apps.cli import INTERRUPTED
 from hopgraph.tools.apps.cli.command_options import commands
 
-WRONG_USE, FAILED, INTERRUPTED = 2, 1, 130
+WRONG_USE, FAILED = 2, 1
 """Exit codes: an option, a setting, a spec or a question that is wrong; a corpus, a model, a prompt file or a disk
-that fails at run time; Ctrl-C."""
+that fails at run time."""
 
 
 class _Program(TyperGroup):
@@ -65,11 +65,8 @@ for module in ("commands", "evaluation.evaluation_options"):
 app.add_typer(commands)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, with these arguments or those of the process, and return its exit code.
-
-    What it raises on purpose, and what the machine refuses, is one line on standard error; a bug stays a traceback.
-    """
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command, with these arguments or those of the process; see `hopgraph.tools.apps.cli.main`."""
     try:
         for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`
             if reconfigure := getattr(stream, "reconfigure", None):
@@ -92,16 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before or after a command
         _say("interrupted")
         return INTERRUPTED
-    except _errors().HopgraphError as error:
+    except Exception as error:
+        from hopgraph.state.errors import HopgraphError, SettingsError  # only now, as that takes most of a second
+
+        if not isinstance(error, HopgraphError):
+            raise
         _say(str(error))
-        return WRONG_USE if isinstance(error, _errors().SettingsError) else FAILED
-
-
-def _errors() -> ModuleType:
-    """Import the errors only once something is raised, as that takes most of a second."""
-    from hopgraph.state import errors
-
-    return errors
+        return WRONG_USE if isinstance(error, SettingsError) else FAILED
 
 
 def _say(message: str) -> None:
@@ -118,13 +112,3 @@ def _discard_output() -> None:
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def script() -> None:
-    """Run the command line as the program `hopgraph`, and end the process with its exit code."""
-    code = main()
-    if code == INTERRUPTED:
-        # Other threads are not waited for; what has to be kept is on disk.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)

@@ -1,10 +1,11 @@
-"""`hopgraph ask`: answer a question and show how."""
+"""`hopgraph ask`: answer a question and show how, with reviews of queries and evidence on the terminal."""
 
 import asyncio
 import json
+import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, cast
 
@@ -13,31 +14,39 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt, StreamMode
 from rich.console import Console
+from rich.text import Text
 
 from hopgraph.graphs import find_method
+from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import Context, QuestionError, SettingsError
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli.commands import AskOptions
-from hopgraph.tools.apps.cli.console import console_on, print_json
-from hopgraph.tools.apps.cli.review_prompts import ask_person, review_settings
+from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_header, print_tree
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-_THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}
-"""The only thread of a run that can pause."""
+_THREAD: RunnableConfig = {"configurable": {"thread_id": "ask"}}  # the only thread of a run that can pause
+_PASSAGE_SHOWN = 300  # characters of a passage that are shown of it
+_HELP = {
+    "queries": "Enter: send · n: send none · d 1 2: drop · e 1: edit · a: add · q: quit",
+    "evidence": "Enter: use · n: use none · d 1 2: drop · e 1: edit · q: quit",
+}
 
 
 def run_ask(options: AskOptions) -> None:
     """Answer a question; settings, prompts and corpus are checked before the first model call."""
     method = find_method(options.method)
-    assignments = [*(options.assignments or []), *(review_settings(options.review) if options.review else [])]
-    settings = settings_for(method.Context, options.preset, assignments, model=options.model, corpus=options.corpus)
+    assignments = [*(options.assignments or []), *(_review_settings(options.review) if options.review else [])]
+    settings = settings_for(
+        method.Context, assignments, preset=options.preset, model=options.model, corpus=options.corpus
+    )
     if options.save and options.save.expanduser().is_dir():
         raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
     question = checked_question(_read_question(options.question))
@@ -67,8 +76,9 @@ def _answer(
 ) -> tuple[Mapping[str, Any], float]:
     """Run a graph, with a person's review wherever it pauses; return the last state and the seconds without reviews."""
     given: Any = {"question": question}
-    began, seconds = time.perf_counter(), 0.0
+    seconds = 0.0
     while True:
+        began = time.perf_counter()
         # Outside the event loop, so that Ctrl-C ends the review.
         state, paused = asyncio.run(_run(graph, given, settings, narrator, display))
         seconds += time.perf_counter() - began
@@ -76,8 +86,7 @@ def _answer(
             return state, seconds
         with display.pause():
             console = console_on(stderr=True)
-            given = Command(resume={each.id: ask_person(console, each.value) for each in paused})
-        began = time.perf_counter()
+            given = Command(resume={each.id: _ask_person(console, each.value) for each in paused})
 
 
 async def _run(
@@ -116,3 +125,88 @@ def _read_question(given: str) -> str:
         given.encode("utf-8")
         return given
     raise QuestionError("the question is not valid UTF-8")
+
+
+def _review_settings(choice: str) -> list[str]:
+    """Return the settings that a choice of `--review` stands for, as `--set` takes them."""
+    if not sys.stdin.isatty():
+        raise SettingsError("--review asks on the terminal, and standard input is none; run it in one")
+    return [f"review_{kind}=true" for kind in _HELP if choice in (kind, "all")]
+
+
+def _read_line() -> str:
+    if line := sys.stdin.buffer.readline():
+        return line.decode("utf-8", "replace").strip()
+    raise KeyboardInterrupt
+
+
+def _ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
+    """Show what a run paused with and return what to resume it with: a review, or an answer in words."""
+    if asked := question_of_others(payload):
+        print_line(console, asked, "bold")
+        console.print(Text("> ", "cyan"), end="")
+        return _read_line()
+    return ReviewPrompt(console, payload).ask()
+
+
+class ReviewPrompt:
+    """One review by a person of what a run paused with (see `hopgraph.nodes.core.human_review`)."""
+
+    def __init__(self, console: Console, payload: Mapping[str, Any], read: Callable[[], str] = _read_line) -> None:
+        self.console, self.payload, self.read, self.kind = console, payload, read, str(payload["kind"])
+        self.items: list[dict[str, Any]] = [dict(each) for each in payload[self.kind]]
+        """What is left of the list, as it would go back."""
+
+    def ask(self) -> dict[str, Any]:
+        """Ask until the person is content; return what to resume the run with. To quit is a KeyboardInterrupt."""
+        print_line(self.console, f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
+        if problem := self.payload.get("problem"):
+            print_line(self.console, str(problem), "bold yellow")
+        self._show()
+        while True:
+            command, _, rest = self._read("> ").partition(" ")
+            if command in ("n", "no") or (command in ("", "y", "yes") and not self.items):
+                return {"action": "reject"}
+            if command in ("", "y", "yes"):
+                edited = self.items != [dict(each) for each in self.payload[self.kind]]
+                return {"action": "edit", self.kind: self.items} if edited else {"action": "approve"}
+            if command in ("q", "quit"):
+                raise KeyboardInterrupt
+            if problem := self._edit(command, rest.strip()):
+                print_line(self.console, problem, "yellow")
+            else:
+                self._show()
+
+    def _edit(self, command: str, rest: str) -> str:
+        """Carry out a command; return what is wrong with it, empty if nothing is."""
+        if command == "a" and self.kind == "queries":
+            if text := rest or self._read("new text> "):
+                self.items.append({"text": text, "why": ""})
+            return ""
+        if command not in ("d", "e"):
+            return f"not understood: {truncate_line(command, 20)!r}"
+        listed = re.split(r"[^\d\s,]", rest, maxsplit=1)[0]
+        numbers = [int(digits) for digits in re.findall(r"\d{1,6}", listed)]
+        if not numbers or not all(1 <= number <= len(self.items) for number in numbers):
+            return f"name numbers from 1 to {len(self.items)}, as in: {command} 1" if self.items else "nothing is left"
+        if command == "d":
+            self.items = [each for number, each in enumerate(self.items, start=1) if number not in numbers]
+            return ""
+        item = self.items[numbers[0] - 1]
+        if not item.get("editable", True):
+            return "a passage can be dropped, but its text cannot be changed"
+        item["text"] = re.sub(r"^\d+\s*", "", rest) or self._read("new text> ") or item["text"]
+        return ""
+
+    def _read(self, prompt: str) -> str:
+        self.console.print(Text(prompt, "cyan"), end="")
+        return self.read()
+
+    def _show(self) -> None:
+        width = len(str(len(self.items))) + 3
+        for number, each in enumerate(self.items, start=1):
+            text = truncate_line(each["text"], _PASSAGE_SHOWN)
+            print_hanging(self.console, Text(f"  {number}", "cyan"), Text(text), indent=width)
+            if about := " · ".join(each.get("titles", ())) or each.get("why", ""):
+                print_hanging(self.console, Text(), Text(sanitize_line(about), "dim"), indent=width)
+        print_line(self.console, _HELP[self.kind] if self.items else "nothing is left; Enter continues without", "dim")

@@ -37,9 +37,8 @@ def command(
     Each field is made by `option` or `flag`, or annotated with a `typer.Option` or `typer.Argument`.
 
     Args:
-        work: What does it with the class's object, as `MODULE.run_NAME` in this folder, and so its name. It is
-            imported when the command runs: `--help` answers at once, and a wrong option is reported before anything
-            is loaded. It returns whether questions failed, or nothing.
+        work: What does it, and so its name, as `MODULE.run_NAME` in this folder; imported when the command runs, so
+            that `--help` and a wrong option are answered at once. It returns whether questions failed, or nothing.
         examples: Of its use, for the end of the help page.
         defaults: In place of fields' defaults.
         about: More for `typer.Typer.command`.

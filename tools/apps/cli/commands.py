@@ -18,9 +18,6 @@ from hopgraph.tools.apps.cli.command_options import (
     option,
 )
 
-ReviewChoice = Literal["queries", "evidence", "all"]
-"""What `ask --review` asks about."""
-
 
 class _AskCommand(TyperCommand):
     """A command whose `--review` may come without a value, and that tells of a question without quotes."""
@@ -62,7 +59,7 @@ class AskOptions:
     verbose: VerboseOption = False
     quiet: bool = flag("Show only the answer and its sources.", "--quiet", "-q")
     save: Path | None = option("Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json")
-    review: ReviewChoice | None = option(
+    review: Literal["queries", "evidence", "all"] | None = option(
         "Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
         metavar="[queries|evidence|all]",
     )
@@ -150,7 +147,7 @@ class IndexOptions:
 
 
 @command(
-    "calibrate_command.run_calibrate",
+    "evaluation.training_commands.run_calibrate",
     "hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8",
 )
 class CalibrateOptions:
@@ -188,7 +185,7 @@ class PromptsOptions:
 
 
 @command(
-    "draw_command.run_draw",
+    "methods_command.run_draw",
     "hopgraph draw migres",
     "hopgraph draw migres --format svg --out migres.svg",
     'hopgraph ask "…" --method tree_of_reviews --save run.json',
@@ -218,7 +215,7 @@ OwnMethodsOption = Annotated[
 
 
 @command(
-    "chat_commands.run_chat",
+    "serving_commands.run_chat",
     "hopgraph chat",
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
@@ -259,7 +256,7 @@ class ChatOptions:
 
 
 @command(
-    "chat_commands.run_mcp",
+    "serving_commands.run_mcp",
     "hopgraph mcp",
     "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini",
 )
@@ -273,7 +270,7 @@ class McpOptions:
 
 
 @command(
-    "serve_command.run_serve",
+    "serving_commands.run_serve",
     "hopgraph serve",
     "hopgraph serve --corpus my-index --model openai:gpt-4.1-mini --browser",
 )

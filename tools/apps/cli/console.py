@@ -16,8 +16,7 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 LABEL_WIDTH = 11
 """Columns of the left column, which names the steps."""
-_WIDEST = 100
-"""Longer lines are hard to read, so a wider terminal stays partly empty."""
+_WIDEST = 100  # longer lines are hard to read, so a wider terminal stays partly empty
 
 
 class _PipedConsole(Console):
@@ -28,10 +27,7 @@ class _PipedConsole(Console):
 
 
 def console_on(*, stderr: bool = False) -> Console:
-    """Make a console for standard output or standard error: colours only on a terminal, at most 100 columns.
-
-    It reads no markup, so brackets in a text are only brackets.
-    """
+    """Make a console that has colours only on a terminal, at most 100 columns, and reads no markup."""
     console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
     console.width = min(console.width, _WIDEST)
     return console
@@ -81,10 +77,8 @@ def show_progress(
 ) -> Generator[Callable[[str, int, int | None], None]]:
     """Show one bar for each stage, named as in `stages`, from its first report on; they vanish at the end.
 
-    The console, standard error's, is needed where the block prints lines above the bars.
-
-    Yields:
-        What to call with the stage, how much of it is done, and of how much (None: not known).
+    Gives what to call with the stage, how much of it is done, and of how much (None: not known). The console, standard
+    error's, is needed where the block prints lines above the bars.
     """
     console = console or console_on(stderr=True)
     bars = Progress(console=console, transient=True, disable=not console.is_terminal)

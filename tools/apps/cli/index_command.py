@@ -13,13 +13,11 @@ from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, upda
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
-from hopgraph.tools.retrieval.late_interaction import add_late_interaction
-from hopgraph.tools.retrieval.late_interaction_model import load_late_interaction
+from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
-_LISTED = 20
-"""Files of a kind that are named."""
+_LISTED = 20  # files of a kind that are named
 _SKIPPED = ("bad file or record", "bad files or records")
 _STAGES = {
     "read": "reading",
@@ -36,14 +34,9 @@ def run_index(options: IndexOptions) -> None:
     console = console_on()
     cutting = {"words": options.passage_words, "overlap": options.overlap}
     chosen = {name: value for name, value in cutting.items() if value is not None}
-    given: dict[str, Any] = {
-        "format": options.format_name,
-        "skip_bad": options.skip_bad,
-        "follow_links": options.follow_links,
-        "language": options.language,
-        "cutting": Cutting(**chosen) if chosen else None,  # without, an index that is updated keeps its own
-        "dense": options.dense,
-    }
+    same = ("skip_bad", "follow_links", "language", "dense")
+    given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
+    given["cutting"] = Cutting(**chosen) if chosen else None  # without, an index that is updated keeps its own
     if not options.replace:
         given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
     if options.to:

@@ -1,25 +1,31 @@
-"""`hopgraph methods`: list the methods, or the settings of one; `hopgraph prompts`: copy its prompt files."""
+"""`hopgraph methods`: the methods, or the settings of one; `prompts`: its prompt files; `draw`: its graph, or a run."""
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text
 
-from hopgraph.graphs import ALIASES, GROUPS, chat, find_method, list_methods
+from hopgraph.graphs import ALIASES, GROUPS, METHODS, chat, find_method, list_methods
 from hopgraph.graphs.registry import find_paper
 from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
-from hopgraph.tools.apps.cli.commands import MethodsOptions, PromptsOptions
+from hopgraph.tools.apps.cli.commands import DrawOptions, MethodsOptions, PromptsOptions
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
+from hopgraph.tools.apps.drawing import draw_svg, render_png
+from hopgraph.tools.apps.runs.answer_record import read_run
+from hopgraph.tools.apps.runs.run_svg import draw_run_svg
+from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.apps.runs.tree_text import draw_run_text
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import FAMILIES, list_prompt_files
+from hopgraph.tools.text.sanitize import sanitize_line
 
-_NAMES = 18
-"""Columns of the methods' names."""
+_NAMES = 18  # columns of the methods' names
 
 
 def run_methods(options: MethodsOptions) -> None:
@@ -34,21 +40,21 @@ def run_methods(options: MethodsOptions) -> None:
         print_json(records[0] if name else records)
         return
     console = console_on()
-    for group, heading in {"": ""}.items() if name else GROUPS.items():
-        found = [record for record in records if name or record["group"] == group]
-        if found and heading:
-            console.print(
-                Text.assemble("\n" * (found[0] is not records[0]), (heading, "bold"), (f"  --methods {group}", "dim"))
-            )
-        for record in found:
-            _print_method(console, record)
     if name:
+        _print_method(console, records[0])
         if roles := records[0]["roles"]:
             console.print("\nRoles", style="bold")
             print_hanging(console, Text(), Text(", ".join(roles)), indent=2)
         _print_settings(console, records[0]["settings"])
-    else:
-        console.print("\nSettings of one: hopgraph methods NAME; of the chat: hopgraph methods chat", style="dim")
+        return
+    for group, heading in GROUPS.items():
+        found = [record for record in records if record["group"] == group]
+        if found:
+            above = "\n" * (found[0] is not records[0])
+            console.print(Text.assemble(above, (heading, "bold"), (f"  --methods {group}", "dim")))
+        for record in found:
+            _print_method(console, record)
+    console.print("\nSettings of one: hopgraph methods NAME; of the chat: hopgraph methods chat", style="dim")
 
 
 def _record(name: str, graph: CompiledMethod, about: str, group: str, *, settings: bool) -> dict[str, Any]:
@@ -145,3 +151,31 @@ def run_prompts(options: PromptsOptions) -> None:
         note = "The .jsonl files are demonstrations, used if a family of them is asked for, too: "
         choice = " or ".join(f"--set demonstrations={family}" for family in families)
         print_line(console, f"{note}{choice}.", "dim")
+
+
+def run_draw(options: DrawOptions) -> None:
+    """Draw a method's graph or a run's tree to a file, or to standard output."""
+    method, run, out, form = options.method, options.run, options.out, options.format_name
+    if (method is None) == (run is None):
+        raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
+    if form == "png" and out is None and sys.stdout.isatty():
+        raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
+    if form == ("mermaid" if run else "ascii"):
+        raise SettingsError("a method's graph is drawn as mermaid, svg or png; a run is drawn as ascii, svg or png")
+    is_picture = form in ("svg", "png")
+    if run is not None:
+        saved = read_run(run.expanduser())
+        known, tree = METHODS.get(saved["method"]), build_tree(saved["question"], saved["trace"])
+        title = str(known.graph.get_name()) if known else sanitize_line(saved["method"])
+        text = draw_run_svg(tree, title) if is_picture else f"{draw_run_text(tree, title)}\n"
+    else:
+        found = find_method(method or "")
+        graph, title = found.figure.get_graph(), str(found.graph.get_name())
+        text = draw_svg(graph, title) if is_picture else f"{str(graph.draw_mermaid()).rstrip()}\n"
+    picture = render_png(text) if form == "png" else text.encode("utf-8", "replace")
+    if out is not None:
+        write_files({out.expanduser(): picture})
+    elif form == "png":
+        sys.stdout.buffer.write(picture)
+    else:
+        sys.stdout.write(picture.decode("utf-8"))

@@ -47,11 +47,7 @@ def print_stand_in(console: Console, settings: Context) -> None:
 
 
 class RunDisplay:
-    """A run on a console.
-
-    On a terminal the run's tree grows below the lines, with the node at work, and is erased at the end; anywhere else
-    only lines are printed. Unless `whole`, they are the first MAX_LINES, with a few below each step, and all warnings.
-    """
+    """A run on a console: its lines, unless `whole` only some; on a terminal also the tree and the node at work."""
 
     def __init__(self, console: Console, *, whole: bool = False) -> None:
         self._console = console
@@ -93,7 +89,6 @@ class RunDisplay:
         """Print lines of a narration."""
         for line in lines:
             if self._folds(line):
-                self._folded += 1
                 continue
             if line.style == "heading":
                 self._console.print()
@@ -107,20 +102,18 @@ class RunDisplay:
             print_hanging(self._console, label, Text(line.text, style), indent=indent)
 
     def _folds(self, line: Line) -> bool:
-        """Count a line, and say whether it is one too many."""
+        """Count a line as shown or folded, and say whether it is folded."""
         self._details = 0 if line.label or line.style == "heading" else self._details + 1
         if self._whole or line.style == "warning":
             return False
         folds = self._shown >= MAX_LINES or self._details > _MAX_DETAILS
         self._shown += not folds
+        self._folded += folds
         return folds
 
 
 def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, whole: bool = False) -> None:
-    """Print the finished tree under a heading, unless `whole` its first MAX_LINES.
-
-    Nothing where it says no more than the list of steps.
-    """
+    """Print the finished tree, unless `whole` its first MAX_LINES; nothing where it says no more than the steps."""
     lines = terminal_tree(console, question, events, full=whole)
     if not lines:
         return
@@ -133,10 +126,7 @@ def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, 
 
 
 def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:
-    """Print the answer of a run's last state with numbered citations, why the run ended and what it used.
-
-    Without the seconds that it took, print the answer and the citations alone.
-    """
+    """Print the answer of a run's last state with numbered citations; with the seconds also its end and its usage."""
     if seconds is not None:
         console.print()
     _print_conclusion(console, state, short=seconds is None)

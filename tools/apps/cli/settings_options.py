@@ -8,25 +8,20 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import ContextT, make_settings
 from hopgraph.state.environment import parse_setting, with_environment
 
-_SPEC = re.compile(r"[A-Za-z][\w+-]+:")
-"""How a spec begins; one letter before the colon would be a drive."""
+_SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # how a spec begins; one letter before the colon would be a drive
 
 
 def settings_for(
     cls: type[ContextT],
-    preset: str | None = None,
-    assignments: Sequence[str] = (),
+    assignments: Sequence[str] | None = None,
     *,
+    preset: str | None = None,
     model: str | None = None,
     corpus: str | None = None,
     use_method: str | None = None,
 ) -> ContextT:
-    """Return a method's settings: what was given, over the preset, over the environment, over the defaults.
-
-    Of two assignments `key=value` for one key the last one holds. SettingsError: an unknown name, a value out of
-    range, or a setting given in two ways.
-    """
-    values = dict(_assigned(cls, assignment) for assignment in assignments)
+    """Return a method's settings: the last assignment or the option, over preset, environment and defaults."""
+    values = dict(_assigned(cls, assignment) for assignment in assignments or ())
     retriever = corpus_spec(corpus) if corpus is not None else None
     given = {"model": ("--model", model), "retriever": ("--corpus", retriever), "use_method": ("--method", use_method)}
     for name, (option, value) in given.items():

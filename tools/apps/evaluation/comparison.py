@@ -34,7 +34,7 @@ class ScoredMethod(NamedTuple):
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:
-        """What it ran with."""
+        """Its settings, as the manifest has them."""
         return self.reader.manifest.methods[self.method]
 
     @property
@@ -74,9 +74,8 @@ class Comparison:
         """Group the ids of the questions by `key`, in order of the keys; those with an empty key are left out."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name, question in self.questions.items():
-            if group := key(question):
-                parts[group].append(name)
-        return dict(sorted(parts.items()))
+            parts[key(question)].append(name)
+        return {group: names for group, names in sorted(parts.items()) if group}
 
     def mean(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
         """Average a score over the finished questions among `ids` (all for None); None where none has it."""
@@ -91,10 +90,10 @@ class Comparison:
 
     def differences(self, score: str, against: str) -> list[Difference]:
         """Compare every other method with the one of this name; RunError where there is none."""
-        base = next((method for method in self.methods if method.name == against), None)
-        if base is None:
-            raise RunError(f"no method {against!r} in these runs; there are: {', '.join(m.name for m in self.methods)}")
-        return self.paired(score, [(base, method) for method in self.methods if method is not base])
+        by_name = {method.name: method for method in self.methods}
+        if against not in by_name:
+            raise RunError(f"no method {against!r} in these runs; there are: {', '.join(by_name)}")
+        return self.paired(score, [(by_name[against], each) for each in self.methods if each.name != against])
 
     def paired(self, score: str, pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
         """Compare the second of each pair with the first; without those that have no question in common."""
@@ -116,10 +115,7 @@ class Comparison:
 
 
 def compare_runs(readers: Sequence[RunReader]) -> Comparison:
-    """Read runs to compare them; one may have other names than another in the same questions (`--rename`).
-
-    RunError: runs over other questions, or one that is given twice.
-    """
+    """Read runs to compare; RunError for other questions (names in them may differ), or where a run is given twice."""
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
     first = readers[0].manifest.dataset
     for reader in readers[1:]:
@@ -142,9 +138,8 @@ def compare_runs(readers: Sequence[RunReader]) -> Comparison:
 def run_labels(folders: Sequence[Path]) -> list[str]:
     """Name runs by the ends of their folders, as long as needed to be unique; RunError where one is given twice."""
     whole = [folder.expanduser().resolve().parts for folder in folders]
-    for folder, parts in zip(folders, whole, strict=True):
-        if whole.count(parts) > 1:
-            raise RunError(f"{folder} is given twice; name each run once")
+    if twice := next((folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1), None):
+        raise RunError(f"{twice} is given twice; name each run once")
     length = next(n for n in range(1, 1 + max(map(len, whole))) if len({parts[-n:] for parts in whole}) == len(whole))
     return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
 
@@ -170,8 +165,7 @@ def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) ->
     if usage and usage["parse_failures"]:
         return "parse failure"
     found = retrieved_names(outcome, gold_by)
-    # What never searches cannot fail to find.
-    searched = bool(found or (usage and usage["retrievals"]))
-    if searched and not frozenset(gold_names(question, gold_by)) <= frozenset(found):
+    searched = found or (usage and usage["retrievals"])  # what never searches cannot fail to find
+    if searched and not frozenset(found).issuperset(gold_names(question, gold_by)):
         return "not retrieved"
     return "answered wrongly" if outcome["answer"] else "not answered"

@@ -43,10 +43,9 @@ class PriceTable(dict[str, ModelPrice]):
 
     def price(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
         """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
-        longest = max(filter(model.startswith, self), key=len, default=None)
-        if longest is None:
+        if not self.knows(model):
             return 0.0
-        chosen = self[longest]
+        chosen = self[max(filter(model.startswith, self), key=len)]
         return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
 
     def knows(self, model: str) -> bool:
@@ -55,13 +54,9 @@ class PriceTable(dict[str, ModelPrice]):
 
 
 def read_prices(path: Path | None) -> PriceTable:
-    """Read a table of prices for a million tokens, in TOML; None gives an empty table, since prices change.
+    """Read a table of prices in TOML, as `["openai:gpt-4.1-mini"]` with `prompt = 0.40` and `completion = 1.60`.
 
-        ["openai:gpt-4.1-mini"]
-        prompt = 0.40
-        completion = 1.60
-
-    SettingsError: it cannot be read, or an entry is not a price.
+    None gives an empty table, since prices change. SettingsError: it cannot be read, or an entry is not a price.
     """
     if path is None:
         return PriceTable()
@@ -95,7 +90,6 @@ class RunEstimate:
     """What a run will take, as a simulated model predicts it."""
 
     stand_in: str
-    """The spec of the model that answered."""
     methods: list[MethodEstimate]
     left_out: tuple[str, ...] = ()
     """What is not counted: models that rerank or judge entailment."""
@@ -103,25 +97,22 @@ class RunEstimate:
     @property
     def cost(self) -> float | None:
         """Of all methods; None where one of them has no price."""
-        costs = [each.cost for each in self.methods]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
+        costs = [each.cost for each in self.methods if each.cost is not None]
+        return sum(costs) if len(costs) == len(self.methods) else None
 
     @property
     def label(self) -> str:
         """Return a sentence on what the figures are based on."""
         tried = pluralize(max((each.tried for each in self.methods), default=0), "question")
-        text = (
+        not_counted = f". Not counted: {', '.join(self.left_out)}" if self.left_out else ""
+        return (
             f"An estimate from the first {tried}, answered by {self.stand_in}, with four characters to a "
-            "token; a language model takes more or fewer turns, and may reason at length"
+            f"token; a language model takes more or fewer turns, and may reason at length{not_counted}"
         )
-        return f"{text}. Not counted: {', '.join(self.left_out)}" if self.left_out else text
 
 
 def choose_stand_in(dataset: Path, questions: Sequence[EvalQuestion], *, rename: int | None) -> str:
-    """Choose the model: rehearsal where the data set has gold answers and passages or steps, else offline.
-
-    The rehearsal model finds questions by their text, and so needs the seed with which they were renamed.
-    """
+    """Choose the model: rehearsal where the data set has gold answers and passages or steps, else offline."""
     annotated = all(each.answers and (each.gold or each.hops) for each in questions)
     options = "" if rename is None else f"?rename={rename}"
     return f"rehearsal:{dataset}{options}" if annotated else DEFAULT_MODEL
@@ -137,8 +128,8 @@ async def estimate_run(
 ) -> RunEstimate:
     """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
 
-    `left` maps a method to the questions times repeats that are still to be asked (0 where it is left out); `stand_in`
-    is the spec of the model that answers, and the prices are those of the models that the settings name.
+    `left` maps a method to the questions times repeats that are still to be asked; the prices are those of the models
+    that the settings name.
     """
     tried = [
         await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)

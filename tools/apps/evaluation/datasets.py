@@ -1,7 +1,7 @@
 """Questions with known answers: read from the native files of the data sets, and chosen.
 
 A data set of the hub (`hub:hotpotqa/hotpot_qa?config=distractor&split=validation`) is streamed into a file of JSON
-lines, as the hub has it; from there on it is a data set like any other, which can be read again without a network.
+lines, as the hub has it, and from there on is read like any other.
 """
 
 import hashlib
@@ -27,8 +27,7 @@ from hopgraph.tools.io.guarded_files import make_private, open_inside, read_sour
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.json_values import read_json_values
-from hopgraph.tools.retrieval.corpora.source_records import MalformedError
+from hopgraph.tools.retrieval.corpora.source_records import MalformedError, read_json_values
 
 BEIR = "beir"
 HUB_PREFIX = "hub:"
@@ -43,10 +42,8 @@ def read_questions(
 ) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
-    `path` is a file of HotpotQA, 2WikiMultihopQA, MuSiQue, StrategyQA (also BIG-bench's), TriviaQA or NQ (JSON or JSON
-    lines), or a BEIR folder with `queries.jsonl` and `qrels`; of several qrels, test before dev before train. The
-    format, one of FORMATS or `beir`, is detected from the first record where it is not named.
-
+    `path` is a file of one of FORMATS (JSON or JSON lines), or a BEIR folder with `queries.jsonl` and `qrels`; of
+    several qrels, test before dev before train. The format is detected from the first record where it is not named.
     SettingsError: no format has this name. CorpusError: the path is missing, unreadable or of no known format.
     BadRecordError: a record of another shape, by file and line, unless bad records are skipped.
     """
@@ -63,11 +60,7 @@ def read_questions(
 
 
 def add_gold_texts(dataset: Path, questions: list[EvalQuestion], reading: CorpusReading) -> list[EvalQuestion]:
-    """Give the questions of a BEIR folder the texts of their gold passages, from its corpus file.
-
-    Questions of another data set, or of a folder without a corpus file, stay as they are; a gold passage that the
-    corpus lacks has no text. CorpusError or BadRecordError, as in `read_questions`: the corpus file cannot be read.
-    """
+    """Add to questions of a BEIR folder the texts of their gold passages, if any; raises what `read_questions` does."""
     corpus = dataset / "corpus.jsonl"
     if not corpus.is_file():
         return questions
@@ -81,10 +74,7 @@ def add_gold_texts(dataset: Path, questions: list[EvalQuestion], reading: Corpus
 
 
 def detect_format(path: Path) -> str:
-    """Detect the format of a data set: `beir` for a folder, else by the keys of the file's first record.
-
-    CorpusError: the path is missing, unreadable or of no known format.
-    """
+    """Detect a format: `beir` for a folder, else by the first record's keys; CorpusError as in `read_questions`."""
     if path.is_dir():
         return BEIR
     try:
@@ -134,9 +124,8 @@ def _missing_fields(error: ValidationError) -> str:
 
 def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuestion]:
     """Yield the queries that the qrels judge; all of them, without gold passages, where there are no qrels."""
-    judged = next(
-        (file for split in ("test", "dev", "train") if (file := folder / "qrels" / f"{split}.tsv").is_file()), None
-    )
+    files = (folder / "qrels" / f"{split}.tsv" for split in ("test", "dev", "train"))
+    judged = next(filter(Path.is_file, files), None)
     gold = _read_qrels(judged, reading) if judged else {}
     for question in _questions(folder / "queries.jsonl", reading, BeirQuery):
         if judged is None or question.id in gold:
@@ -215,8 +204,7 @@ def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) 
 def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
     """Read `hub:NAME?config=…&split=…&revision=…`; return the name and the other arguments of `load_dataset`.
 
-    The name is that of a data set on the hub, or of a local folder in the hub's layout. SettingsError: no name, or an
-    unknown option.
+    SettingsError: no name (of a data set on the hub, or a local folder in the hub's layout), or an unknown option.
     """
     name, _, query = spec.removeprefix(HUB_PREFIX).partition("?")
     if not name.strip():
@@ -228,10 +216,10 @@ def parse_hub_spec(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Path:
-    """Write a data set's records, or the first `limit` and no others, to a file, unless it is there already. Blocks.
+    """Write a data set's records, or the first `limit`, to a file, unless it is there. Blocks.
 
-    The file is complete or absent, whatever happens. SettingsError: a bad spec, or the package `datasets` is missing.
-    CorpusError: the data set cannot be had: no network, no such name, configuration or split.
+    The file is complete or absent, whatever happens. SettingsError: a bad spec. SpecError: the package `datasets` is
+    missing. CorpusError: the data set cannot be had: no network, no such name, configuration or split.
     """
     name, options = parse_hub_spec(spec)
     if target.is_file():

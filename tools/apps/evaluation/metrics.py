@@ -1,6 +1,4 @@
-"""What is measured of answers and of retrieved passages, with the source of each metric, and its statistics.
-
-Means have intervals, comparisons are paired; both are seeded, so that the same numbers give the same figures.
+"""What is measured of answers and of retrieved passages, with the source of each metric; seeded statistics.
 
 EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
 script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
@@ -28,8 +26,7 @@ _REVISIONS = {
 """By whether the answer from memory was right, and whether the one after reading the passages is."""
 RESAMPLES = 10_000
 _SEED = 20_240_404
-_BLOCK = 2_000_000
-"""Numbers held at a time while resampling."""
+_BLOCK = 2_000_000  # numbers held at a time while resampling
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -41,10 +38,7 @@ class AnswerMetric:
     """The normalised words of (prediction, gold answer), neither empty, to a value in [0, 1]."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
-        """Score one prediction in [0, 1]; blank gold answers are ignored.
-
-        Without a gold answer the question cannot be answered: a blank prediction scores 1, and any other 0.
-        """
+        """Score one prediction; blank gold answers are ignored, and without others only a blank prediction is right."""
         gold = [answer for answer in answers if answer.strip()]
         if not gold or not prediction.strip():
             return float(not gold and not prediction.strip())
@@ -65,10 +59,7 @@ class RankingMetric:
 
 
 def _comparable(prediction: str, gold: str) -> tuple[list[str], list[str]]:
-    """Normalise both sides; where that leaves one of them empty (`A`, `?`), compare them as they stand.
-
-    Without this the answers "A" and "The" would be equal to each other and to every punctuation mark.
-    """
+    """Normalise both sides; where that leaves one of them empty (`A`, `?`), take them as they stand."""
     left, right = normalize_answer(prediction).split(), normalize_answer(gold).split()
     if left and right:
         return left, right
@@ -83,24 +74,15 @@ def _token_f1(left: list[str], right: list[str]) -> float:
     return 2 * shared / (len(left) + len(right))
 
 
-def _covered(left: list[str], right: list[str]) -> float:
-    width = len(right)
-    return float(any(left[i : i + width] == right for i in range(len(left) - width + 1)))
-
-
-def _recall(ranked: Sequence[str], gold: frozenset[str]) -> float:
-    return len(gold.intersection(ranked)) / len(gold)
-
-
 EXACT_MATCH = AnswerMetric(lambda left, right: float(left == right))
 """1 when the normalised texts are equal (SQuAD: Rajpurkar et al. 2016, arXiv:1606.05250)."""
 F1 = AnswerMetric(_token_f1)
 """Harmonic mean of token precision and recall (SQuAD); a yes, no or noanswer matches exactly or not at all
 (HotpotQA: Yang et al. 2018, arXiv:1809.09600)."""
-COVER_EM = AnswerMetric(_covered)
+COVER_EM = AnswerMetric(lambda left, right: float(f" {' '.join(right)} " in f" {' '.join(left)} "))
 """1 when the gold answer's tokens occur one after another in the prediction, on token boundaries (GenGround: Shi et
 al. 2024, section 5.3)."""
-RECALL = RankingMetric("recall", _recall)
+RECALL = RankingMetric("recall", lambda ranked, gold: len(gold.intersection(ranked)) / len(gold))
 """Share of the gold ids that are there (Manning et al. 2008, section 8.3)."""
 PRECISION = RankingMetric("precision", lambda ranked, gold: len(gold.intersection(ranked)) / max(len(ranked), 1))
 """Share of the ids that are gold; 0 when there are none (Manning et al. 2008, section 8.3)."""
@@ -116,7 +98,7 @@ def best_of(metric: AnswerMetric, predictions: Sequence[str], answers: Sequence[
 
 def recall_at(k: int) -> RankingMetric:
     """Define recall@k: the share of the gold ids among the first k, at least 1 (Manning et al. 2008, section 8.4)."""
-    return RankingMetric(f"recall@{k}", lambda ranked, gold: _recall(ranked[:k], gold))
+    return RankingMetric(f"recall@{k}", lambda ranked, gold: RECALL.compare(ranked[:k], gold))
 
 
 ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
@@ -129,9 +111,8 @@ def measure_incorporation(trace: Iterable[StepEvent], steps: Sequence[Sequence[s
 
     This is GenGround's analysis of how passages change answers from memory (section 7.2). The paper has people judge
     each hop; here an answer is right when it holds the answer to a step (of `steps` each has its answer, with aliases)
-    that no hop before it has given. Without steps nothing is judged. As shares of all hops the paper has 0.532 for
-    `kept_right` and `corrected` together (success rate) and 0.056 for `spoilt` (error rate); the rest is
-    `stayed_wrong`.
+    that no hop before it has given. Of all hops the paper has 0.532 `kept_right` or `corrected` (success rate) and
+    0.056 `spoilt` (error rate); the rest is `stayed_wrong`.
     """
     counts: Counter[str] = Counter()
     left = list(steps)

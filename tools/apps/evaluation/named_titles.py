@@ -9,11 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import yaml
 
-from hopgraph.tools.models.offline.terms import countries, country_parts, in_class
+from hopgraph.tools.models.offline.statements import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
@@ -23,21 +23,14 @@ Words = tuple[str, ...]
 """Case-folded words."""
 
 WORD = re.compile(r"[^\W_]+")
-
-
-def words_of(text: str) -> list[str]:
-    """Split a text into its words and numbers."""
-    return WORD.findall(text)
-
-
+"""A word or a number."""
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _LEAD = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of)\s+(?P<what>[^.;]{1,160})")
 _LEAD_ENDS = re.compile(r"\b(?:by|that|which|who|whose|in|from|for|to|on|at|with|directed|written|located|set|of)\b|,")
 _BORN = re.compile(r"\((?:[^()]*\b)?(?:born|b\.|\d{4}\s*[-\u2013\u2014]\s*(?:\d|\w+ \d|\d+ \w+ \d))")
 _ROMAN = re.compile(r"[ivxlc]+")
 _LEAD_LENGTH = 400
-_FEWER = 0.05
-"""A word is a name when at most this share of its occurrences is in lower case."""
+_FEWER = 0.05  # a word is a name when at most this share of its occurrences is in lower case
 _WORDS: Any = yaml.safe_load(files(__package__ or "").joinpath("renaming_words.yaml").read_text(encoding="utf-8"))
 _NO_NAMES = frozenset(_WORDS["no_names"].split())
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
@@ -166,9 +159,9 @@ def _last_kind(phrase: str) -> TitleKind | None:
     return found
 
 
-class _Title(NamedTuple):
-    words: list[str]
-    kind: TitleKind
+def words_of(text: str) -> list[str]:
+    """Split a text into its words and numbers."""
+    return WORD.findall(text)
 
 
 def casefold_words(words: Sequence[str]) -> Words:
@@ -176,9 +169,8 @@ def casefold_words(words: Sequence[str]) -> Words:
     return tuple(word.casefold() for word in words)
 
 
-def _kind_of_word(title: _Title, place: int) -> NameKind:
+def _kind_of_word(words: list[str], kind: TitleKind, place: int) -> NameKind:
     """Return the kind of a word of a name; in a person's, what follows `of` is a place, the last word a surname."""
-    words, kind = title
     if kind == "work" or (kind == "other" and len(words) > 3):
         return "surname"
     if kind in {"place", "group"} or (place and words[place - 1].casefold() == "of"):
@@ -189,10 +181,9 @@ def _kind_of_word(title: _Title, place: int) -> NameKind:
 class NameMap:
     """Old words and titles of a corpus to new ones; no new name is a word of the corpus or another new name.
 
-    Renamed are titles that are names of people, places, works and groups. A word that is always written with a capital
-    gets one new word in all places, so that a surname alone, a family and a place within other names stay consistent.
-    Common words (`Dark` in a film's title) are renamed within that title alone. Titles of another kind keep their
-    common words; titles that are no names are left.
+    A word that is always written with a capital gets one new word in all places, so that a surname alone, a family and
+    a place within other names stay consistent. Common words (`Dark` in a film's title) are renamed within that title
+    alone; titles that are not of people, places, works or groups keep them. Titles that are no names are left.
     """
 
     def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
@@ -207,34 +198,32 @@ class NameMap:
         """Person → the surname that is a common word (`young`) with its new form."""
         self._used = {*vocabulary.lower, *vocabulary.capital}
         self._new_surnames: dict[str, str] = {}
-        named = [
-            _Title(words, vocabulary.kind_of(title))
+        named: list[tuple[list[str], TitleKind]] = [
+            (words, vocabulary.kind_of(title))
             for title in sorted(vocabulary.titles)
             if is_written_as_a_name(words := words_of(title)) and not title.startswith(("List of", "Outline of"))
         ]
         self._rename_words(named)
-        for each in named:
-            self._rename_title(each.words, each.kind)
+        for words, kind in named:
+            self._rename_title(words, kind)
 
     def _coin(self, kind: NameKind, key: str) -> str:
-        candidates = candidate_names(kind, key, self.seed)
-        new = next(each for each in candidates if each.casefold() not in self._used)
+        new = next(each for each in candidate_names(kind, key, self.seed) if each.casefold() not in self._used)
         self._used.add(new.casefold())
         return new
 
-    def _rename_words(self, named: Sequence[_Title]) -> None:
+    def _rename_words(self, named: Sequence[tuple[list[str], TitleKind]]) -> None:
         """Give each name word of the titles a new one of the kind that it most often is."""
         votes: dict[str, Counter[NameKind]] = defaultdict(Counter)
-        for each in named:
-            if each.kind == "other" and len(each.words) == 1:
+        for words, kind in named:
+            if kind == "other" and len(words) == 1:
                 continue  # a religion, a language, a thing
-            for place, word in enumerate(each.words):
+            for place, word in enumerate(words):
                 folded = word.casefold()
                 if self._vocabulary.is_name_word(word) and not is_generic(folded) and not is_function_word(folded):
-                    votes[folded][_kind_of_word(each, place)] += 1
+                    votes[folded][_kind_of_word(words, kind, place)] += 1
         for word in sorted(votes):
-            kind = max(sorted(votes[word]), key=lambda kind: votes[word][kind])
-            self.words[word] = self._coin(kind, word)
+            self.words[word] = self._coin(max(sorted(votes[word]), key=votes[word].__getitem__), word)
 
     def _rename_title(self, words: list[str], kind: TitleKind) -> None:
         """Find a title's new words, those for its common words too, and record them if any differs."""
@@ -280,10 +269,7 @@ class NameMap:
 
 
 def candidate_names(kind: NameKind, old: str, seed: int) -> Iterator[str]:
-    """Suggest new words for one, without end: plausible ones first, then longer ones.
-
-    The same kind, word and seed always give the same words in the same order.
-    """
+    """Suggest new words for one, without end: plausible ones first, then longer ones; always the same."""
     beginnings, ends = _PARTS[kind]
     for number in count():
         draw = int.from_bytes(hashlib.blake2b(f"{seed}:{kind}:{old}:{number}".encode(), digest_size=8).digest())

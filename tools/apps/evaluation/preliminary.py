@@ -1,8 +1,7 @@
 """MIGRES's preliminary experiments (section 2): can a model extract what is useful, and see what is missing?
 
 Both put a question's annotated decomposition to the roles of the method: `extract` and the entailment check of Table 1,
-`decide` of Table 2. A question goes through a run like any other: its replies are cached, its measures are kept, and
-one that fails stops nothing.
+`decide` of Table 2. A question goes through a run like any other.
 
 Where this differs from the paper:
 * the sub-questions and their answers are those of the data set's annotations, which the paper has a model write;
@@ -71,10 +70,7 @@ class Alignment(ReplyModel):
 
 
 def annotated_sub_questions(question: EvalQuestion) -> list[PlanHop]:
-    """Read the sub-questions from the annotated decomposition, or write them from the evidence triples.
-
-    They have the right names in them, and answers; empty where the data set has no answers to its steps.
-    """
+    """Read the annotated sub-questions, or write them from the triples, with right names; empty without answers."""
     if not question.triples and not any(hop.answer for hop in question.hops):
         return []
     plan = derive_plan(question)
@@ -82,10 +78,9 @@ def annotated_sub_questions(question: EvalQuestion) -> list[PlanHop]:
 
 
 def draw_passages(question: EvalQuestion, found: Sequence[Passage]) -> list[Passage]:
-    """Draw five passages, if there are as many, of those found and those of the question; the same ones every time.
+    """Draw at most five passages of those found and those of the question; the same ones every time.
 
-    *Ours*: one of them is a gold passage, where the data set has its text; of 60 passages five at random would mostly
-    hold nothing to extract.
+    *Ours*: one of them is a gold passage, where there is one; five at random would mostly hold nothing to extract.
     """
     draw = Random(question.id)  # noqa: S311 - nothing secret
     pool = sorted({each["id"]: each for each in [*question.passages, *found]}.values(), key=lambda each: each["id"])
@@ -112,17 +107,16 @@ class ExperimentState(MethodState):
 
 
 def _end(calls: Mapping[str, Call], measured: Mapping[str, int], answer: str = "") -> dict[str, Any]:
-    stop_reason = "answered" if answer else "unanswerable"
-    usage = total(calls.values(), 1)
-    return {"calls": calls, "measured": measured, "answer": answer, "stop_reason": stop_reason, "usage": usage}
+    ended = {"answer": answer, "stop_reason": "answered" if answer else "unanswerable"}
+    return {"calls": calls, "measured": measured, **ended, "usage": total(calls.values(), 1)}
 
 
 async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresContext]) -> Mapping[str, Any]:
     """Extract from five passages what is useful for the question and for each of its sub-questions (Table 1).
 
-    Writes `measured`: `statements` and those that are `right` (a passage that they cite holds an answer),
-    `gold` passages shown and those `found` (cited); `entailed_statements`, `entailed_right` and `entailed_found`: the
-    same of the statements that their passages entail; `useful`: how many of these the model finds useful.
+    Writes `measured`: `statements` and those that are `right` (a passage that they cite holds an answer), `gold`
+    passages shown and those `found` (cited); the same with `entailed_` of the statements that their passages entail;
+    `useful`: how many of these the model finds useful.
     """
     question = state["annotated"]
     retriever = await get_retriever(runtime.context.retriever)
@@ -130,10 +124,8 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
     passages = draw_passages(question, (await search_all([retriever], request)).passages)
     parts = annotated_sub_questions(question)
     answers = tuple(chain.from_iterable(each.answers for each in parts))
-    asked = [
-        PlanHop(0, question.question, answers, tuple(chain.from_iterable(each.passages for each in parts))),
-        *parts,
-    ]
+    passages_of_parts = tuple(chain.from_iterable(each.passages for each in parts))
+    asked = [PlanHop(0, question.question, answers, passages_of_parts), *parts]
     excerpts = [whole_excerpt(each, each["score"]) for each in passages]
     knowledge = [Knowledge(query=each.template, excerpts=excerpts) for each in asked]
     given: Any = {**state, "passages": passages}
@@ -196,11 +188,10 @@ async def measure_missing_information(state: ExperimentState, runtime: Runtime[M
 async def _decide_on(
     state: ExperimentState, runtime: Runtime[MigresContext], known: Sequence[PlanHop]
 ) -> Mapping[str, Any]:
-    statements = [f"{without_mark(each.template)}: {each.answer}." for each in known]
-    information = [
-        Evidence(id=f"1.1.{number}", statement=each, passage_ids=[], quote="", verified=False)
-        for number, each in enumerate(statements, 1)
-    ]
+    information: list[Evidence] = []
+    for number, each in enumerate(known, 1):
+        statement = f"{without_mark(each.template)}: {each.answer}."
+        information.append(Evidence(id=f"1.1.{number}", statement=statement, passage_ids=[], quote="", verified=False))
     return await decide(cast("Any", {**state, "evidence": information}), runtime)
 
 

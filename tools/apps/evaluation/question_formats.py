@@ -10,7 +10,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Field, JsonValue, Strin
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
-from hopgraph.tools.retrieval.corpora.readers import split_hotpotqa_context
+from hopgraph.tools.retrieval.corpora.formats import split_hotpotqa_context
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")

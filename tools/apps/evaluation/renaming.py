@@ -9,7 +9,7 @@ alone (`MacLean`, `Maclean`) get one name.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from re import Match
@@ -35,8 +35,7 @@ _ARTICLES = frozenset({"the", "a", "an"})
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 _VERBS = frozenset({"is", "was", "are", "were", "has", "had"})
 _SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
-_LONGEST_GAP = 3
-"""Characters between two words of one name."""
+_LONGEST_GAP = 3  # characters between two words of one name
 
 
 class _Edit(NamedTuple):
@@ -99,6 +98,10 @@ class Renamer:
         is_hashed = passage.id == hash_passage(passage.title, passage.text)
         return ContextPassage(hash_passage(title, text) if is_hashed else passage.id, title, text)
 
+    def record(self, each: SourceRecord) -> SourceRecord:
+        """Rename a passage of a corpus."""
+        return each._replace(**self.passage(ContextPassage(each.id, each.title, each.text))._asdict())
+
     def question(self, question: EvalQuestion) -> EvalQuestion:
         """Rename a question with everything that it carries."""
         about, texts = question.gold_titles, {each.id: each for each in question.contexts}
@@ -134,8 +137,7 @@ class Renamer:
     def _sentence(self, sentence: GoldSentence, texts: Mapping[str, ContextPassage]) -> str:
         """Cut a sentence out of the renamed passage, so that it stands there word for word."""
         passage = texts.get(sentence.passage_id)
-        start = passage.text.find(sentence.text) if passage else -1
-        if passage is None or start < 0:
+        if passage is None or (start := passage.text.find(sentence.text)) < 0:
             return self.text(sentence.text)
         return self._cut(passage, start, start + len(sentence.text))
 
@@ -219,12 +221,6 @@ def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = 
             parts += [text[start : edit.start], edit.new]
             start = edit.end
     return "".join([*parts, text[start:end]])
-
-
-def rename_records(renaming: Renamer, records: Iterable[SourceRecord]) -> Iterator[SourceRecord]:
-    """Rename the passages of a corpus, in its order."""
-    for each in records:
-        yield each._replace(**renaming.passage(ContextPassage(each.id, each.title, each.text))._asdict())
 
 
 def write_name_map(path: Path, renaming: Renamer) -> None:

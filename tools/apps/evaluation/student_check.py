@@ -27,7 +27,6 @@ REPLIES: Mapping[str, type[BaseModel]] = {
 }
 """What reads a role's replies in use, by role."""
 YES_NO = frozenset({"ra_isf/judge_relevance", "ra_isf/self_knowledge"})
-"""Roles that say yes or no."""
 RESAMPLES, _SEED = 10_000, 0
 Outcomes = NDArray[np.float64]
 """Counts of shape (questions, 6): right and wrong where the gold reply is yes, right and wrong where it is no (of other
@@ -45,11 +44,10 @@ class Score:
 
 @dataclass(frozen=True)
 class StudentScores:
-    """How a model did, and by how much better than the one before."""
+    """How a model did, and by how much better than the one before, if any."""
 
     scores: dict[str, Score]
     differences: dict[str, Score]
-    """After less before; empty without one before."""
 
 
 async def ask_examples(
@@ -57,10 +55,8 @@ async def ask_examples(
 ) -> list[BaseModel | None]:
     """Ask a model each example's prompt as in use, and return the record of its reply, in order; None: unusable.
 
-    `progress` is called with how many are done, and of how many.
-
-    Raises:
-        SpecError: no such model, or a role that has no students. ModelError: it fails.
+    `progress` is called with how many are done, and of how many. SpecError: no such model, or a role that has no
+    students. ModelError: it fails.
     """
     if role not in REPLIES:
         raise SpecError(f"no student plays {role!r}; those that do: {', '.join(REPLIES)}")

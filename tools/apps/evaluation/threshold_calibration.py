@@ -40,13 +40,9 @@ def calibrate(
     """Find the largest δ for which more than `keep` of the training questions keep at least one passage.
 
     Each question is the query; its best 50 passages are reranked as `title`, line break, text, and what counts is the
-    best score (MIGRES, Appendix B and Table 11). δ is itself the best score of some question. Questions with equal best
-    scores are kept together, so the share kept can be well above `keep`, which is from 0 to below 1. `progress` is
-    called after each question with the number of questions done.
-
-    Raises:
-        SettingsError: no question, or `keep` out of range.
-        CorpusError: so many questions found nothing that no δ keeps the share.
+    best score (MIGRES, Appendix B and Table 11). δ is the best score of some question; equal ones are kept together, so
+    the share kept can be well above `keep`. `progress` is called with the number of questions done. SettingsError: no
+    question, or `keep` not in [0, 1). CorpusError: so many questions found nothing that no δ keeps the share.
     """
     if not questions:
         raise SettingsError("calibration needs at least one question; the data set has none")

@@ -28,7 +28,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.prompts import Value
-from hopgraph.tools.prompts.demonstrations import Demonstration
+from hopgraph.tools.prompts.render import Demonstration
 from hopgraph.tools.retrieval import resolve_retriever
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.labeled_questions import LabeledQuestion
@@ -41,7 +41,7 @@ WORKED_EXAMPLES = 4
 def check_overlap(questions: Sequence[EvalQuestion], files: Iterable[Path]) -> None:
     """Refuse questions that are in files for evaluation, by their text or by an id that is more than a number.
 
-    SettingsError: says how many are. CorpusError: a file cannot be read.
+    SettingsError: some are. CorpusError: a file cannot be read.
     """
     for file in files:
         held_out = list(read_questions(file))
@@ -55,9 +55,9 @@ def check_overlap(questions: Sequence[EvalQuestion], files: Iterable[Path]) -> N
 
 
 def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], *, balance: bool) -> dict[str, Any]:
-    """Write what a run has made so far, in the order of the questions, in place of earlier files.
+    """Write what a run has made so far, in the order of the questions, in place of earlier files; return the summary.
 
-    Returns what is in `summary.json`: `about`, the data set, the prompts and the counts. RunError: there is no example.
+    It has `about`, the data set, the prompts and the counts. RunError: there is no example.
     """
     ((method, prompts),) = reader.manifest.prompts.items()
     order = {question.id: number for number, question in enumerate(reader.questions())}
@@ -71,24 +71,19 @@ def write_training_data(reader: RunReader, out: Path, about: Mapping[str, Any], 
     if not examples:
         why = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items()) or "no question is finished"
         raise RunError(f"{reader.folder}: no example was made ({why})")
-    counts = {
-        "questions": len(finished),
-        "seen": len(made),
-        "kept": len(examples),
-        "dropped": dict(reasons),
-        "labels": dict(Counter(each["label"] for each in examples if each["label"])),
-    }
+    labels = dict(Counter(each["label"] for each in examples if each["label"]))
+    sizes = {"questions": len(finished), "seen": len(made), "kept": len(examples)}
     facts = reader.manifest.dataset.model_dump(include={"name", "sha256", "sample"})
+    counts = {**sizes, "dropped": dict(reasons), "labels": labels}
     summary = {**about, "prompts": prompts, "dataset": facts, "counts": counts}
+    dropped = ({name: each[name] for name in ("id", "reason", "reply")} for each in made if each["reason"])
     contents = {
-        "train.jsonl": json_lines(map(_chat_example, examples)),
-        "dropped.jsonl": json_lines(
-            {name: each[name] for name in ("id", "reason", "reply")} for each in made if each["reason"]
-        ),
-        "paper/train.jsonl": json_lines(map(_paper_example, examples)),
-        "summary.json": f"{json.dumps(summary, indent=2)}\n".encode("ascii"),
+        out / "train.jsonl": json_lines(map(_chat_example, examples)),
+        out / "dropped.jsonl": json_lines(dropped),
+        out / "paper/train.jsonl": json_lines(map(_paper_example, examples)),
+        out / "summary.json": f"{json.dumps(summary, indent=2)}\n".encode("ascii"),
     }
-    write_files({out / name: content for name, content in contents.items()})
+    write_files(contents)
     return summary
 
 
@@ -140,19 +135,14 @@ def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
 
 
 def write_labels(reader: RunReader, out: Path) -> str:
-    """Write a label for each question that is right with passages alone, or without them alone; return how to use them.
-
-    RunError: there is none.
-    """
+    """Label the questions right only with or only without passages; return how to use them. RunError: there is none."""
     alone, helped = right_answers(reader, "cot"), right_answers(reader, "one_step_cot")
     model, corpus = models_in(reader.manifest.methods["cot"])[0], reader.manifest.corpus.fingerprint
-    labeled = [
-        LabeledQuestion(
-            question=each.question, label="helps" if helped[each.id] else "harms", model=model, corpus=corpus
-        )
-        for each in reader.questions()
-        if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]
-    ]
+    labeled: list[LabeledQuestion] = []
+    for each in reader.questions():
+        if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]:
+            label = "helps" if helped[each.id] else "harms"
+            labeled.append(LabeledQuestion(question=each.question, label=label, model=model, corpus=corpus))
     if not labeled:
         raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
     write_files({out: json_lines(each.model_dump() for each in labeled)})
@@ -165,8 +155,8 @@ async def worked_example(
 ) -> dict[str, list[Demonstration]]:
     """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
 
-    A trace names passages alone, so that they are searched for again; empty where one of them is not found.
-    `more`: the variables of the reader's prompt besides question and passages.
+    A trace has no texts, so passages are searched for again; empty where one is not found. `more`: the variables of the
+    reader's prompt besides question and passages.
     """
     found: dict[str, list[Demonstration]] = {"write_query": []}
     texts, shown = dict[str, Passage](), dict[str, Mapping[str, str]]()
@@ -192,10 +182,7 @@ async def worked_example(
 
 
 def write_examples(reader: RunReader, out: Path) -> str:
-    """Write the steps of the first questions that DSP answers right from cited passages; return how to use them.
-
-    RunError: there is none.
-    """
+    """Write the steps of DSP's first right answers with citations; return how to use them. RunError: there is none."""
     right, latest = right_answers(reader, "dsp"), reader.latest("dsp")
     outcomes = (latest[OutcomeKey("dsp", each.id, 0)] for each in reader.questions() if right.get(each.id))
     is_yes_no = reader.manifest.methods["dsp"]["answer_type"] == "yes_no"

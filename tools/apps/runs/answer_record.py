@@ -29,11 +29,7 @@ _RUN: TypeAdapter[SavedRun] = TypeAdapter(SavedRun)
 
 
 def read_run(path: Path) -> SavedRun:
-    """Return a saved run; other fields of the file are ignored.
-
-    Raises:
-        OSError: the file cannot be read. RunError: it is not a saved run; the message says what is wrong.
-    """
+    """Return a saved run, without the other fields of the file; RunError where it is none."""
     try:
         return _RUN.validate_python(json.loads(read_source(path, pipe=True)))
     except ValidationError as error:
@@ -44,10 +40,7 @@ def read_run(path: Path) -> SavedRun:
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:
-    """Return a run as plain JSON, with all settings that it takes to repeat it.
-
-    Infinite numbers (a threshold) become null. API keys are removed.
-    """
+    """Return a run as plain JSON, with all settings that it takes to repeat it, without API keys."""
     model, retriever = describe_settings(settings)
     record = {
         "question": state["question"],
@@ -68,7 +61,7 @@ def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[S
 
 
 def plain_json(value: object, *, redacted: bool = False) -> object:
-    """Return a value with infinite numbers as null, and without API keys if `redacted`."""
+    """Return a value with infinite numbers (a threshold) as null, and without API keys if `redacted`."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, str):

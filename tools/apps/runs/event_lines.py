@@ -1,8 +1,4 @@
-"""What each kind of step event says, as lines.
-
-A new kind of event gets a case in the function of its topic; without one, as those of other people's methods, it is
-shown by its name with its values.
-"""
+"""What each kind of event says, as lines: a case in the function of its topic; any other is shown by its name."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,8 +11,7 @@ from hopgraph.tools.apps.runs.run_tree import SETTLED
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _Kept = events.Filtered | events.Reranked | events.Compressed
-_MAX_VALUE = 60
-"""Characters of an unknown event's value."""
+_MAX_VALUE = 60  # characters of an unknown event's value
 _WRITTEN_BY = {
     "call": "a call for the missing paragraph",
     "review": "the review",
@@ -30,8 +25,8 @@ def event_lines(event: Event, view: EventView) -> list[Line]:
         if (lines := topic(event, view)) is not None:
             return lines
     name, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, vars(event))
-    given = {key.replace("_", " "): value for key, value in data.items() if value not in ("", None, [], {})}
-    values = (f"{key}: {_plain(value, view)}" for key, value in given.items())
+    given = ((key, value) for key, value in data.items() if value not in ("", None, [], {}))
+    values = (f"{key.replace('_', ' ')}: {_plain(value, view)}" for key, value in given)
     text = sanitize_line(" · ".join([name.replace("_", " "), *values]))
     return [Line("step", text if view.verbose else truncate_line(text, 2 * MAX_TEXT))]
 
@@ -158,8 +153,8 @@ def _answers(event: Event, view: EventView) -> list[Line] | None:
             text = f"answer: {sanitize_line(event.answer)}{confidence}"
             return [Line("conclude" if event.final else "decide", text, "good")]
         case events.Reasoned():
-            parts = [part for part in (view.cut(event.reasoning), sanitize_line(event.answer)) if part]
-            return [Line("reason", " → ".join(parts)) if parts else Line("reason", "nothing usable", "dim")]
+            said = " → ".join(filter(None, (view.cut(event.reasoning), sanitize_line(event.answer))))
+            return [Line("reason", said or "nothing usable", "plain" if said else "dim")]
         case _:
             return None
 
@@ -172,8 +167,8 @@ def _verified(event: events.Verified) -> list[Line]:
     kept = len(event.statements) - len(rejected)
     counts = f"{kept} of {pluralize(len(event.statements), 'statement')} verified{known}"
     texts = (f"rejected: {sanitize_line(each['statement'])} ({each['score']:.2f})" for each in rejected)
-    lines = [Line("", text, "bad", "✗") for text in texts]
-    return [Line("verify", counts, "good" if kept else "bad", "✓" if kept else "✗"), *lines]
+    head = Line("verify", counts, "good" if kept else "bad", "✓" if kept else "✗")
+    return [head, *(Line("", text, "bad", "✗") for text in texts)]
 
 
 def _samples(event: Event, _view: EventView) -> list[Line] | None:

@@ -1,4 +1,4 @@
-"""One line of a run's narration, and what a line needs to know besides its event."""
+"""A line of a run's narration, and what it needs to know besides its event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -17,10 +17,9 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 @dataclass
 class Narrator(EventView):
-    """Turns step events into lines, superstep by superstep.
+    """Turns step events into lines, superstep by superstep, in one order whichever branch was faster.
 
-    The events of a superstep are put in order first, so that the narration does not depend on which parallel branch
-    was faster. A request that is sent again has its line at once, since it says why nothing else happens.
+    A request that is sent again has its line at once, since it says why nothing else happens.
     """
 
     events: list[StepEvent] = field(default_factory=list[StepEvent])
@@ -67,19 +66,16 @@ class Narrator(EventView):
 def _results_after_queries(steps: list[StepEvent]) -> list[Event]:
     """Return the records of events, with what each query found after it, where a node reports all queries first.
 
-    Of several equal queries of one task the first found what is reported first. A result whose own query is not among
-    these steps, or comes later, has its own place.
+    Of several equal queries of one task the first found what is reported first.
     """
     waiting, places = defaultdict[tuple[str, str], deque[int]](deque), list[int]()
     events = [parse_event(step) for step in steps]
     for number, (step, event) in enumerate(zip(steps, events, strict=True)):
         places.append(number)
-        if isinstance(event, QuerySent | Retrieved):
-            queries = waiting[step["path"], event.query]
-            if isinstance(event, QuerySent):
-                queries.append(number)
-            elif queries:
-                places[-1] = queries.popleft()
+        if isinstance(event, QuerySent):
+            waiting[step["path"], event.query].append(number)
+        elif isinstance(event, Retrieved) and (queries := waiting[step["path"], event.query]):
+            places[-1] = queries.popleft()
     return [events[number] for number in sorted(range(len(events)), key=places.__getitem__)]
 
 
@@ -87,9 +83,9 @@ def run_header(title: str, settings: Context) -> tuple[str, str]:
     """Return what runs with which model and corpus, and a note if the model is the embedded one; else an empty note."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
-    second = settings.second_retriever
-    name = second if isinstance(second, str) else type(second).__name__
-    corpora = [corpus, *([sanitize_line(redact(name))] if second else [])]
+    corpora = [corpus]
+    if second := settings.second_retriever:
+        corpora.append(sanitize_line(redact(second if isinstance(second, str) else type(second).__name__)))
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
     line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
     stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract text."

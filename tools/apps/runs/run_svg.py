@@ -1,7 +1,7 @@
 """A run's tree as a picture: cards below one another with the branches they hang from, the answer below.
 
-A sign, a word and the card's border show what became of a node, so that no colour is needed to read it. The cards have
-class names and no style: `draw_run_svg` makes a self-contained picture, a page has its own style for light and dark.
+A sign, a word and the border show what became of a node, so that it can be read without colour. Cards have class names:
+`draw_run_svg` adds a style, a page has its own for light and dark.
 """
 
 from collections import Counter
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
-from hopgraph.tools.apps.drawing.svg import MARGIN, frame_svg
+from hopgraph.tools.apps.drawing import MARGIN, frame_svg, text_width, wrap_text
 from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, Status, group_paragraphs, tree_depth
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
@@ -25,8 +24,7 @@ _FONTS: Final = {
     "gap": (12.0, False, 6.0),
 }
 """Size, boldness and height of a line of text, by its class."""
-_MAX_READ = 10_000
-"""Characters of a text that are read; more than a card has room for."""
+_MAX_READ = 10_000  # characters of a text that are read; more than a card has room for
 _STAR = (
     '<polygon class="star" transform="translate({:.1f} {:.1f})" '
     'points="0,-6.5 1.6,-2.3 6.2,-2 2.7,0.9 3.8,5.3 0,2.8 -3.8,5.3 -2.7,0.9 -6.2,-2 -1.6,-2.3"/>'
@@ -59,11 +57,8 @@ class CardSizes:
     """Characters of each of a node's texts in the card's tooltip."""
 
 
-_TextLine = tuple[str, str]
-"""A line's class and text."""
+_TextLine = tuple[str, str]  # a line's class and text
 _SIZES = CardSizes(width=880.0, margin=MARGIN, indent=30.0, most_indent=300.0)
-_FULL_TEXT = 1_000
-"""Characters of the answer in the text alternative."""
 _STYLE = """
 .word{font-size:12px;font-weight:600}
 .label,.note{font-size:12px;fill:#57606a}
@@ -107,7 +102,7 @@ def summarize_tree(tree: RunTree) -> str:
     """Return in words what the picture shows."""
     counts = Counter(f"{node.kind} {node.status}" for node in tree.nodes[1:])
     kinds = ", ".join(f"{count} {what}" for what, count in counts.items())
-    answer = f"Answer: {truncate_line(tree.answer, _FULL_TEXT)}." if tree.answer else "No answer."
+    answer = f"Answer: {truncate_line(tree.answer, 1_000)}." if tree.answer else "No answer."
     quotes = (f"{sanitize_line(quote['title'])}: {truncate_line(quote['quote'], 300)}" for quote in tree.quotes)
     return " ".join([answer, f"Nodes: {kinds or 'none below the question'}.", *quotes])
 
@@ -120,7 +115,7 @@ def _end(tree: RunTree, y: float) -> tuple[list[str], float]:
     conclusion = f"Answer: {tree.answer}" if tree.answer else f"No answer{f' ({reason})' if reason else ' yet'}"
     lines = _wrap("end", conclusion, inner, 4)
     for number, quote in enumerate(tree.quotes, start=1):
-        title = f"[{number}] {quote['title'] or quote['passage_id']}"
+        title = f"[{number}] {quote['title']}"
         lines += [("gap", ""), *_wrap("asked", title, inner, 2), *_wrap("note", f"“{quote['quote']}”", inner, 3)]
     height = _height(lines) + 2 * _PADDING
     kind = "card evidence" if tree.answer else "card unknown"
@@ -143,8 +138,8 @@ def draw_cards(root: RunNode, sizes: CardSizes, top: float) -> tuple[list[str], 
             branches.append(f'<path class="{kind}" d="M{x - step / 2:.1f} {above:.1f}V{middle:.1f}H{x:.1f}"/>')
         waiting += [(child, x + step, y + height) for child in reversed(node.children)]
         y += height + sizes.gap
-    plain = [branch for branch in branches if "evidence" not in branch]
-    return [*plain, *(branch for branch in branches if "evidence" in branch), *cards], y - sizes.gap
+    branches.sort(key=lambda branch: "evidence" in branch)  # so that these are on top
+    return [*branches, *cards], y - sizes.gap
 
 
 def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, float]:
@@ -160,8 +155,10 @@ def _card(node: RunNode, x: float, y: float, sizes: CardSizes) -> tuple[str, flo
     star = 18 if node.evidence else 0
     label = _wrap("label", node.label, max(x + width - _PADDING - star - after, 12), 1)
     kind, colour = f"card {node.status}{' evidence' if node.evidence else ''}", _SIGNS[node.status][1]
+    said = [f"{node.label} {node.word}".strip(), node.text, node.answer, *node.notes]
+    tooltip = "; ".join(truncate_line(part[:_MAX_READ], sizes.tooltip) for part in said if part)
     parts = [
-        f"<g><title>{escape(_tooltip(node, sizes.tooltip))}</title>",
+        f"<g><title>{'evidence: ' if node.evidence else ''}{escape(tooltip)}</title>",
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="7"/>',
         _sign(node.status, left + 8, middle),
         f'<text class="word" fill="{colour}" x="{left + 22:.1f}" y="{middle + 4.5:.1f}">{escape(node.word)}</text>',
@@ -202,9 +199,3 @@ def _draw_texts(lines: list[_TextLine], x: float, y: float) -> list[str]:
         if text:
             parts.append(f'<text class="{style}" x="{x:.1f}" y="{y - 4.5:.1f}">{escape(text)}</text>')
     return parts
-
-
-def _tooltip(node: RunNode, most: int) -> str:
-    parts = [f"{node.label} {node.word}".strip(), node.text, node.answer, *node.notes]
-    prefix = "evidence: " if node.evidence else ""
-    return prefix + "; ".join(truncate_line(part[:_MAX_READ], most) for part in parts if part)

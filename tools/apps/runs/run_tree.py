@@ -1,7 +1,4 @@
-"""A run as a tree, and what every display of it shares: signs, words, groups of paragraphs, a limit of nodes.
-
-Texts are untrusted; each display makes them safe in its own way.
-"""
+"""A run as a tree, and what every display of it shares; texts are untrusted, each display makes them safe."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -39,9 +36,6 @@ SIGNS: Final[dict[Status, str]] = {
     "unknown": "?",
 }
 """One sign for each status, beside its word, so that no display needs colours to be read."""
-
-EVIDENCE = "★"
-"""The sign of what the answer rests on."""
 
 _WORDS: Final[dict[tuple[Kind, Status], str]] = {
     ("paragraph", "unknown"): "not reviewed",
@@ -128,7 +122,7 @@ class RunTree:
     stop_reason: str = ""
     """Empty until the run has ended."""
     quotes: list[Citation] = field(default_factory=list[Citation])
-    """What the answer cites, best first."""
+    """What the answer cites, best first; a passage without a title is named by its id."""
 
     @property
     def root(self) -> RunNode:
@@ -169,10 +163,7 @@ def keep_evidence(root: RunNode) -> RunNode:
 
 
 def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
-    """Return the tree with sibling paragraphs of one fate, and nothing more to say of them, joined into one node.
-
-    A joined node has the titles of its first paragraphs; None for all titles.
-    """
+    """Return the tree with siblings that are paragraphs of one fate as one node with the first `titles`, or all."""
     made: dict[str, RunNode] = {}
     for node, _ in reversed(list(walk_tree(root))):
         groups: dict[tuple[str, ...], list[RunNode]] = {}
@@ -190,10 +181,9 @@ def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
 
 
 def limit_nodes(root: RunNode, most: int) -> RunNode:
-    """Return the tree with at most `most` nodes, not counting the notes on what was left out.
+    """Return the tree with at most `most` nodes, and a last child below each that lost some, with their number.
 
-    Those on the way to the answer stay first, then those near the root, earlier ones before later ones. A node that
-    lost some of those below it says how many in a last child.
+    Those on the way to the answer stay first, then those near the root, earlier ones before later ones.
     """
     order = sorted(walk_tree(root), key=lambda entry: entry[1])
     if len(order) <= most:

@@ -1,7 +1,4 @@
-"""Build the tree of a run, of any method, from its step events: `build_tree`.
-
-A new kind of event gets a case in the function of its topic, or is listed in `LEFT_OUT`.
-"""
+"""Build a run's tree from its events: each kind has a case in the function of its topic, or is in `LEFT_OUT`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,8 +9,7 @@ from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import EVENTS, Event, TreeNode, event_order, parse_event
 from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, Kind, RunNode, RunTree, Status
 
-_SEARCHABLE = frozenset({"question", "query", "thought"})
-"""The kinds of nodes whose text is searched."""
+_SEARCHABLE = frozenset({"question", "query", "thought"})  # the kinds of nodes whose text is searched
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
 LEFT_OUT = (
@@ -55,10 +51,7 @@ class TreeBuilder:
         self.nodes[ROOT] = RunNode(ROOT, "question", parent="", text=self.question)
 
     def add(self, kind: Kind, text: str, key: str = "", parent: str = ROOT, **about: Any) -> RunNode:
-        """Return the node of this id, a new one if there is none, or without an id; below the root where no parent is.
-
-        `about` are further fields of a new node.
-        """
+        """Return the node of this id, else a new one with the fields `about`; below the root where no parent is."""
         key = key or next(fresh for number in count(1) if (fresh := f"{kind}{number}") not in self.nodes)
         if key not in self.nodes:
             above = self.nodes.get(parent, self.nodes[ROOT])
@@ -80,11 +73,9 @@ class TreeBuilder:
         The text may begin with a question and go on with earlier answers.
         """
         asking = [node for node in self.nodes.values() if node.kind in _SEARCHABLE]
-        same = [node for node in asking if node.text == text] or [
-            node
-            for node in asking
-            if node.id != ROOT and node.kind == "question" and node.text and text.startswith(f"{node.text} ")
-        ]
+        asked = [node for node in asking[1:] if node.kind == "question" and node.text]
+        begun = [node for node in asked if text.startswith(f"{node.text} ")]
+        same = [node for node in asking if node.text == text] or begun
         unsearched = [node for node in same if node.status == "open" and node.id not in self.searched]
         return (unsearched or same or [None])[-1]
 
@@ -114,13 +105,7 @@ class TreeBuilder:
 
 
 def build_tree(question: str, steps: Iterable[StepEvent]) -> RunTree:
-    """Return the tree of a run's events so far; without events the question alone, open.
-
-    Args:
-        question: The question that was asked; where it is empty, that of the events is taken if they have one.
-        steps: In any order; they are sorted, so that parallel branches look the same each time. An event of a kind
-            or a shape that is not known adds nothing.
-    """
+    """Return the tree of a run's events so far, in any order; an empty question is replaced by that of the events."""
     builder = TreeBuilder(question)
     for step in sorted(steps, key=event_order):
         grow(parse_event(step), builder)
@@ -224,11 +209,8 @@ def _add_reading(event: Event, tree: TreeBuilder) -> bool:
         case events.Compressed():
             place = tree.place(event.query)
             # Paragraphs may be read in several turns, so that one that was kept before stays.
-            before = {
-                node.passage_ids[0]: node.note
-                for node in place.children
-                if node.kind == "paragraph" and node.status == "accepted" and node.note
-            }
+            kept = [node for node in place.children if node.kind == "paragraph" and node.status == "accepted"]
+            before = {node.passage_ids[0]: node.note for node in kept if node.note}
             tree.judge(place, before | {each["passage_id"]: each["text"] for each in event.kept})
         case events.Weighed():
             tree.place(event.query).note = event.judgement
@@ -276,7 +258,7 @@ def _add_samples(event: Event, tree: TreeBuilder) -> bool:
             for number, answer in enumerate(answers, start=1):
                 label, status = f"sample {number} of {len(answers)}", "found" if answer else "unknown"
                 tree.add("answer", answer or "no answer", f"s{number}", label=label, status=status)
-        case events.Voted() | events.Compared() | events.AnswersScored():
+        case events.AnswerChosen():
             notes: list[str] = []
             if isinstance(event, events.Compared):
                 notes = [f"citation recall {recall:.2f}" for recall in event.citation_recall]

@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hopgraph.state import StepEvent
-from hopgraph.tools.apps.runs.run_tree import EVIDENCE, RunNode, RunTree, Status, group_paragraphs, tree_depth
+from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, Status, group_paragraphs, tree_depth
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import sanitize_line, to_ascii, truncate_line
 
@@ -25,8 +25,7 @@ _MAX_TEXT, _MAX_NOTE = 160, 120
 """Characters of a node's text, and of each of its notes, unless texts are shown in full."""
 _GUIDE, _MIN_WIDTH = 4, 20
 """Columns of a level's guide, and the fewest that a text gets."""
-_ENDLESS = 1 << 24
-"""Columns of a line that is not to be broken."""
+_ENDLESS = 1 << 24  # columns of a line that is not to be broken
 
 
 def ascii_signs(text: Text) -> Text:
@@ -59,7 +58,7 @@ def _label(node: RunNode, *, full: bool) -> Text:
     style = "bold green" if node.evidence and node.status != "unknown" else _STYLES.get(node.status, "")
     label = Text()
     if node.evidence:
-        label.append(f"{EVIDENCE} ", "bold yellow")
+        label.append("★ ", "bold yellow")
     label.append(f"{node.sign} {node.word} ", style)
     if node.label:
         label.append(f"{sanitize_line(node.label)}: ", "cyan")
@@ -72,17 +71,13 @@ def _label(node: RunNode, *, full: bool) -> Text:
 
 
 def _strip(line: list[Segment]) -> list[Segment]:
-    """Return a line without trailing spaces."""
     *before, last = line or [Segment("")]
     text = last.text.rstrip()
     return _strip(before) if before and not text else [*before, Segment(text, last.style)]
 
 
 def terminal_tree(console: Console, question: str, events: Iterable[StepEvent], *, full: bool) -> list[list[Segment]]:
-    """Return the lines of the tree of a run so far on a console, with texts in full or cut.
-
-    There are none while it says no more than the list of steps.
-    """
+    """Return the lines of a run's tree so far, with texts in full or cut; none while it says no more than the steps."""
     tree = build_tree(question, events)
     root = group_paragraphs(tree.root, titles=None if full else 3)
     return _tree_lines(root, console, console.options, full=full) if tree.is_multi_step else []
@@ -97,6 +92,5 @@ def draw_run_text(tree: RunTree, title: str) -> str:
     lines = [title, "=" * len(title), "", *("".join(segment.text for segment in line) for line in nodes)]
     lines += ["", f"Answer: {sanitize_line(tree.answer)}" if tree.answer else "No answer"]
     for number, quote in enumerate(tree.quotes, start=1):
-        name = sanitize_line(quote["title"] or quote["passage_id"])
-        lines.append(f'[{number}] {name}: "{sanitize_line(quote["quote"])}"')
+        lines.append(f'[{number}] {sanitize_line(quote["title"])}: "{sanitize_line(quote["quote"])}"')
     return "\n".join(lines)

@@ -36,20 +36,13 @@ from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_eve
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.apps.server.threads import StorageError
-from hopgraph.tools.apps.server.turn import (
-    TurnEnd,
-    answer_payload,
-    error_line,
-    replace_surrogates,
-    rest_of,
-)
+from hopgraph.tools.apps.server.turn import TurnEnd, answer_payload, error_line, replace_surrogates, rest_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
 
 AG_UI_PATH = "/ag-ui"
 
 _OURS = "hopgraph"
-"""The key of `forwardedProps` under which a client may set `method` and the settings of a turn."""
 _ENCODER = EventEncoder()
 _STATUS: dict[type[Exception], int] = {
     BusyError: 429,
@@ -60,7 +53,6 @@ _STATUS: dict[type[Exception], int] = {
     Exception: 500,
 }
 """The status of a refusal, by the first kind that the error is of."""
-
 
 router = APIRouter()
 
@@ -145,8 +137,8 @@ def _settings(service: Service, run_input: RunAgentInput) -> ChatContext:
 async def _graph_input(service: Service, user: str, run_input: RunAgentInput) -> Any:
     """Build the chat's input: answers to what it paused for, or the messages that its thread lacks.
 
-    A client sends its whole conversation each time. Of a stored thread only the new message is taken; if the user's
-    last message is an earlier one, the thread continues from there.
+    A client sends its whole conversation: of a stored thread only the new message is taken, and where that is an
+    earlier one, the thread continues from there.
     """
     config = service.threads.config(user, run_input.thread_id)
     if given := run_input.resume:

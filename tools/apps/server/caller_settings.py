@@ -15,11 +15,10 @@ OWNER_SETTINGS = frozenset(
         *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
     }
 )
-"""The settings that only the owner of the app may choose: files, addresses, paid models, and the load on a model
-server."""
+"""What only the owner of the app may choose: files, addresses, paid models, and the load on a model server."""
 LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
-"""The settings that a caller may lower, but not raise above what the app was started with. These are what they are
-where they are not set; `none` takes one away. The time ends before a turn's, so that there is a best answer."""
+"""The limits that a caller may lower, but not raise above what the app was started with, else these; `none` takes one
+away. The time ends before a turn's, so that there is a best answer."""
 SERVER_LIMITS: Mapping[str, int] = {
     "HOPGRAPH_QUESTIONS_PER_MINUTE": 60,
     "HOPGRAPH_CALLS_PER_DAY": 20_000,
@@ -29,7 +28,6 @@ SERVER_LIMITS: Mapping[str, int] = {
 }
 """Variables of the owner's, and what applies without them: of each key's user, address, or page user's documents."""
 TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
-"""The variable by which a developer lets the callers of a LangGraph server choose the owner's settings, too."""
 
 
 def callers_are_trusted() -> bool:
@@ -52,11 +50,7 @@ def with_limits(settings: ChatContext) -> ChatContext:
 
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
-    """Refuse a caller's settings beyond those that the server was started with, which are `allowed`.
-
-    Raises:
-        SettingsError: a setting that is the owner's, or a limit above the server's.
-    """
+    """Raise a SettingsError for a caller's setting that is the owner's, or a limit above the server's `allowed` one."""
     # What applies anyway is no choice; some front ends send every setting.
     refused = sorted(name for name in given.keys() & OWNER_SETTINGS if given[name] != getattr(allowed, name, None))
     if refused:
@@ -68,11 +62,7 @@ def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> Non
 
 
 def check_trusted_settings(given: Mapping[str, Any]) -> None:
-    """Refuse addresses of a trusted caller's while there is a key: a key belongs to the address it was configured with.
-
-    Raises:
-        SettingsError: an address, and a variable with a key.
-    """
+    """Raise a SettingsError for a trusted caller's address while there is a key: that belongs to another address."""
     # Keys and tokens of model and search providers, not of the callers or LangSmith.
     sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
     keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))

@@ -1,7 +1,4 @@
-"""The socket that a server listens on, and how long and how often a client may hold a connection to it.
-
-The limits are uvicorn's own, and those that it lacks.
-"""
+"""The socket that a server listens on, and how long and how often a client may hold a connection to it."""
 
 import asyncio
 import errno
@@ -15,16 +12,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from hopgraph.state import SettingsError
 
 _BACKLOG = 512
-_HEADER_SECONDS = 10.0
-"""A request's headers are to be there so long after the connection is."""
+_HEADER_SECONDS = 10.0  # from the connection to a request's headers
 _IDLE_SECONDS = 30.0
 """So long after a reply it is to be taken, and what is left of its request, or the next one's headers, sent."""
-_STALLED_SECONDS = 60.0
-"""So long a client may take next to nothing of a reply."""
-_MAX_CONNECTIONS = 800
-"""Fewer than the files that a process may usually open; more get 503."""
-_MAX_PER_ADDRESS = 256
-"""Connections of an address, where no proxy is named; more are closed."""
+_STALLED_SECONDS = 60.0  # in which a client takes next to nothing of a reply
+_MAX_CONNECTIONS = 800  # fewer than the files that a process may usually open
+_MAX_PER_ADDRESS = 256  # where no proxy is named
 
 
 class Connection(H11Protocol):
@@ -70,11 +63,7 @@ def connection_options(proxies: Sequence[str]) -> dict[str, Any]:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Listen at an address or a name of this machine; the caller closes the socket.
-
-    Raises:
-        SettingsError: the port is taken or not allowed, or the host is not this machine's.
-    """
+    """Listen at a name or address; a SettingsError where it is not this machine's or the port is taken or forbidden."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()

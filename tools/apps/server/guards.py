@@ -25,10 +25,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.apps.server.refusal import (
     CLIENT_LEFT,
     MCP_PATH,
     REQUEST_ID_HEADER,
+    QuotaError,
     Refusal,
     begin_request,
     drain_body,
@@ -44,8 +46,7 @@ from hopgraph.tools.apps.server.server_options import (
 )
 from hopgraph.tools.text.sanitize import truncate_line
 
-_PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})
-"""They reveal nothing and cost nothing."""
+_PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
 _CLOSED_PATHS = ("/internal", "/deploy")
@@ -53,20 +54,15 @@ _CLOSED_PATHS = ("/internal", "/deploy")
 _ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 _FORWARDED = ("x-forwarded-for", "forwarded")
-_FORM_OVERHEAD = 100_000
-"""Bytes that a form adds to the files that it uploads."""
+_FORM_OVERHEAD = 100_000  # bytes that a form adds to its files
 _BODY_SECONDS, _BYTES_PER_SECOND = 30, 10_000
 """A body may take so many seconds, and one more for each so many bytes of it that came."""
-_CLOSING = {"Connection": "close"}
-"""Else what is still sent would be read and discarded without end."""
+_CLOSING = {"Connection": "close"}  # else what is still sent would be read and discarded without end
 _log = logging.getLogger("hopgraph.access")
 
 
 class Guards:
-    """Guards an app; paths that do not begin with any of `paths` pass untouched, if there are any.
-
-    With paths the app is part of another server, which chooses the address.
-    """
+    """Guards an app; in another server, which chooses the address, only the paths that begin with any of `paths`."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
         self._app, self._options, self._paths = app, options, paths
@@ -126,7 +122,6 @@ class Guards:
             _log.log(level, "%s %s %s %.0f ms %s %s", scope["method"], path, logged, milliseconds, user, identity)
 
     async def _check_key(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the key, the rate of requests and the size of the body."""
         path, client = path_in_app(scope), scope.get("client")
         of_page, keys, streams = _is_within(path, PAGE_PATH), self._options.keys, self._options.streams_per_address
         sent = Headers(scope=scope)
@@ -236,8 +231,7 @@ class RateLimiter:
 
     def __init__(self, per_minute: int) -> None:
         self._capacity = float(per_minute)
-        self._buckets = OrderedDict[str, tuple[float, float]]()
-        """Name → the tokens at a time, in seconds."""
+        self._buckets = OrderedDict[str, tuple[float, float]]()  # name → the tokens at a time
 
     def wait(self, name: str) -> float:
         """Count a request; return the seconds until one would be accepted, 0 for one that is."""
@@ -248,6 +242,26 @@ class RateLimiter:
         if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
         return 0.0 if tokens >= 1 else (1 - tokens) * 60 / self._capacity
+
+
+class DailyCalls:
+    """How many model calls each key's user makes a day of UTC, since the process started; a cached reply is no call."""
+
+    def __init__(self) -> None:
+        self.limit = read_limit("HOPGRAPH_CALLS_PER_DAY")
+        self._day, self._made = 0, Counter[str]()
+
+    def left(self, user: str) -> int:
+        """Return how many a user may still make today; a QuotaError for none."""
+        if (today := int(time.time() // (24 * 3600))) != self._day:
+            self._day, self._made = today, Counter[str]()
+        if self._made[user] >= self.limit:
+            raise QuotaError(f"you have made {self.limit:,} model calls today, which is all; ask again tomorrow (UTC)")
+        return self.limit - self._made[user]
+
+    def count(self, user: str) -> None:
+        """Count a call."""
+        self._made[user] += 1
 
 
 class _RefusedError(Exception):

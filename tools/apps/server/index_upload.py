@@ -1,7 +1,6 @@
 """Index uploaded files in a process of its own: no file can hold up or exhaust the process that serves everyone.
 
-`index_in_process` starts this module as a program, with a job on its standard input. The program limits its own time
-and memory, then writes a line of JSON per stage and, as the last one, the corpus or why there is none.
+`index_in_process` starts this module as a program, which limits its own time and memory.
 """
 
 import asyncio
@@ -28,30 +27,23 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
 """Of one upload: 100 MB of plain text take about a third of it on one core."""
-MAX_MEMORY = 4 << 30
-"""Bytes of address space."""
+MAX_MEMORY = 4 << 30  # bytes of address space
 _PASSAGES, INDEX = "-passages.jsonl", "index"
-_REPORT_EVERY = 500
-"""Passages, while files are read."""
+_REPORT_EVERY = 500  # passages
 _STAGES = {"read": "indexing", "score": "scoring", "save": "saving"}
 
 
 class UserCorpus(TypedDict):
     """A corpus that a user made of uploaded files."""
 
-    id: str
-    """Unique among the user's."""
-    name: str
-    """Untrusted text, on one line; never empty."""
-    files: list[str]
-    """Their names; untrusted text, on one line each."""
+    id: str  # unique among the user's
+    name: str  # untrusted text, on one line; never empty
+    files: list[str]  # their names; untrusted text, on one line each
     passages: int
-    skipped: int
-    """Files, and records of the others, that could not be used."""
+    skipped: int  # files, and records of the others, that could not be used
     first_skipped: list[str]
     """What was wrong with the files, and with the first few records, with file and line."""
-    created: float
-    """Seconds since the epoch."""
+    created: float  # seconds since the epoch
 
 
 @dataclass(frozen=True)
@@ -61,8 +53,7 @@ class IndexingStage:
     name: str
     """`waiting`, `reading`, `indexing`, `scoring` or `saving`."""
     done: int = 0
-    total: int | None = None
-    """In the unit of `done`; None where it is unknown."""
+    total: int | None = None  # None where it is unknown
 
 
 class UploadJob(TypedDict):
@@ -70,32 +61,27 @@ class UploadJob(TypedDict):
 
     folder: Path
     """Of the corpus; it exists, and that of a new one is left for the caller to remove."""
-    before: UserCorpus
-    """The corpus that is changed; a new one has no files yet."""
+    before: UserCorpus  # a new one has no files yet
     files: dict[str, Path]
     """As `name_files` returns them; they take the place of files of the same name."""
-    unread: list[str]
-    """What it says of other files."""
+    unread: list[str]  # what it says of other files
     removed: list[str]
-    """The names of files of the corpus that are removed."""
-    language: str | None
-    """Of a new corpus."""
+    language: str | None  # of a new corpus
     max_seconds: int
     max_memory: int
 
 
-_JOB: TypeAdapter[UploadJob] = TypeAdapter(UploadJob)
-_LINE: TypeAdapter[IndexingStage | UserCorpus | str] = TypeAdapter(IndexingStage | UserCorpus | str)
-"""What the process writes; a text says why there is no corpus."""
+_JOB = TypeAdapter(UploadJob)
+_Line = IndexingStage | UserCorpus | str  # a text says why there is no corpus
+_LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
     """Yield the stages of an upload, and the corpus at last; closing the generator ends the process.
 
-    Raises:
-        CorpusError: no file can be used, the disk is full, or the limits on time and memory were reached.
+    A CorpusError where no file can be used, the disk is full, or the limits on time and memory were reached.
     """
-    message: IndexingStage | UserCorpus | str | None = None
+    message: _Line | None = None
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__),
         stdin=PIPE,
@@ -133,7 +119,7 @@ def _too_much(job: UploadJob) -> str:
 
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Index the files of a job here and now; a CorpusError where none can be used."""
+    """Index the files of a job in this process; a CorpusError where none can be used."""
     before, index, used, read = job["before"], job["folder"] / INDEX, list[str](), CorpusReading(skip_bad=True)
     for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
         left.unlink()
@@ -171,8 +157,7 @@ def _write_corpus(
 ) -> list[str]:
     """Write the passages of all files as one corpus in BEIR's format; return the files that had some.
 
-    A passage's id begins with its file's name. Bad records, and files that cannot be read to their end or have no
-    passage, are counted and named; a CorpusError where no file has one.
+    What cannot be used is counted and named; a CorpusError where no file has a passage.
     """
     total, used = sum(path.stat().st_size for path in files.values()), list[str]()
     with out.open("wb") as written:
@@ -218,14 +203,14 @@ def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[by
 
 
 def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> list[str]:
-    """Return the ids of the passages of some of a corpus's files."""
+    """Return the ids of the passages of those of a corpus's files that are gone."""
+
+    def file_of(key: str) -> str:
+        """Return which file a passage's id names; the first where it names none, as in corpora of a single file."""
+        return max((name for name in files if key.startswith(f"{name}#")), key=len, default=files[0])
+
     stored = open_index(index).passages
-    return [key for row in range(len(stored)) if _file_of(key := stored[row].id, files) in gone]
-
-
-def _file_of(passage: str, files: Sequence[str]) -> str:
-    """Return which file a passage's id names; the first where it names none, as in corpora of a single file."""
-    return max((name for name in files if passage.startswith(f"{name}#")), key=len, default=files[0])
+    return [key for row in range(len(stored)) if file_of(key := stored[row].id) in gone]
 
 
 def main() -> None:
@@ -235,7 +220,7 @@ def main() -> None:
     yield_to_others()
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
 
-    def say(line: IndexingStage | UserCorpus | str) -> None:
+    def say(line: _Line) -> None:
         lines.write(_LINE.dump_json(line) + b"\n")
         lines.flush()
 

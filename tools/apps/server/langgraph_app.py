@@ -2,9 +2,8 @@
 
 `guard` has no endpoints; `app` is the web app behind the same guard. Their settings come from the environment:
 `HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`, `HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and
-`HOPGRAPH_THREADS`, where the page stores its threads. The server has an MCP endpoint and a start page of its own, so
-the app leaves these out. Without a key only this machine may call, and the server does not start on any other address;
-with one it is reached by any name, or by those of `HOPGRAPH_HOSTS` alone.
+`HOPGRAPH_THREADS`, where the page stores its threads. Without a key only this machine may call, and the server does not
+start on any other address; with one it is reached by any name, or by those of `HOPGRAPH_HOSTS` alone.
 """
 
 import json
@@ -14,18 +13,18 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 from langgraph.config import get_config
 from starlette.applications import Starlette
+from typing_extensions import override
 
 from hopgraph.tools.apps.server.caller_settings import LIMITS, TRUST_CALLERS, callers_are_trusted, read_limit
-from hopgraph.tools.apps.server.daily_calls import CallCounter
 from hopgraph.tools.apps.server.guards import ServerGuard
 from hopgraph.tools.apps.server.langgraph_auth import daily_calls
 from hopgraph.tools.apps.server.server_options import OWNER, serving_options
 
 STUDIO = "https://smith.langchain.com"
-"""The origin of LangGraph Studio."""
 
 
 def __getattr__(name: str) -> Starlette:
@@ -40,7 +39,8 @@ def __getattr__(name: str) -> Starlette:
     options = serving_options(host=_bound_host(), origins=_named_origins())
     read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # a wrong number is told now rather than at the first question
     if options.keys:
-        counter = CallCounter(daily_calls(), _running_user)
+        daily_calls()  # likewise
+        counter = _CallCounter()
         register_configure_hook(ContextVar("hopgraph_calls", default=counter), inheritable=True)
     app.add_middleware(ServerGuard, options=options)
     if callers_are_trusted():
@@ -55,9 +55,12 @@ def __getattr__(name: str) -> Starlette:
     return app
 
 
-def _running_user() -> str:
-    """Return whose run the server is at."""
-    return get_config().get("configurable", {}).get("langgraph_auth_user_id", OWNER)
+class _CallCounter(BaseCallbackHandler):
+    run_inline = True
+
+    @override
+    def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        daily_calls().count(get_config().get("configurable", {}).get("langgraph_auth_user_id", OWNER))
 
 
 def _bound_host() -> str:

@@ -26,28 +26,17 @@ from hopgraph.tools.apps.server.caller_settings import (
     check_trusted_settings,
     read_limit,
 )
-from hopgraph.tools.apps.server.daily_calls import DailyCalls
-from hopgraph.tools.apps.server.guards import RateLimiter
+from hopgraph.tools.apps.server.guards import DailyCalls, RateLimiter
 from hopgraph.tools.apps.server.refusal import QuotaError
-from hopgraph.tools.apps.server.server_options import (
-    OWNER,
-    is_loopback,
-    keys_from_environment,
-    user_from_headers,
-)
+from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment, user_from_headers
 
 auth = Auth()
 _Context = Auth.types.AuthContext
 _keys = cache(keys_from_environment)
 
 
-@cache
-def _limiter() -> RateLimiter:
-    return RateLimiter(read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE"))
-
-
+_limiter = cache(lambda: RateLimiter(read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")))
 daily_calls = cache(DailyCalls)
-"""The model calls of today."""
 
 
 @auth.authenticate

@@ -4,8 +4,6 @@ There is one tool for each method, and `auto`, which lets the chat choose one. A
 else: the owner of the server chooses model and corpus. A result is the answer with its numbered citations as text,
 and the same as structured content. Steps are reported as progress to a client that asks for it, a cancelled call
 cancels its run, and a question that cannot be answered is a tool error of one line.
-
-The protocol's own package handles versions, sessions, transports and schemas.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -35,13 +33,7 @@ from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service, model_names
-from hopgraph.tools.apps.server.turn import (
-    AnswerPayload,
-    TurnEnd,
-    answer_payload,
-    error_line,
-    replace_surrogates,
-)
+from hopgraph.tools.apps.server.turn import AnswerPayload, TurnEnd, answer_payload, error_line, replace_surrogates
 
 _AUTO_DESCRIPTION = (
     "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
@@ -59,8 +51,7 @@ _INPUT_SCHEMA: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
-_MAX_SESSIONS = 1000
-"""Sessions over HTTP at once; one that is idle for half an hour is closed."""
+_MAX_SESSIONS = 1000  # over HTTP at once
 
 
 def mcp_server(service: Service) -> Server[Any]:
@@ -139,11 +130,7 @@ async def _call(
 
 
 class McpOverHttp:
-    """The server as an ASGI app (streamable HTTP), for a route of a larger app with its own guards.
-
-    Its sessions live as long as `running`, which that app's lifespan enters. A session is its user's alone: another
-    user gets "not found".
-    """
+    """The server as an ASGI app (streamable HTTP), open while `running`; to other users a session is "not found"."""
 
     _sessions: StreamableHTTPSessionManager
 

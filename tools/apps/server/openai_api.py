@@ -46,20 +46,16 @@ from hopgraph.tools.retrieval.passage_metadata import name_citation
 from hopgraph.tools.text.sanitize import truncate_line
 
 OPENAI_PATH = "/v1"
-_MAX_MESSAGES = 101
-"""Only the last ones are read: a chat looks back 50 turns at most."""
+_MAX_MESSAGES = 101  # a chat looks back 50 turns at most
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
-_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})
-"""What annotations have besides OpenAI's fields."""
+_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # besides OpenAI's
 _TASK_PREFIX = "### Task:\n"
 _REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
-"""The key of the JSON object that a chat app asks for."""
 _FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
-_MARKS = {"•": "", "-": "✗"}
-"""Replacements for marks that Markdown would read as lists."""
+_MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
 
 
 class RequestError(SettingsError):
@@ -96,8 +92,7 @@ class _ResponseFormat(BaseModel):
 class CompletionRequest(BaseModel):
     """What is read of a body; `temperature`, `max_tokens` and all others are ignored."""
 
-    model: str
-    """As the caller wrote it; not validated yet."""
+    model: str  # as the caller wrote it
     messages: list[_Message] = Field(min_length=1)
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
@@ -105,7 +100,6 @@ class CompletionRequest(BaseModel):
     response_format: _ResponseFormat | None = None
     tool_choice: str | dict[str, Any] | None = None
     hopgraph: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    """The caller's own settings; not validated yet."""
 
     @property
     def spoken(self) -> list[_Message]:
@@ -162,11 +156,7 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
 
 
 def task_reply(message: str) -> str | None:
-    """Answer what a chat app asks for itself: the question as the title, else an empty value; None for another message.
-
-    Open WebUI asks a title, tags and follow-up questions, each as a user message, after every answer. None is about the
-    documents, so none is looked up.
-    """
+    """Answer what a chat app, as Open WebUI, asks for itself: a title, else an empty value; None for other messages."""
     key = _REQUESTED_KEY.search(message) if message.startswith(_TASK_PREFIX) and "<chat_history>" in message else None
     if not key:
         return None
@@ -199,13 +189,9 @@ class CompletionWriter:
     def whole(self, end: TurnEnd, reasoning: str) -> dict[str, Any]:
         """Write the completion of a turn that has ended."""
         text, found = _reply(end)
-        message = {
-            "role": "assistant",
-            "content": text,
-            "refusal": None,
-            "annotations": citation_annotations(text, found["citations"]),
-            "reasoning_content": reasoning,
-        }
+        cited = citation_annotations(text, found["citations"])
+        said = {"role": "assistant", "content": text, "refusal": None}
+        message = {**said, "annotations": cited, "reasoning_content": reasoning}
         return {**self._body("chat.completion", {"message": message}, found), "usage": _usage(found["usage"])}
 
     def chunk(self, delta: Mapping[str, Any], found: AnswerPayload | None = None) -> dict[str, Any]:
@@ -282,7 +268,6 @@ _BODY = {"requestBody": {"required": True, "content": {"application/json": {"sch
 """Of the OpenAPI description; the body is read by `read_request`, whose errors have OpenAI's form."""
 
 router = APIRouter(prefix=OPENAI_PATH)
-"""The endpoints; `app.state.service` is the open service."""
 
 Steps = AsyncGenerator[TurnStep | None]
 
@@ -330,7 +315,6 @@ async def complete(request: Request) -> Response:
 
 
 async def _only_reply(text: str) -> Steps:
-    """Yield the end of a turn that only says something, without running any."""
     nothing: dict[str, Any] = {"answer": "", "explanation": "", "citations": [], "stop_reason": None, "chosen": None}
     yield TurnEnd(state={**nothing, "usage": total([], iterations=0), "messages": [AIMessage(text)]})
 
@@ -346,10 +330,7 @@ async def _whole(writer: CompletionWriter, steps: Steps) -> Mapping[str, Any]:
 
 
 async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Steps) -> AsyncGenerator[str]:
-    """Run a turn and write its chunks; none before a model has replied, so that the status tells an earlier failure.
-
-    A second without a step ends the wait, too.
-    """
+    """Run a turn and write its chunks; the first come once a model has replied, or after a second without a step."""
     started, written = False, ""
     chunks = [_event(writer.chunk({"role": "assistant", "content": ""}))]
     async with aclosing(steps):
@@ -391,6 +372,5 @@ def _respond(error: Exception, seconds: float) -> JSONResponse:
 
 
 def _refusal(error: Exception, seconds: float) -> Refusal:
-    """Classify the error of a turn that may take so many `seconds`."""
     status, code = next(found for kind, found in _REFUSED.items() if isinstance(error, kind))
     return Refusal(status, error_line(error, seconds), code, param=getattr(error, "param", None) or None)

@@ -16,13 +16,10 @@ from starlette.types import Receive, Scope, Send
 from hopgraph.state import HopgraphError
 
 MCP_PATH = "/mcp"
-CLIENT_LEFT = 499
-"""The status of a reply to a client that has disconnected, for the log."""
+CLIENT_LEFT = 499  # the status for the log where the client has disconnected
 REQUEST_ID_HEADER = "X-Request-ID"
-"""Joins a reply to the lines of the log."""
 
-_INVALID_REQUEST, _INTERNAL_ERROR = -32600, -32603
-"""The codes of JSON-RPC for what is the caller's fault, and what is not."""
+_INVALID_REQUEST, _INTERNAL_ERROR = -32600, -32603  # JSON-RPC's codes
 _MAX_DRAINED_BYTES = 20_000_000
 _DRAIN_SECONDS = 10.0
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)

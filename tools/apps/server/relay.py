@@ -14,21 +14,17 @@ from hopgraph.tools.apps.server.refusal import CLIENT_LEFT
 from hopgraph.tools.apps.server.turn import TurnStep
 
 ResultT = TypeVar("ResultT")
-KEEP_ALIVE = ": working\n\n"
-"""The comment that a stream sends while nothing happens."""
-_IDLE_SECONDS = 15.0
-"""After so long without a byte a proxy would close the stream."""
+KEEP_ALIVE = ": working\n\n"  # a comment, while nothing happens
+_IDLE_SECONDS = 15.0  # a proxy closes a stream without a byte for longer
 
 
 async def relay_steps(
     steps: AsyncGenerator[TurnStep], seconds: float, idle: float = _IDLE_SECONDS
 ) -> AsyncGenerator[TurnStep | None]:
-    """Run a turn in a task of its own; yield its steps as they happen, and None after a long time without any.
+    """Yield the steps of a turn as they happen, and None after a long time without any, first after `idle` seconds.
 
-    The turn does not wait for its reader, so that a slow reader does not occupy a slot. The first None comes after
-    `idle` seconds. Closing the generator cancels the turn.
-
-    Whatever the turn raises, or a TimeoutError after so many `seconds`, is raised after its last step.
+    It runs in a task of its own, so that a slow reader does not occupy a slot; closing the generator cancels it.
+    Whatever it raises, or a TimeoutError after so many `seconds`, is raised after its last step.
     """
     arrived = asyncio.Queue[TurnStep | None]()
 
@@ -77,10 +73,10 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
 async def stream_events(
     request: Request, events: AsyncGenerator[str], describe_failure: Callable[[Exception], str], last: str = ""
 ) -> Response:
-    """Send server-sent events, each with its blank line; however the stream ends, their generator is closed.
+    """Send server-sent events, each with its blank line, and `last`; however it ends, their generator is closed.
 
-    A turn that cannot start is refused by the status of the reply: whatever is raised before the first event is raised
-    here. A later failure is sent as the event that `describe_failure` writes. `last` ends every stream.
+    What is raised before the first event is raised here, so that the reply's status can refuse it; a later failure is
+    sent as the event that `describe_failure` writes.
     """
     first = await while_connected(request, anext(events))
     if first is None:

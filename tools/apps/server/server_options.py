@@ -20,17 +20,15 @@ from hopgraph.tools.apps.server.threads import USER
 
 PAGE_PATH = "/chat"
 UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
-OWNER = "local"
-"""The user where no key is required."""
+OWNER = "local"  # the user where no key is required
 
-_KEYS = "HOPGRAPH_API_KEY"
+_KEYS, _PROXIES = "HOPGRAPH_API_KEY", "HOPGRAPH_PROXIES"
 _MIN_KEY_LENGTH = 16
 _SAMPLE_QUESTIONS = (
     "In which city was the director of the film Pan's Labyrinth born?",
     "Where was the painter of Guernica born?",
     "Who wrote Frankenstein?",
 )
-_PROXIES = "HOPGRAPH_PROXIES"
 
 
 @dataclass(frozen=True)
@@ -52,26 +50,19 @@ class ServingOptions:
     threads: str | Path | None = None
     """Where threads are stored, as for `open_threads`; a file becomes a path, with `~` expanded."""
     page: bool = True
-    """Serve the chat page, too."""
     title: str = "hopgraph"
-    """What the page is called."""
     logo: Path | None = None
     """An image before the page's title: SVG, PNG, JPEG or WebP."""
     examples: tuple[str, ...] = ()
     """Questions that the page offers; none: some on the sample corpus, where that is what is asked."""
     max_body_bytes: int = 2_000_000
-    max_upload_bytes: int = 100_000_000
-    """Of the documents uploaded at once."""
-    requests_per_minute: int = 600
-    """By one user or address."""
+    max_upload_bytes: int = 100_000_000  # of the documents uploaded at once
+    requests_per_minute: int = 600  # by one user or address
     streams_per_address: int = 64
     """Requests that one address may have open at once."""
     max_running: int = 32
-    """Turns that run at once."""
     max_waiting: int = 64
-    """Turns that wait for a slot; more are refused."""
-    turn_seconds: float = 600
-    """After so long a turn is cancelled."""
+    turn_seconds: float = 600  # then a turn is cancelled
 
     def __post_init__(self) -> None:
         """Expand the place of the threads; a SettingsError for an unknown home, or an open address without a key."""
@@ -110,9 +101,7 @@ def is_loopback(host: str) -> bool:
 def keys_from_environment() -> dict[str, str]:
     """Return key → user by `HOPGRAPH_API_KEY`: one key, of the user `local`, or comma-separated `USER=KEY`.
 
-    Raises:
-        SettingsError: a key that is too short, not ASCII, or repeated, or a malformed user name. The message does not
-        contain the key.
+    A SettingsError, without the key, where one is too short, not ASCII, or repeated, or a user name is malformed.
     """
     keys: dict[str, str] = {}
     for number, entry in enumerate(filter(None, os.environ.get(_KEYS, "").split(",")), start=1):

@@ -18,25 +18,22 @@ from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
-from hopgraph.tools.apps.server.daily_calls import DailyCalls
-from hopgraph.tools.apps.server.health import HealthCheck
-from hopgraph.tools.apps.server.question_log import QuestionMetrics, QuestionRecord
+from hopgraph.tools.apps.server.guards import DailyCalls
+from hopgraph.tools.apps.server.monitoring import HealthCheck, QuestionMetrics, QuestionRecord
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, run_turn
 from hopgraph.tools.text.sanitize import truncate_line
 
-MAX_FIRST_TITLE = 60
-"""Characters of its first question that become a thread's title."""
+MAX_FIRST_TITLE = 60  # characters of a thread's first question
 _log = logging.getLogger(__name__)
 
 
 class UnknownMethodError(SettingsError):
     """A caller named a method that there is not."""
 
-    param = "model"
-    """What OpenAI's API calls it."""
+    param = "model"  # as OpenAI's API calls it
 
 
 def model_names() -> list[str]:
@@ -56,11 +53,9 @@ class Admission:
     """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread."""
 
     def __init__(self, running: int, waiting: int) -> None:
-        """Allow `running` turns at once and `waiting` others to wait."""
         self._slots, self._limit = asyncio.Semaphore(running), running + waiting
         self._threads = set[str]()
-        self.active = 0
-        """How many turns run or wait."""
+        self.active = 0  # how many turns run or wait
 
     def is_busy(self, thread: str) -> bool:
         """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
@@ -97,15 +92,12 @@ class Service:
 
     options: ServingOptions
     threads: Threads
-    chat: CompiledMethod
-    """The chat graph, with the threads' checkpointer."""
+    chat: CompiledMethod  # with the threads' checkpointer
     admission: Admission
     metrics: QuestionMetrics
     health: HealthCheck
-    calls: DailyCalls | None = None
-    """The model calls of today; None where no key is set."""
-    threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)
-    """The same without the checkpointer, for callers who hold the conversation."""
+    calls: DailyCalls | None = None  # None where no key is set
+    threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who hold the conversation
 
     def settings(
         self, name: str, changes: Mapping[str, JsonValue], *, system: str = "", owner: bool = False
@@ -113,10 +105,8 @@ class Service:
         """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
 
         With the name `auto` the caller's or the app's `use_method` applies. The text of `system` messages is the
-        `answer_style`, unless that is among the changes.
-
-        Raises:
-            SettingsError: an unknown method or setting, a value out of range, or a setting that is the owner's.
+        `answer_style`, unless that is among the changes. A SettingsError for an unknown method or setting, a value out
+        of range, or a setting that is the owner's.
         """
         name = resolve_name(name)
         if system.strip():
@@ -140,10 +130,7 @@ class Service:
     def answer_messages(
         self, messages: Sequence[BaseMessage], settings: ChatContext, user: str = OWNER
     ) -> AsyncGenerator[TurnStep]:
-        """Answer the last of the messages, without a thread: the caller holds the conversation.
-
-        The first step may raise a BusyError.
-        """
+        """Answer the last message without a thread: the caller holds the conversation. It may raise a BusyError."""
         return self._run(user, "", messages[-1].text if messages else "", {"messages": messages}, settings)
 
     def run_on_thread(self, user: str, thread: str, given: Any, settings: ChatContext) -> AsyncGenerator[TurnStep]:
@@ -151,9 +138,8 @@ class Service:
 
         What is `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
 
-        Raises:
-            BusyError: too much is asked at once, or the thread is being answered. SettingsError: a malformed name.
-            StorageError: the threads' database fails before the turn has ended.
+        A BusyError where too much is asked at once, or the thread is being answered; a SettingsError for a malformed
+        name; a StorageError where the threads' database fails.
         """
         thread_key(user, thread)  # fails for a malformed name, also an empty one
         messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
@@ -163,7 +149,6 @@ class Service:
     async def _run(
         self, user: str, thread: str, asked: str, given: Any, settings: ChatContext
     ) -> AsyncGenerator[TurnStep]:
-        """Run a turn, on a thread unless its id is empty, and report how it ended."""
         record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
         graph, config = self.threadless_chat, RunnableConfig()
         with record.watch():

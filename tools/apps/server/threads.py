@@ -3,15 +3,12 @@
 A thread belongs to a user. LangGraph's checkpointer knows it as `USER:THREAD`; neither part can hold a colon, so
 that no user can name another's thread.
 
-SQLite by default, in one file with a write-ahead log, for one process at a time: a second one on the same file could
-answer on a thread that the first is answering on, and one of the two questions would be lost. PostgreSQL by its
-address, for several processes: `Threads.lock` reserves a thread for one of them while it answers. Either survives
-the end of the process: what was checkpointed before it was killed is there.
+SQLite by default, in one file, for one process at a time: a second one could answer on the same thread, and one of the
+two questions would be lost. PostgreSQL by its address, for several processes: `Threads.lock` reserves a thread for one.
 
 Titles are in a table next to the checkpoints, in plain SQL. It is not LangGraph's `BaseStore`: its namespaces refuse
 the periods of e-mail addresses, its values are JSON where turns are stored compressed, and without a conditional
-update a rename could restore a thread that was deleted meanwhile. Every database error, the checkpointer's included,
-is raised as a `StorageError`.
+update a rename could restore a thread that was deleted meanwhile.
 """
 
 import asyncio
@@ -43,19 +40,15 @@ from hopgraph.tools.io.redact import redact
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9@_+-]|\.(?!\.)){0,99}")
 """A user's name or address; no slash, no colon, no two dots."""
 _THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-MAX_TITLE = 200
-"""Characters of a title; a longer one is cut."""
+MAX_TITLE = 200  # characters
 
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_threads (
     owner TEXT NOT NULL, thread TEXT NOT NULL, title TEXT NOT NULL,
     created DOUBLE PRECISION NOT NULL, changed DOUBLE PRECISION NOT NULL, PRIMARY KEY (owner, thread))"""
 
-_MAX_POOL_SIZE = 20
-"""Connections to PostgreSQL at most, besides the one that holds the locks."""
-_CONNECT_SECONDS = 10
-_SETUP_KEY = "hopgraph: tables are created"
-"""The lock for creating tables; no thread's key has a space."""
-_SETUP_POLL_SECONDS = 0.05
+_MAX_POOL_SIZE = 20  # besides the connection that holds the locks
+_CONNECT_SECONDS, _SETUP_POLL_SECONDS = 10, 0.05
+_SETUP_KEY = "hopgraph: tables are created"  # no thread's key has a space
 _PASSWORD = re.compile(r"(?i)(://[^/\s:@]*:)[^/\s]+(?=@)|(password=)[^&\s]+")
 
 Row = Sequence[Any]
@@ -69,22 +62,19 @@ class Thread(TypedDict):
     """One conversation of one user."""
 
     id: str
-    title: str
-    """May be empty."""
-    changed: float
-    """When it was created, renamed or asked in last, in seconds since the epoch."""
+    title: str  # may be empty
+    changed: float  # created, renamed or asked in last, in seconds since the epoch
 
 
 class Threads(ABC):
     """The threads of all users in an open database, and the checkpointer that holds their messages.
 
-    Every method may raise a `StorageError`, and those that take a user or a thread's id a `SettingsError` for a
-    malformed one.
+    Every method may raise a `StorageError`, and a `SettingsError` for a malformed user or thread's id.
     """
 
     def __init__(self, saver: Any, place: str, error: type[Exception]) -> None:
         """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
-        self.saver: Any = saver
+        self.saver = saver
         self._place, self._error = place, error
         for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread", "aprune"):
             # With the same signature, at which LangGraph looks to see what the call takes.
@@ -134,9 +124,9 @@ class Threads(ABC):
 
     @asynccontextmanager
     async def lock_key(self, key: str) -> AsyncGenerator[bool]:
-        """Lock a key against other processes, until the block, the process or the connection to the server ends.
+        """Lock a key against other processes until the block, the process or the connection to the server ends.
 
-        Yields False where it is locked already; SQLite, which is for one process at a time, always True.
+        Yields False where it is locked already; SQLite, which is for one process, always True.
         """
         yield True
 
@@ -156,21 +146,19 @@ class Threads(ABC):
         """Create a thread and return its id; one that the user has already only comes first in the list."""
         thread = thread or uuid.uuid4().hex
         _check_names(user, thread)
-        clean, now = _clean_title(title), time.time()
+        now = time.time()
         await self.rows(
             "INSERT INTO hopgraph_threads VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (owner, thread) DO UPDATE SET changed = excluded.changed",
-            (user, thread, clean, now, now),
+            (user, thread, _clean_title(title), now, now),
         )
         return thread
 
     async def list_for(self, user: str) -> list[Thread]:
         """Return the user's threads, the last changed one first; empty for none."""
         _check_names(user)
-        rows = await self.rows(
-            "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread",
-            (user,),
-        )
+        sql = "SELECT thread, title, changed FROM hopgraph_threads WHERE owner = ? ORDER BY changed DESC, thread"
+        rows = await self.rows(sql, (user,))
         return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
 
     async def rename(self, user: str, thread: str, title: str) -> None:
@@ -237,8 +225,8 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
             await asyncio.to_thread(path.touch, mode=0o600)
             lock = opened.enter_context(path.with_name(f"{path.name}.lock").open("ab"))
             if HAS_LOCKS and not try_lock(lock):
-                used = f"threads at {path} are in use by another process; end it, or name another file with --threads"
-                raise SettingsError(used)
+                why = "are in use by another process; end it, or name another file with --threads"
+                raise SettingsError(f"threads at {path} {why}")
             connection = await opened.enter_async_context(aiosqlite.connect(path))
             saver = checkpoints.AsyncSqliteSaver(connection)
             await saver.setup()  # with a write-ahead log
@@ -248,8 +236,6 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
 
 
 class _PostgresThreads(Threads):
-    """A server; its locks are advisory locks on one connection, and end with it at the latest."""
-
     def __init__(self, saver: Any, place: str, error: type[Exception], lock_pool: Any) -> None:
         super().__init__(saver, place, error)
         self._lock_pool, self._locked = lock_pool, set[str]()
@@ -301,7 +287,7 @@ async def open_postgres(address: str) -> AsyncGenerator[Threads]:
     common = {"check": pools.AsyncConnectionPool.check_connection, "timeout": _CONNECT_SECONDS, "open": False}
     parameters = {"autocommit": True, "prepare_threshold": 0, "row_factory": psycopg.rows.dict_row}
     pool = pools.AsyncConnectionPool(address, min_size=1, max_size=_MAX_POOL_SIZE, kwargs=parameters, **common)
-    # One connection for good: a lock ends with the connection that holds it.
+    # One connection for good: an advisory lock ends with the connection that holds it.
     lock_pool = pools.AsyncConnectionPool(
         address, min_size=1, max_size=1, max_lifetime=math.inf, kwargs={"autocommit": True}, **common
     )
@@ -366,9 +352,8 @@ def default_path() -> Path:
 async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Threads]:
     """Open the threads at a file for SQLite, by default `default_path`, or at `postgresql://USER@HOST:PORT/DATABASE`.
 
-    Raises:
-        SettingsError: a package is missing, or the place cannot be opened; one line, without the password.
-        StorageError: it was opened, and failed when its table was created.
+    A SettingsError, without the password, where a package is missing or the place cannot be opened; a StorageError
+    where its table cannot be created.
     """
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))

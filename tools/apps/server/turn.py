@@ -1,4 +1,4 @@
-"""One run of a graph as it happens: step events, then how it ended and what it found."""
+"""One run of the chat as it happens: its steps, then how it ended and what it found."""
 
 import json
 import logging
@@ -29,8 +29,7 @@ _PLACE = re.compile(
     r"(?P<address>\b(?:https?|wss?|postgres(?:ql)?|file)://[^\s'\"`,;)]*[^\s'\"`,;:).])"
     r"|(?<![\w/.<])(?:~|\b[A-Za-z]:)?[\\/][\w.][^\s'\"`,;:)]*(?: [^\s'\"`,;:)/\\]*[\\/][^\s'\"`,;:)]*)*"
 )
-_PLACED = ("model", "problem")
-"""The fields of events that may name a place of the server's."""
+_PLACED = ("model", "problem")  # fields of events that may name a place of the server's
 _log = logging.getLogger(__name__)
 
 
@@ -41,12 +40,9 @@ class TurnStep:
     lines: Sequence[Line] = ()
     """What it adds in words, about itself and the steps before; may be empty."""
     event: StepEvent | None = None
-    passages: Sequence[Passage] = ()
-    """All that the run has read so far; events name them by id."""
-    text: str = ""
-    """A piece of the reply while it is written, for chat clients; those before it and this one begin the reply."""
-    message_id: str = ""
-    """Of that reply."""
+    passages: Sequence[Passage] = ()  # all that the run has read so far
+    text: str = ""  # a piece of the reply while it is written; those so far begin the reply
+    message_id: str = ""  # of that reply
 
 
 @dataclass(frozen=True)
@@ -138,14 +134,12 @@ class AnswerPayload(TypedDict):
 
     answer: str
     """Short, or a sentence with marks, as `answer_type` says; empty when there is none."""
-    explanation: str
-    """The model's reason, in its own words; may be empty."""
+    explanation: str  # the model's reason, in its own words; may be empty
     citations: list[Citation]
     """What the answer rests on, in the order of the marks [1], [2] in the text."""
     method: str
     """The method that looked it up; empty where nothing was looked up, as after small talk."""
-    stop_reason: StopReason | None
-    """None where nothing was looked up."""
+    stop_reason: StopReason | None  # None where nothing was looked up
     usage: Usage
 
 

@@ -1,4 +1,4 @@
-"""The web app: every endpoint behind the guards, around one open service.
+"""The web app: every endpoint behind the guards, around one open service; and serving it.
 
 * `/chat`: the page, which `/` leads to;
 * `/v1/models`, `/v1/chat/completions`: for clients of OpenAI's API;
@@ -9,11 +9,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext
+import signal
+import socket
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal, cast
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -21,9 +26,11 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server import ag_ui, openai_api
+from hopgraph.tools.apps.server.connections import Connection, connection_options
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
 from hopgraph.tools.apps.server.page import mount_page, page_open
@@ -34,6 +41,8 @@ from hopgraph.tools.apps.server.turn import error_line, unexpected_line
 
 _HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
 _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
+_GRACE_SECONDS = 8.0
+"""For turns that run when the app is stopped; then they are cancelled. Docker kills after 10."""
 _log = logging.getLogger(__name__)
 
 
@@ -86,10 +95,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 
 
 async def _health(request: Request) -> Response:
-    """Say whether the models and the index can be used; the app itself can, so the status is 200.
-
-    At `/ready` it is 503 where one of them cannot, for a load balancer.
-    """
+    """Say whether models and index can be used; only at `/ready`, for load balancers, the status is 503 where not."""
     service: Service = request.app.state.service
     parts = await service.health.statuses()
     ok = set(parts.values()) == {"ok"}
@@ -118,10 +124,7 @@ async def _page(request: Request) -> Response:
 
 
 class _OpenedOnDemand:
-    """Runs an app's lifespan from its first request to the end of the event loop, unless something else runs it.
-
-    Starlette's `mount` does not run the lifespan of what is mounted.
-    """
+    """Runs the lifespan of a mounted app, which Starlette does not, from its first request to the end of the loop."""
 
     def __init__(self, app: ASGIApp, owner: Starlette) -> None:
         # The lifespan is that of `owner`, which sets `owner.state.service` while it runs.
@@ -156,3 +159,60 @@ class _OpenedOnDemand:
                 _log.exception("the mounted app was closed with an error")
             else:
                 opening.set_exception(error)
+
+
+async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve on a socket until SIGINT or SIGTERM, then close it; a second SIGINT does not wait for anything.
+
+    `ready` is called once requests are taken. A HopgraphError where the app cannot be opened.
+    """
+    app = create_app(options)
+    # Opened here and not by uvicorn, which would report a failure as a traceback.
+    async with app.router.lifespan_context(app):
+        server = _Server(server_config(app, options))
+        ready()  # what is asked from now on waits in the listener's queue
+        await server.serve(sockets=[listener])
+
+
+def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on", "off"] = "off") -> uvicorn.Config:
+    """Configure uvicorn for the app."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        lifespan=lifespan,
+        log_config=None,
+        access_log=False,  # the guards write it
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        **connection_options(options.proxies),
+    )
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that lets turns end, but not idle streams, and returns after the signal that stops it."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Generator[None]:
+        """Handle the signals, and do not raise them again afterwards: the service is still to be closed."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        service: Service = cast("FastAPI", self.config.app).state.service
+        until = time.monotonic() + _GRACE_SECONDS
+        while service.admission.active and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
+            await asyncio.sleep(0.05)
+        # What is still open now is idle, as a page's heartbeat, or has had its time; that is no error to be logged.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hopgraph.tools.models.offline.question import Question
-from hopgraph.tools.models.offline.statements import Span, Statement, date_key
-from hopgraph.tools.models.offline.terms import (
+from hopgraph.tools.models.offline.statements import (
     WORD,
+    Span,
+    Statement,
     class_words,
     countries,
     country_parts,
+    date_key,
     in_class,
     key,
     term,
@@ -47,15 +49,10 @@ class EvidenceGraph:
         return frozenset[str]().union(*(self.own[link] for link in self.chains[at]))
 
     @cached_property
-    def keys(self) -> list[str]:
-        """The names that the statements are about, each once."""
-        return list(dict.fromkeys(s.key for s in self.statements if len(s.key) > 2))
-
-    @cached_property
     def anchors(self) -> dict[str, float]:
-        """How far each name stands in the question: 1 word for word, else the share of its words."""
+        """How far each name that a statement is about stands in the question: 1 word for word, else by its words."""
         found: dict[str, float] = {}
-        for name in self.keys:
+        for name in dict.fromkeys(s.key for s in self.statements if len(s.key) > 2):
             inside = terms(name)
             whole = f" {name} " in self.question.flat
             found[name] = 1.0 if whole else len(inside & self.question.terms) / len(inside) if inside else 0.0
@@ -67,10 +64,10 @@ class EvidenceGraph:
 
         A name that stands in the question is no link.
         """
-        free = [name for name in self.keys if f" {name} " not in self.question.flat]
         mentioned_by = {
             name: [at for at, s in enumerate(self.statements) if s.key != name and f" {name} " in s.flat]
-            for name in free
+            for name in self.anchors
+            if f" {name} " not in self.question.flat
         }
         return [
             max([(at,), *((before, at) for before in mentioned_by.get(s.key, ()))], key=self._value)
@@ -104,8 +101,6 @@ _FITTING: dict[str, tuple[set[str], set[str]]] = {
     "group": ({"group"}, {"name", "person"}),
 }
 """For each kind of answer the shapes that fit, and those that may; a kind that is not here takes every shape."""
-
-
 _AFTER_PREPOSITION = re.compile(r"\b(?:in|at|near|from)\s(?:the\s)?$", re.IGNORECASE)
 
 

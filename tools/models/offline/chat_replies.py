@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from hopgraph.tools.models.offline.prompt_blocks import Prompt
+from hopgraph.tools.models.offline.prompt_reading import Prompt
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.question_parts import described
-from hopgraph.tools.models.offline.statements import names
-from hopgraph.tools.models.offline.terms import class_words, countries, in_class, key
+from hopgraph.tools.models.offline.reader import described
+from hopgraph.tools.models.offline.statements import class_words, countries, in_class, key, names
 
 _MAX_MESSAGE = 1_000
 _MAX_SMALL_TALK = 100
@@ -120,10 +119,7 @@ def _referents(turns: Sequence[_Turn], kind: str, found_first: bool) -> Iterator
 def _looks_like_a_person(name: str) -> bool:
     """Whether a name is made of two or more capitalised words that are no place, work or group."""
     words = name.split()
+    if len(words) < 2 or "'s " in name or name.lower() in countries():
+        return False
     kinds = ("place", "place_name", "work", "group", "organisation", "stop")
-    return (
-        len(words) > 1
-        and "'s " not in name
-        and name.lower() not in countries()
-        and all(w in class_words("inner") or (w[0].isupper() and not in_class(w.lower(), *kinds)) for w in words)
-    )
+    return all(w in class_words("inner") or (w[0].isupper() and not in_class(w.lower(), *kinds)) for w in words)

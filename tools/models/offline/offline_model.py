@@ -10,7 +10,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from typing_extensions import override
 
-from hopgraph.tools.models.offline.prompt_blocks import read_prompt
+from hopgraph.tools.models.offline.prompt_reading import read_prompt
 from hopgraph.tools.models.offline.role_replies import reply
 
 

@@ -1,26 +1,115 @@
-"""What a prompt gives, read as one body of evidence, and queries for what it lacks."""
+"""Read a rendered prompt back: its step and its blocks, and what it gives as one body of evidence."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
 from hopgraph.tools.models.offline.candidates import EvidenceGraph
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage
 from hopgraph.tools.models.offline.question import read_question
 from hopgraph.tools.models.offline.reader import Finding, Reader
-from hopgraph.tools.models.offline.statements import read, write
-from hopgraph.tools.models.offline.terms import WORD, countries, key, term, terms
+from hopgraph.tools.models.offline.statements import WORD, countries, key, read, term, terms, write
+from hopgraph.tools.prompts import unescape
 from hopgraph.tools.text import split_sentences
+
+_OPEN = re.compile(r"^<([a-z_]{1,40})>[ \t]*$", re.MULTILINE)
+_PASSAGE = re.compile(r'^<passage id="(\d{1,9})" title="([^"\n]*)">', re.MULTILINE)
+_ITEM = re.compile(r'^<item id="(\d{1,9})">', re.MULTILINE)
+_ROLE = re.compile(r"^Role:[ \t]*(\S{1,200})", re.MULTILINE)
+_AT_MOST = re.compile(r"at most (\d{1,3})")
+_LONGEST_PASSAGE = 20_000
+_LONGEST_ITEM = 2_000
+_LONGEST_QUESTION = 3_000
+_MOST_PARTS = 250
+
+
+@dataclass(frozen=True)
+class PromptPassage:
+    """A passage as the prompt shows it."""
+
+    number: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the messages ask for."""
+
+    step: str
+    """The part of the role after the slash; empty when there is no role line."""
+    blocks: dict[str, str]
+    at_most: int
+    """The limit that the instructions name."""
+
+    @property
+    def question(self) -> str:
+        """The question, cut to a length that can still be one; empty when there is none."""
+        return self.text("question")[:_LONGEST_QUESTION].strip()
+
+    def text(self, name: str) -> str:
+        """Return a block as plain text; empty when it is missing."""
+        return unescape(self.blocks.get(name, ""))
+
+    @property
+    def passages(self) -> list[PromptPassage]:
+        """The passages in the prompt's order; very long ones are cut, empty ones left out."""
+        _, *parts = _PASSAGE.split(self.blocks.get("passages", ""), _MOST_PARTS)
+        texts = (_content(text, "</passage>", _LONGEST_PASSAGE) for text in parts[2::3])
+        rows = zip(parts[::3], parts[1::3], texts, strict=True)
+        return [PromptPassage(int(number), unescape(title).strip(), text) for number, title, text in rows if text]
+
+    def items(self, name: str) -> list[tuple[int, str]]:
+        """Return the (id, text) pairs of a list block; empty when it is missing or `(none)`."""
+        _, *parts = _ITEM.split(self.blocks.get(name, ""), _MOST_PARTS)
+        texts = (_content(text, "</item>", _LONGEST_ITEM) for text in parts[1::2])
+        return [(int(number), text) for number, text in zip(parts[::2], texts, strict=True) if text]
+
+
+def _content(text: str, closing: str, longest: int) -> str:
+    return unescape(text.partition(closing)[0][:longest]).strip()
+
+
+def _blocks(text: str) -> dict[str, str]:
+    blocks: dict[str, str] = {}
+    at = 0
+    while match := _OPEN.search(text, at):
+        end = text.find(f"</{match[1]}>", match.end())
+        at = len(text) if end < 0 else end
+        blocks.setdefault(match[1], text[match.end() : at].strip())
+    return blocks
+
+
+def role_of(messages: Sequence[BaseMessage]) -> str:
+    """Read the role from the line `Role: method/step` of the system message; empty without one."""
+    role = _ROLE.search(_system(messages))
+    return role[1] if role else ""
+
+
+def _system(messages: Sequence[BaseMessage]) -> str:
+    return next((m.text for m in messages if isinstance(m, SystemMessage)), "")
+
+
+def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
+    """Read the role from the system message and the blocks from the last human message that has any.
+
+    Demonstrations (earlier human and AI messages) are passed over, and so is what is said after the prompt when a
+    reply could not be used. Missing parts are empty.
+    """
+    said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
+    human = next((text for text in said if _OPEN.search(text)), "")
+    limit = _AT_MOST.search(_system(messages)) or _AT_MOST.search(human[:2_000])
+    return Prompt(role_of(messages).rpartition("/")[2], _blocks(human), int(limit[1]) if limit else 3)
+
 
 _MAX_SENTENCES = 300
 """Of all passages of a prompt together; far more than any step shows, so that a reply always comes soon."""
 _MAX_CHARACTERS = 1_000
 _MAX_QUERIES = 20
 _UNKNOWN_FIRST = 2
-_MIN_VALUE = 0.6
-"""How good a name must be to be asked for."""
-_REASONS = re.compile(r" \((?:source|because): ")
-"""What follows an earlier answer."""
+_MIN_VALUE = 0.6  # how good a name must be to be asked for
+_REASONS = re.compile(r" \((?:source|because): ")  # what follows an earlier answer
 
 
 @dataclass(frozen=True)
@@ -88,14 +177,14 @@ def _reached(graph: EvidenceGraph) -> Iterator[tuple[float, str, int]]:
             if is_name and name != statement.key and f" {name} " not in graph.question.flat:
                 near = terms(statement.plain[max(0, span.start - 30) : span.start]) & graph.open
                 text = countries()[span.text.lower()] if span.kind == "country" else span.text
-                yield reach + 0.5 * bool(near) - 0.3 * (name in graph.keys), text, at
+                yield reach + 0.5 * bool(near) - 0.3 * (name in graph.anchors), text, at
 
 
 def _proposals(graph: EvidenceGraph, missing: str) -> Iterator[str]:
     """Yield queries, best first: what is known to be missing, unknown names of the question, reached names."""
     if " of " in missing and "?" not in missing:
         yield from missing.split(";")
-    unknown = [name for name in graph.question.names if all(key(name) not in known for known in graph.keys)]
+    unknown = [name for name in graph.question.names if all(key(name) not in known for known in graph.anchors)]
     yield from unknown[:_UNKNOWN_FIRST]
     for value, name, at in sorted(_reached(graph), key=lambda row: -row[0]):
         if value >= _MIN_VALUE:

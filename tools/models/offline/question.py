@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from hopgraph.tools.models.offline.statements import names
-from hopgraph.tools.models.offline.terms import WORD, class_words, fold, in_class, key, relations, term, terms
+from hopgraph.tools.models.offline.statements import (
+    WORD,
+    class_words,
+    fold,
+    in_class,
+    key,
+    names,
+    relations,
+    term,
+    terms,
+)
 
 AnswerKind = Literal["person", "place", "country", "date", "number", "work", "group", "thing", "yes_no"]
 _CLASS_KINDS: tuple[tuple[str, AnswerKind], ...] = (
@@ -26,8 +35,7 @@ _WORD_KINDS: dict[str, AnswerKind] = {
     "where": "place",
     "how": "number",
 }
-_COMPARING = frozenset({"large", "old", "young"})
-"""Relations that compare and lead to nothing."""
+_COMPARING = frozenset({"large", "old", "young"})  # relations that compare and lead to nothing
 _SENTENCE_END = re.compile(r"[.?!] +")
 _OPTION_END = re.compile(r" (?:was|is|has|had|born|died|the (?:older|younger)|first\b)")
 

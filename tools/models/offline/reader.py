@@ -1,4 +1,4 @@
-"""Find the answer to a question in statements: the candidate that fits best, or a comparison of two such answers."""
+"""Break a question down by its grammar, and find its answer in statements, or by comparing two such answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,135 @@ from math import exp
 
 from hopgraph.tools.models.offline.candidates import EvidenceGraph, candidates
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.question_parts import ORDER, WHAT_IS, compared_sides, comparison_parts, described
-from hopgraph.tools.models.offline.statements import Statement, date_key
-from hopgraph.tools.models.offline.terms import class_words, countries, key, terms
+from hopgraph.tools.models.offline.statements import (
+    Statement,
+    class_words,
+    countries,
+    date_key,
+    in_class,
+    key,
+    names,
+    relations,
+    term,
+    terms,
+)
 
+_MAKERS = ("director", "composer", "performer", "writer", "producer", "founder", "designer", "sculptor", "painter")
+_DESCRIBED = re.compile(r"\b(?:the (?:[\w-]{1,30} ){0,2}?)?(?P<noun>[a-z-]{3,30}) of ")
+_OWNED = re.compile(r"['\u2019]s ((?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20}))\b")
+_ASIDE = re.compile(r" \([^()\n]{1,60}\)")
+_SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
+_WHAT_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
+"""What a question that asks for a description begins with."""
+_ORDER = frozenset({"before", "after", "than"})
+_MAX_CHARACTERS = 1_000
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MIN_SURE = 1.2
 """From this sum of cover and probability on, about three of four answers were right in the tuning halves."""
 _COMPARED = 0.9
 """The probability of a comparison's answer: its facts were found, their reading may be wrong."""
-_MIN_SHARED = 0.5
-"""Share of a claim of which the statements about its subject must carry more for a yes."""
+_MIN_SHARED = 0.5  # share of a claim of which the statements about its subject must carry more for a yes
+
+
+def described(question: str) -> dict[str, str]:
+    """Map what a question describes instead of naming, innermost first, to the question for who or what that is.
+
+    As in "the mother of the author of X" and "X's father". At most the question's first thousand characters are read.
+    """
+    question = question[:_MAX_CHARACTERS]
+    every = names(question)
+    nouns: dict[str, str] = {}
+    for match in reversed(list(_DESCRIBED.finditer(question))):
+        named = next((span for span in every if span.start >= match.end()), None)
+        noun = match["noun"]
+        leads_on = noun in relations() or in_class(noun, "person", "work", "group")
+        if named and leads_on and term(noun) not in ("born", "died", "nationality"):
+            aside = _ASIDE.match(question, named.end)
+            end = aside.end() if aside else named.end
+            if _WHAT_IS.match(question):
+                end = len(question.rstrip(" ?.!"))
+            nouns[question[match.start() : end]] = noun
+    for span in every:
+        owned = _OWNED.match(question, span.end)
+        if owned and in_class(owned[2], "person"):
+            nouns[question[span.start : owned.end()]] = owned[2]
+    rest = _WHAT_IS.sub("", question)
+    return {
+        text: f"{'Who' if in_class(noun, 'person') else 'What'} is {text}?"
+        for text, noun in nouns.items()
+        if not rest.startswith(text)
+    }
+
+
+def _compared_sides(graph: EvidenceGraph) -> list[str]:
+    """Return the two things that the question compares: its options, else the titles and names that stand in it.
+
+    In the question's order; fewer than two when it compares nothing.
+    """
+    question = graph.question
+    if question.options:
+        return list(question.options)
+    titles = {s.title for s in graph.statements if graph.anchors.get(s.key) == 1.0}
+    kept: list[str] = []
+    for name in [*sorted(titles, key=lambda title: (-len(title), title)), *question.names]:
+        if all(key(name) not in key(other) and key(other) not in key(name) for other in kept):
+            kept.append(name)
+    return sorted(kept, key=lambda name: question.flat.find(key(name)))[:2]
+
+
+def _compared_fact(graph: EvidenceGraph, of_persons: bool) -> str:
+    """Return the fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
+    question = graph.question
+    words = set(question.words)
+    if question.kind == "yes_no" and not _ORDER & words:
+        same = _SAME.search(question.text.lower())
+        noun = (same[1] or "country") if same else ""
+        return "the country" if term(noun) == "nationality" else f"the {noun}" if noun else ""
+    if not words & (class_words("earliest") | class_words("latest")):
+        return ""
+    if "died" in question.terms:
+        return "the date of death"
+    aged = "born" in question.terms or (of_persons and question.terms & {"old", "young"})
+    return "the date of birth" if aged or question.asking == "who" else "the date"
+
+
+def _comparison_parts(graph: EvidenceGraph) -> list[str]:
+    """Return the two sub-questions whose answers decide a comparison; empty when the question compares nothing."""
+    question, sides = graph.question, _compared_sides(graph)
+    if len(sides) < 2 or not (question.options or question.kind == "yes_no"):
+        return []
+    maker = next((term(word) for word in question.words if term(word) in _MAKERS and in_class(word, "person")), "")
+    are_persons = [graph.kinds.get(key(side)) == "person" for side in sides]
+    fact = _compared_fact(graph, bool(maker) or any(are_persons))
+    makes = [
+        side if is_person or not maker or f"{maker} of" in side else f"the {maker} of {side}"
+        for side, is_person in zip(sides, are_persons, strict=True)
+    ]
+    return [f"What is {fact} of {each}?" for each in makes] if fact else []
+
+
+def sub_questions(question: str, in_order: bool = False) -> list[str]:
+    """Break a question down into simpler ones, the simplest first; empty when its grammar offers none.
+
+    In order, `#1` stands for the answer to the first, and the last asks what is left of the question, or of each side
+    that it compares.
+    """
+    compared = _comparison_parts(EvidenceGraph(read_question(question), []))
+    steps: dict[str, str] = {}  # what a step answers → the step
+
+    def refer(text: str) -> str:
+        for number, phrase in reversed([*enumerate(steps, start=1)]) if in_order else ():
+            text = text.replace(phrase, f"#{number}")
+        return text
+
+    for part in compared or [question]:
+        for phrase, asked in described(part).items():
+            if phrase not in steps:
+                steps[phrase] = refer(asked)
+    steps |= {part: refer(part) for part in compared or [question]}
+    if in_order:
+        return [*steps.values()] if len(steps) > 1 else []
+    return [step for step in dict.fromkeys(steps.values()) if key(step) != key(question)]
 
 
 @dataclass(frozen=True)
@@ -44,7 +162,7 @@ class Finding:
     @property
     def missing_text(self) -> str:
         """What is missing, as in "the date of birth of X; the date of birth of Y"."""
-        return "; ".join(WHAT_IS.sub("", each).rstrip("?") for each in self.missing)
+        return "; ".join(_WHAT_IS.sub("", each).rstrip("?") for each in self.missing)
 
 
 @dataclass(frozen=True)
@@ -61,7 +179,7 @@ class Reader:
 
     def resolve(self, question: str) -> str:
         """Put the known answers in place of what the question describes; a comparison has each side's found itself."""
-        if comparison_parts(self.graph(question)):
+        if _comparison_parts(self.graph(question)):
             return question
         for _ in self.known:  # an answer may describe something itself, even what it answers
             known = ((phrase, self.known.get(key(asked), "")) for phrase, asked in described(question).items())
@@ -80,7 +198,7 @@ class Reader:
         if answer := self.known.get(key(question)):
             return Finding(answer, 1.0, covered=1.0, complete=True)
         graph = self.graph(question)
-        if not one_text and (parts := comparison_parts(graph)):
+        if not one_text and (parts := _comparison_parts(graph)):
             return self._compare(graph, parts)
         if yes_no or graph.question.kind == "yes_no":
             return _judge_claim(graph)
@@ -93,10 +211,10 @@ class Reader:
         yes_no, words = graph.question.kind == "yes_no", set(graph.question.words)
         if missing := tuple(each for fact in facts for each in fact.missing):
             return Finding("no" if yes_no and used else "", 0.0, used, missing, 1.0, True)
-        if not yes_no or words & ORDER:
+        if not yes_no or words & _ORDER:
             days = [date_key(fact.text) or (0, 0, 0) for fact in facts]
             second = days[1] > days[0] if words & class_words("latest") - {"older", "oldest"} else days[1] < days[0]
-            text = ("no" if second else "yes") if yes_no else self._side(compared_sides(graph)[second])
+            text = ("no" if second else "yes") if yes_no else self._side(_compared_sides(graph)[second])
         else:
             one, two = (countries().get(fact.text.lower(), key(fact.text)) for fact in facts)
             text = "yes" if one == two else "no"

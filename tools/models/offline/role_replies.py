@@ -9,11 +9,10 @@ from typing import Any
 
 from hopgraph.tools.models.completions import WRITTEN
 from hopgraph.tools.models.offline.chat_replies import contextualise, route
-from hopgraph.tools.models.offline.prompt_blocks import Prompt
-from hopgraph.tools.models.offline.prompt_reading import Sentence, read_evidence, useful
+from hopgraph.tools.models.offline.prompt_reading import Prompt, Sentence, read_evidence, useful
 from hopgraph.tools.models.offline.question import read_question
-from hopgraph.tools.models.offline.question_parts import described, sub_questions
-from hopgraph.tools.models.offline.terms import key
+from hopgraph.tools.models.offline.reader import described, sub_questions
+from hopgraph.tools.models.offline.statements import key
 from hopgraph.tools.prompts import escape
 
 Reply = dict[str, Any]
@@ -28,16 +27,13 @@ _TOKENS: dict[str, dict[str, str]] = {
 }
 """What stands for the fields of a record, in this order."""
 _MAX_STATEMENTS = 8
-_MAX_CHARACTERS = 1_500
-"""Of a quotation; a thought or analysis that is longer is refused."""
+_MAX_CHARACTERS = 1_500  # of a quotation; a thought or analysis that is longer is refused
 _MAX_QUERY = 300
-_MAX_HISTORY = 999
-"""The number of a line that comes after all others."""
+_MAX_HISTORY = 999  # the number of a line that comes after all others
 _PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
 
 
 def _extract(prompt: Prompt) -> Reply:
-    """List the sentences that are useful for the question, each as a statement that stands alone."""
     chosen = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
     return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in chosen]}
 
@@ -63,7 +59,6 @@ def _generate_queries(prompt: Prompt) -> Reply:
 
 
 def _snippet(prompt: Prompt) -> Reply:
-    """Copy the passage's sentences that are useful for the question, in the passage's order."""
     chosen = sorted(useful(prompt.question, prompt.passages)[:3], key=lambda s: s.place)
     return {"text": " ".join(s.sentence for s in chosen) or "irrelevant"}
 
@@ -79,7 +74,6 @@ def _answer(prompt: Prompt) -> Reply:
 
 
 def _write_sentence(prompt: Prompt) -> Reply:
-    """Put the short answer into a sentence, with a mark for each passage."""
     marks = "".join(f"[{each.number}]" for each in prompt.passages)
     return {"answer": f"The answer is {prompt.text('short_answer').rstrip('.')}{marks and f' {marks}'}."}
 
@@ -153,7 +147,6 @@ def _judge_together(prompt: Prompt) -> Reply:
 
 
 def _rewrite_passage(prompt: Prompt) -> Reply:
-    """Keep the document's lines, and add the sentences of the passages that are useful for the question."""
     facts = [s.info for s in useful(prompt.question, prompt.passages)[:5]]
     lines = dict.fromkeys([*prompt.text("document").splitlines(), *facts])
     return {"passage": "\n".join(lines)[-_MAX_CHARACTERS:] or _DONT_KNOW}
@@ -190,7 +183,6 @@ def _next_fact(prompt: Prompt, *lists: str) -> Sentence | None:
 
 
 def _next_thought(prompt: Prompt) -> Reply:
-    """State the next fact that no thought holds yet; then the answer."""
     fact = _next_fact(prompt, "thoughts")
     return {"thought": fact.info if fact else f"So the answer is: {read_evidence(prompt).found.text or _UNANSWERABLE}."}
 
@@ -244,28 +236,22 @@ def in_asked_form(prompt: Prompt, said: Reply) -> Reply:
 STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "extract": _extract,
     "recall_knowledge": lambda _: {"knowledge": _DONT_KNOW},
-    "decide": _decide,
+    **dict.fromkeys(("decide", "final_answer"), _decide),
     "read_link": lambda prompt: {**_answer(prompt), "confidence": 5},
     "write_chain": lambda prompt: {
         "chain": [{"query": query}] if (query := _next_question(prompt)["sub_question"]) else []
     },
-    "final_answer": _decide,
     "generate_queries": _generate_queries,
-    "summarise": _snippet,
-    "snippet": _snippet,
+    **dict.fromkeys(("summarise", "snippet"), _snippet),
     "contextualise": contextualise,
     "route": route,
-    "answer": _answer,
-    "answer_step_by_step": _answer,
-    "answer_in_a_sentence": _answer,
+    **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
     "verifying_questions": lambda prompt: {"queries": [prompt.text("sentence").removeprefix(_OPEN)[:_MAX_QUERY]]},
-    "deduce": _next_question,
-    "follow_up": _next_question,
+    **dict.fromkeys(("deduce", "follow_up"), _next_question),
     "follow_up_jointly": _follow_up_jointly,
     "act": _act,
     "ground": _ground,
-    "review": _review,
-    "review_directly": _review,
+    **dict.fromkeys(("review", "review_directly"), _review),
     "complete": lambda _: {"missing": "", "passage": _DONT_KNOW},
     "write_passage": lambda _: {"passage": _DONT_KNOW},
     "rewrite_passage": _rewrite_passage,

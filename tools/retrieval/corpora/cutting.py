@@ -13,8 +13,7 @@ from hopgraph.tools.text import split_sentences
 PASSAGE_WORDS = 100
 """What a passage aims at, as the passages of DPR's Wikipedia have."""
 _MOST_WORDS = 5000
-_PIECE_LETTERS = 7
-"""Characters for each word of a piece, of a text without spaces, too."""
+_PIECE_LETTERS = 7  # characters for each word of a piece, of a text without spaces, too
 
 
 class Block(NamedTuple):
@@ -37,7 +36,6 @@ class Cutting:
     """Words, at most, of the last sentences that the next passage of the same section begins with again."""
 
     def __post_init__(self) -> None:
-        """Check the lengths."""
         if not 10 <= self.words <= _MOST_WORDS:
             raise SettingsError(f"passage_words is {self.words}; it must be from 10 to {_MOST_WORDS:,}")
         if not 0 <= self.overlap <= self.words // 2:
@@ -52,12 +50,9 @@ class _Unit(NamedTuple):
 
 
 def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[tuple[int, str]]:
-    """Gather sentences and lines until another one would lead further away from the length aimed at.
+    """Yield each passage's line, on which it begins, from 1, and its text, where white space in prose is single spaces.
 
-    White space within prose is made single spaces.
-
-    Yields:
-        Each passage's line, on which it begins, from 1, and its text.
+    Sentences and lines are gathered until another one would lead further away from the length aimed at.
     """
     taken: list[_Unit] = []
     words = new = 0
@@ -82,8 +77,7 @@ def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:
                 pieces = (found[0] for found in _piece(words).finditer(sentence)) if long else [sentence]
                 yield from (_Unit(block.line, piece, count_words(piece), prose=True) for piece in pieces)
         else:
-            for piece in _cut_lines(block, words):
-                yield _Unit(block.line, piece, count_words(piece), prose=False)
+            yield from (_Unit(block.line, piece, count_words(piece), prose=False) for piece in _cut_lines(block, words))
 
 
 def _cut_lines(block: Block, words: int) -> Iterable[str]:

@@ -18,8 +18,7 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _PAGE = re.compile(r"<!-- (?:Page|Slide) number: (\d+) -->")
 """How converters mark where the page of a document begins."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_LONG = 1 << 22
-"""Characters."""
+_LONG = 1 << 22  # characters
 _KINDS: dict[str, Literal["lines", "table"]] = {
     "bullet_list_open": "lines",
     "ordered_list_open": "lines",

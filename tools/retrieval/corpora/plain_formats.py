@@ -4,30 +4,50 @@ import codecs
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from hopgraph.tools.io.document_conversion import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.corpora.cutting import Block
-from hopgraph.tools.retrieval.corpora.encodings import guess_encoding
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark."""
 _CHUNK = 1 << 20
-_LONGEST_JSON = 1 << 26
-"""Bytes of a file with one JSON value, which is read whole."""
+_LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
 _TITLE_KEYS = ("title", "name")
 TEXT_KEYS = ("text", "content", "body", "page_content")
 """The keys under which an object may have its text."""
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
+_WESTERN = (
+    *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
+    *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
+)
+"""The letters beyond ASCII of French, German, Spanish, Portuguese, Italian, Catalan, Swedish, Danish, Icelandic and
+Estonian, in lower case."""
+_EASTERN = (
+    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "ăâîșț"),
+    *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
+)
+"""Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
+_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
+_FRACTIONS = "¹²³¼½¾"
+_WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
+_LETTER = re.compile(
+    rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
+    rf"|(?<=[^\W\d_])(?:[{_FRACTIONS}]|[^\w\x00-\x7f{_WITHIN_WORDS}])(?=[a-z])|(?<=[a-z])\u201a|[\xa1-\xbf]{{2}}"
+)
+"""A letter beyond ASCII, or a symbol as it is in a text only if that is read in a wrong encoding."""
 
 
 def open_text(path: Path, encoding: str) -> TextIOWrapper:
@@ -50,6 +70,54 @@ def detect_encoding(path: Path) -> str:
             raise UnreadableFileError("it is not UTF-8, nor text in another known encoding") from None
         return guess
     return UTF_8
+
+
+class _Fit(NamedTuple):
+    """How well a text fits the languages: of its `letters` beyond ASCII, the share that the best fitting one has."""
+
+    share: float
+    western: float
+    """The share that any Western language has."""
+    letters: int
+
+
+def guess_encoding(content: bytes) -> str | None:
+    """Return the encoding of a text that is not UTF-8; None for what is no text.
+
+    It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
+    fit several, and charset-normalizer prefers others.
+    """
+    matches = require("charset_normalizer", "documents").from_bytes(content)
+    best = matches.best()
+    western = _fit(content, "cp1252")
+    is_other = best is None or _OTHER_SCRIPT.search(str(best))
+    if western is None or (is_other and western.share < 0.9):
+        return str(best.encoding) if best else None
+    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
+    fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
+    name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
+    gained = fit.share * fit.letters - western.share * western.letters
+    is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
+    clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
+    return name if clearly else "cp1252"
+
+
+def _fit(content: bytes, encoding: str) -> _Fit | None:
+    """Return None for what is no Latin text in this encoding."""
+    try:
+        text = content.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+    counts = Counter(_LETTER.findall(text.replace("İ", "\u0131").lower()))
+    total = counts.total()
+    if "\0" in text or _OTHER_SCRIPT.search(text) or total > len(text) / 2:
+        return None
+    if not total:
+        return _Fit(1, 1, 0)
+    shares = [
+        sum(counts[letter] for letter in letters) / total for letters in (*_WESTERN, *_EASTERN, {*"".join(_WESTERN)})
+    ]
+    return _Fit(max(shares[:-1]), shares[-1], total)
 
 
 def read_table(path: Path, encoding: str) -> Iterator[Block]:
@@ -75,7 +143,7 @@ def read_table(path: Path, encoding: str) -> Iterator[Block]:
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
     """Read JSON, or JSON lines: a section for each object of the list, under its `title` or `name` if it has one.
 
-    Its text is `text` (or `content`, `body`, `page_content`), and the rest metadata; else a line for each value.
+    Its text is one of TEXT_KEYS, and the rest metadata; else it has a line for each value.
     """
     for line, value in _json_values(path, encoding, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}

@@ -22,6 +22,7 @@ from hopgraph.tools.retrieval.corpora.plain_formats import (
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
+from hopgraph.tools.text.sanitize import pluralize
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
 """The suffixes of files that can be read without the extra `documents`."""
@@ -32,14 +33,14 @@ _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
 _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
-_LONGEST_TITLE = 200
-"""Characters; each passage of a file repeats its title."""
+_LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
 _INSTALL = "pip install 'hopgraph[documents]'"
 
 
 def can_read(path: Path) -> bool:
     """Whether files of this suffix can be read here."""
-    return path.suffix.lower() in readable_suffixes()
+    suffix = path.suffix.lower()
+    return suffix in PLAIN or (suffix in CONVERTED and can_convert())
 
 
 def readable_suffixes() -> tuple[str, ...]:
@@ -50,19 +51,15 @@ def readable_suffixes() -> tuple[str, ...]:
 def describe_unread(files: Iterable[Path]) -> str:
     """Say which files are not read, as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
     kinds = Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
-    if not kinds:
-        return ""
-    total = kinds.total()
     named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
-    return f"{total:,} {'file' if total == 1 else 'files'} not read: {', '.join(named)}"
+    return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 
 
 def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True) -> list[Path]:
     """List the files of a folder and its sub-folders by path; `on_error` gets what cannot be listed.
 
-    Hidden files and folders are left out, and indexes, among which may be the one that is being made.
-
-    OSError: a link that leads somewhere, unless they are followed: it may lead to any file of this machine.
+    Hidden files and folders are left out, and indexes, among which may be the one that is being made. OSError for a
+    link that leads somewhere, unless they are followed: it may lead to any file of this machine.
     """
     found, seen = list[Path](), set[tuple[int, int]]()
     for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
@@ -117,10 +114,8 @@ def read_text_files(
 
     The title is the document's, its first heading or its name, with the headings of the passage's section, as
     `Employee handbook > Vacation`, up to 200 characters. The metadata has `source`, `section` and `page`, where there
-    are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named.
-
-    Raises:
-        CorpusError: the source is a document that cannot be read.
+    are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
+    CorpusError where the source is a document that cannot be.
     """
     with DocumentConverter() as converter:
         for path in files:

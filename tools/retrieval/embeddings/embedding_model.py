@@ -49,10 +49,8 @@ PROBE = "In 1886 the Statue of Liberty, a gift of the people of France, was dedi
 """Embedded when an index is built and when it is opened: its vector identifies the model."""
 _SAME_COSINE = 0.995
 """Cosine of two probes above which they count as one model's. bf16 and fp16 stay above 0.999 of fp32."""
-_SAME_LENGTH = 0.02
-"""Relative difference of two probes' lengths up to which they count as one model's."""
-_TOO_LARGE = 1e15
-"""What no number of a vector reaches; squares of more overflow."""
+_SAME_LENGTH = 0.02  # relative difference of two probes' lengths up to which they count as one model's
+_TOO_LARGE = 1e15  # what no number of a vector reaches; squares of more overflow
 
 
 class Text(NamedTuple):
@@ -98,11 +96,7 @@ class EmbeddingModel:
     passage_prefix: str = ""
 
     def passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed passages, one row per text, (0, 0) for none; waits, so it belongs in a thread.
-
-        Raises:
-            ModelError: the model returned something other than one finite vector per text.
-        """
+        """Embed passages, one row per text, (0, 0) for none; ModelError for unusable vectors. Belongs in a thread."""
         items = [Text(text, self.passage_prefix, is_query=False) for text in texts]
         return run_in_background(self._encode(items))
 
@@ -129,11 +123,7 @@ class EmbeddingModel:
         return replace(self, normalise=facts.normalise, query_prefix=query_prefix, passage_prefix=facts.passage_prefix)
 
     def check(self, facts: EmbeddingFacts, place: str) -> None:
-        """Refuse the index at `place` if another model made it; embeds the probe, so it belongs in a thread.
-
-        Raises:
-            CorpusError: the dimension differs, or the probe's vector points elsewhere.
-        """
+        """Refuse the index at `place` (CorpusError) if another model made it; embeds, so it belongs in a thread."""
         mine = self.with_recorded_settings(facts).passages([PROBE])[0]
         if len(mine) != facts.dimension:
             raise CorpusError(

@@ -1,21 +1,279 @@
-"""Resolve an embedding model by its spec, or wrap a LangChain `Embeddings` object."""
+"""Embedding models by spec: in this process, behind OpenAI's `/embeddings` (as of vLLM, Ollama, llama.cpp), or objects.
 
-from collections.abc import Callable, Sequence
+langchain-openai's OpenAIEmbeddings is not used: it takes vectors in the order of the answer, and ignores their index.
+"""
 
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import numpy as np
 from langchain_core.embeddings import Embeddings
+from pydantic import TypeAdapter, ValidationError
 
-from hopgraph.state import ModelError
+from hopgraph.state import ModelError, SpecError
+from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import background_loop, run_on
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel, Encoder, Text, Vector, to_vector
-from hopgraph.tools.retrieval.embeddings.local import LOADERS, local_embeddings
-from hopgraph.tools.retrieval.embeddings.remote import openai_embeddings
-from hopgraph.tools.scoring.weights.model_specs import resolve_by_kind
+from hopgraph.tools.io.json_server import JsonServer
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.embeddings.embedding_model import (
+    EmbeddingModel,
+    Encoder,
+    Prefixes,
+    Text,
+    Vector,
+    prefixes_by_name,
+    to_vector,
+)
+from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
+from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.model_specs import (
+    LOCAL_OPTIONS,
+    NamedModel,
+    Placement,
+    locate,
+    number_option,
+    placement_of,
+    read_spec,
+    resolve_by_kind,
+)
+from hopgraph.tools.scoring.weights.text_model import USUAL_LENGTH, check_weights, loading, max_length_of
+
+SettingsT = TypeVar("SettingsT")
+_LOCAL_OPTIONS = (*LOCAL_OPTIONS, "query_prefix", "passage_prefix", "normalise")
+_VECTOR_OPTIONS = ("revision", "max_length", "query_prefix", "passage_prefix", "normalise")
+"""The options that change vectors; the others say where the model runs."""
+
+
+class _LoadedModel(NamedTuple):
+    encoder: Batched[Text, Vector]
+    normalise: bool
+    prefixes: Prefixes
+
+
+def local_embeddings(spec: str) -> EmbeddingModel:
+    """Return a model of one of the LOADERS; SpecError where a package is missing or it cannot be loaded."""
+    named = read_spec(spec, _LOCAL_OPTIONS)
+    folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
+    loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
+    known = loaded.prefixes if any(loaded.prefixes) else prefixes_by_name(named.name)
+    normalise = named.options.get("normalise")
+    if normalise not in (None, "yes", "no"):
+        raise SpecError(f"option 'normalise' of {named.spec!r} must be yes or no, got {normalise!r}")
+    # The spec is recorded as it holds in any working directory and on any device.
+    name = str(folder) if Path(named.name).expanduser().is_dir() else named.name
+    options = {key: value for key, value in named.options.items() if key in _VECTOR_OPTIONS}
+    return EmbeddingModel(
+        f"{named.kind}:{name}" + (f"?{urlencode(options)}" if options else ""),
+        loaded.encoder.acall,
+        normalise=loaded.normalise if normalise is None else normalise == "yes",
+        query_prefix=named.options.get("query_prefix", known.query),
+        passage_prefix=named.options.get("passage_prefix", known.passage),
+    )
+
+
+def _load_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load E5, BGE, GTE, all-MiniLM and many others, with the prefixes of the model's own configuration (`prompts`).
+
+    Vectors are normalised unless the model says that it compares by inner product.
+    """
+    model = _open_sentence_transformer(named, folder, place)
+    longest = number_option(named, "max_length", 0) or model.max_seq_length or USUAL_LENGTH
+    model.max_seq_length = longest
+    similarity = str(model.similarity_fn_name or "cosine")
+    if similarity not in {"cosine", "dot"}:
+        raise SpecError(f"{named.spec!r}: this model compares by {similarity}; only cosine and dot can be indexed")
+
+    def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
+        return model.encode(texts, prompt=prefix, batch_size=len(texts), show_progress_bar=False)
+
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    prompts: Mapping[str, str | None] = model.prompts
+    prefixes = Prefixes(prompts.get("query") or "", prompts.get("passage") or prompts.get("document") or "")
+    return _LoadedModel(_batched(named, place, config, longest, encode), similarity == "cosine", prefixes)
+
+
+def _load_contriever(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load a model whose vector is the mean of the last layer over the text's tokens, compared by inner product.
+
+    Izacard et al. 2022, as in the authors' code; also for other models that are used in this way.
+    """
+    check_weights(named, folder)
+    model = _open_sentence_transformer(named, folder, place)
+    config = model[0].auto_model.config
+    longest = model.max_seq_length = max_length_of(named, config, model.tokenizer)
+
+    def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
+        found = model.encode(
+            [prefix + text for text in texts],
+            output_value="token_embeddings",
+            batch_size=len(texts),
+            show_progress_bar=False,
+        )
+        return [tokens.float().mean(0).cpu().numpy() for tokens in found]
+
+    return _LoadedModel(_batched(named, place, config, longest, encode), normalise=False, prefixes=Prefixes())
+
+
+def _load_flag(named: NamedModel, folder: Path, place: Placement) -> _LoadedModel:
+    """Load a BGE model by FlagEmbedding's `FlagModel`: the first token's vector, normalised."""
+    check_weights(named, folder)
+    with loading(named.spec, str(folder)):
+        model: Any = require("FlagEmbedding").FlagModel(
+            str(folder),
+            normalize_embeddings=False,
+            use_fp16=place.dtype == "fp16",
+            use_bf16=place.dtype == "bf16",
+            devices=place.device,
+            trust_remote_code=False,
+        )
+    config = model.model.config
+    longest = max_length_of(named, config, model.tokenizer)
+    model.model = SingleForward(model.model)
+
+    def encode(prefix: str, texts: list[str]) -> Iterable[Any]:
+        return model.encode([prefix + text for text in texts], batch_size=len(texts) + 1, max_length=longest)
+
+    return _LoadedModel(_batched(named, place, config, longest, encode), normalise=True, prefixes=Prefixes())
+
+
+def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement) -> Any:
+    library = require("sentence_transformers")
+    read_modules(named, folder, ("sentence_transformers.",))
+    with loading(named.spec, str(folder)):
+        return library.SentenceTransformer(
+            str(folder),
+            device=place.device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": place.torch_dtype, "weights_only": True},
+        )
+
+
+def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
+    """Read which modules a sentence-transformers model is made of; None where it does not say.
+
+    Classes whose names do not begin with one of `known` are refused: older versions of it run code from the folder.
+    """
+    path = folder / "modules.json"
+    if not path.is_file():
+        return None
+    modules = read_settings(named, path, list[dict[str, Any]])
+    own = [kind for each in modules if not (kind := str(each.get("type"))).startswith(known)]
+    if own:
+        raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own[0]}), which is never run")
+    return modules
+
+
+def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> SettingsT:
+    """Read a JSON file of a model; SpecError where it cannot be read, or holds something else."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise SpecError(f"{named.spec!r}: {path} cannot be read ({describe_problem(error)})") from None
+
+
+def _batched(
+    named: NamedModel, place: Placement, config: Any, longest: int, encode: Callable[[str, list[str]], Iterable[Any]]
+) -> Batched[Text, Vector]:
+    """Share a model among threads: texts of about one length go together, queries and passages with their prefix."""
+    tokens = number_option(named, "batch_tokens", tokens_per_batch(config, place))
+
+    def work(items: Sequence[Text]) -> list[Vector]:
+        vectors: dict[int, Vector] = {}
+        for prefix in dict.fromkeys(item.prefix for item in items):
+            places = [index for index, item in enumerate(items) if item.prefix == prefix]
+            texts = [items[index].text for index in places]
+            lengths = estimate_tokens((prefix + text for text in texts), longest)
+            vectors.update(zip(places, run_in_batches(texts, lengths, tokens, partial(encode, prefix)), strict=True))
+        return [np.asarray(vectors[index], dtype=np.float32) for index in range(len(items))]
+
+    return Batched(work, named.spec)
+
+
+LOADERS: dict[str, Callable[[NamedModel, Path, Placement], _LoadedModel]] = {
+    "sentence-transformers": _load_sentence_transformer,
+    "st": _load_sentence_transformer,
+    "contriever": _load_contriever,
+    "flag": _load_flag,
+}
+
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+TEXTS_PER_REQUEST = 64
+_LARGEST_ANSWER = 256 * 1024**2  # bytes: thousands of vectors, written as text
+_OPENAI = "https://api.openai.com/v1"
+_REMOTE_OPTIONS = ("base_url", "batch", "dimensions", "query_prefix", "passage_prefix")
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def _vectors_by_index(answer: Any, texts: int) -> list[Vector]:
+    """Return an answer's vectors in the order of the texts."""
+    vectors = {int(each["index"]): to_vector(each["embedding"]) for each in answer["data"]}
+    if vectors.keys() != set(range(texts)):
+        raise ValueError(f"{len(vectors)} vectors for {texts} texts")
+    return [vectors[index] for index in range(texts)]
+
+
+def openai_embeddings(spec: str) -> EmbeddingModel:
+    """Return the embedding model of an OpenAI-compatible server; nothing is sent before the first text.
+
+    The key is read from OPENAI_API_KEY, the address from `?base_url=`, else OPENAI_BASE_URL, else it is OpenAI's.
+    SpecError for an address with a password, or no key for OpenAI itself.
+    """
+    named = read_spec(spec, _REMOTE_OPTIONS)
+    address = named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    if urlsplit(address).password or urlsplit(address).username:
+        raise SpecError(f"{redact(spec)!r}: leave the key out of base_url; set {KEY_VARIABLE}")
+    if address == _OPENAI and not os.environ.get(KEY_VARIABLE):
+        raise SpecError(
+            f"{named.spec!r} needs a key: set {KEY_VARIABLE}, or name a local server with "
+            f"openai:{named.name}?base_url=http://HOST:PORT/v1"
+        )
+    server = JsonServer(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE, largest=_LARGEST_ANSWER)
+    size, dimensions = number_option(named, "batch", TEXTS_PER_REQUEST), number_option(named, "dimensions", 0)
+
+    async def request(part: Sequence[Text]) -> list[Vector]:
+        shortened = {"dimensions": dimensions} if dimensions else {}  # for models that can shorten their vectors
+        texts = [item.prefix + item.text for item in part]
+        body = {"model": named.name, "input": texts, "encoding_format": "float", **shortened}
+        return await server.request("POST", lambda answer: _vectors_by_index(answer, len(part)), json=body)
+
+    async def encode(items: Sequence[Text]) -> list[Vector]:
+        parts = [items[first : first + size] for first in range(0, len(items), size)]
+        return [vector for vectors in await asyncio.gather(*map(request, parts)) for vector in vectors]
+
+    options = {key: value for key, value in named.options.items() if key != "batch"}
+    prefixes = prefixes_by_name(named.name)
+    return EmbeddingModel(
+        f"openai:{named.name}" + (f"?{urlencode(options, safe=':/')}" if options else ""),
+        encode,
+        normalise=True,
+        query_prefix=named.options.get("query_prefix", prefixes.query),
+        passage_prefix=named.options.get("passage_prefix", prefixes.passage),
+    )
+
+
+def untrusted_address(spec: str) -> str | None:
+    """Return the address to which a spec out of an index would send queries and the key, unless the user named it.
+
+    None for this machine, for the environment's own address, and for models without an address.
+    """
+    address = read_spec(spec, _REMOTE_OPTIONS).options.get("base_url") if spec.startswith("openai:") else None
+    if not address or urlsplit(address).hostname in _LOOPBACK or address == os.environ.get("OPENAI_BASE_URL"):
+        return None
+    return address
+
 
 KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     **dict.fromkeys(LOADERS, local_embeddings),
     "openai": openai_embeddings,
 }
-"""The function behind each kind of spec."""
 OBJECT = "object:"
 """Prefix of the recorded spec of a model that was given as an object."""
 VALID_SPECS = (
@@ -27,10 +285,8 @@ VALID_SPECS = (
 def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     """Return the model of a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or of any LangChain `Embeddings`.
 
-    Loads weights, so it belongs in a thread; each is loaded once for the process.
-
-    Raises:
-        SpecError: no model has this spec, or it cannot be loaded; the message names the valid specs.
+    Loads weights, once for the process, so it belongs in a thread. SpecError, which names the valid specs, where no
+    model has this spec, or it cannot be loaded.
     """
     if isinstance(given, Embeddings):
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)

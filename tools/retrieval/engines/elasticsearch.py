@@ -6,7 +6,7 @@ which needs a paid licence.
 
 import logging
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,10 +35,8 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
 """Where the server's API key is read from; a user name and password may be in the address."""
 _META = "hopgraph"
-_LONGEST_ID = 512
-"""Bytes that Elasticsearch allows."""
-_MOST_HITS = 10_000
-"""Elasticsearch's `index.max_result_window`, unless its owner changed it."""
+_LONGEST_ID = 512  # bytes that Elasticsearch allows
+_MOST_HITS = 10_000  # Elasticsearch's `index.max_result_window`, unless its owner changed it
 
 
 class ElasticsearchEngine(SearchEngine):
@@ -186,7 +184,12 @@ class ElasticsearchEngine(SearchEngine):
                 source=["title", "text", METADATA],
                 search_type="dfs_query_then_fetch",  # document frequencies of the whole index, not of each shard
             )
-        return [Hit(_passage(hit), float(hit["_score"])) for hit in found["hits"]["hits"]]
+        hits: list[Hit] = []
+        for hit in found["hits"]["hits"]:
+            fields = hit["_source"]
+            passage = StoredPassage(hit["_id"], fields["title"], fields["text"], fields.get(METADATA, {}))
+            hits.append(Hit(passage, float(hit["_score"])))
+        return hits
 
     @contextmanager
     def _translated(self, what: str) -> Generator[None]:
@@ -201,8 +204,3 @@ class ElasticsearchEngine(SearchEngine):
             raise engine_error(self.address, what, "no answer; is the server running at this address?") from None
         except (library.ApiError, library.TransportError, self._helpers.BulkIndexError, ValueError) as error:
             raise engine_error(self.address, what, str(error)) from None
-
-
-def _passage(hit: Mapping[str, Any]) -> StoredPassage:
-    fields = hit["_source"]
-    return StoredPassage(hit["_id"], fields["title"], fields["text"], fields.get(METADATA, {}))

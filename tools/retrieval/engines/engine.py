@@ -14,10 +14,9 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.index_manifest import CorpusFacts, load_analyser, parse_facts
+from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusFacts, load_analyser, parse_facts
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
-from hopgraph.tools.retrieval.ranking import K1, B
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, share_option
 
 Mode = Literal["bm25", "dense", "hybrid"]
@@ -42,7 +41,6 @@ class EngineAddress:
     mode: Mode | None = None
     """None: hybrid where the corpus has vectors, else BM25."""
     bm25_weight: float = BM25_WEIGHT
-    """BM25's share of a hybrid score."""
 
     @property
     def remote(self) -> bool:
@@ -99,15 +97,13 @@ def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
 
 REMEDY = "fill a new collection by `hopgraph index`"
 
-METADATA = "metadata"
-"""The name of the field with a passage's metadata."""
-FILE, FILE_RECORD = "file", "file_record"
-"""The names of the fields of `EngineRow` by which an update knows which files are there."""
+METADATA, FILE, FILE_RECORD = "metadata", "file", "file_record"
+"""The names of the fields with a passage's metadata, and by which an update knows which files are there."""
 TERMS, VECTOR = "terms", "vector"
 """The names of the fields that are searched, in every engine.
 
-`terms` has our analyser's terms joined by spaces, where the engine splits them: so every engine
-sees the same words as an index on disk, in every language.
+`terms` has our analyser's terms joined by spaces, where the engine splits them: so every engine sees the same words as
+an index on disk, in every language.
 """
 CONNECT_SECONDS = 5.0
 CALL_SECONDS = 60.0
@@ -152,10 +148,9 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
 
 
 def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
-    """Parse and check the facts of a collection; None where it has none, `place` is the engine's address.
+    """Parse and check the facts of the collection at an engine's address, `stored` None where it has none.
 
-    Raises:
-        CorpusError: the collection is not ours, damaged, or of another format version or analyser.
+    CorpusError where the collection is not ours, damaged, or of another format version or analyser.
     """
     if stored is None:
         raise CorpusError(f"{place}: this collection was not made by `hopgraph index`; choose another name")

@@ -44,12 +44,9 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     """Open the retriever over a collection that `index_into` filled; connects, so it belongs in a thread.
 
     `embeddings` is the model that the collection's vectors were made with, or its spec; None for the spec that is
-    stored with the collection.
-
-    Raises:
-        SpecError: not a valid spec, a package is missing, or the model cannot be opened.
-        CorpusError: the engine cannot be reached, or its collection is missing, empty, unfinished, not ours, or
-            without what the mode needs.
+    stored with the collection. SpecError where the spec is not valid, a package is missing, or the model cannot be
+    opened; CorpusError where the engine cannot be reached, or its collection is missing, empty, unfinished, not ours,
+    or without what the mode needs.
     """
     address = parse_address(spec)
     engine = connect(address)

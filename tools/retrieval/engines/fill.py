@@ -27,10 +27,8 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage, reason_not_to_
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress
 from hopgraph.tools.text import Analyser, get_analyser
 
-_BATCH = 500
-"""Passages that go to the engine at once."""
-_CHECKPOINT = 20
-"""Batches between checkpoints."""
+_BATCH = 500  # passages that go to the engine at once
+_CHECKPOINT = 20  # batches between checkpoints
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class FillReport:
     total: int = 0
     """Passages that the collection has now."""
     skipped: int = 0
-    """Bad records."""
     first_skipped: tuple[str, ...] = ()
     """What was wrong with the first few of them, with file and line."""
     notes: tuple[str, ...] = ()
@@ -79,13 +76,9 @@ def index_into(
     stored, what was there of a file is deleted, and so are files that are gone, unless `keep_missing`. The passages of
     other sources stay; one whose id is there is replaced. Memory holds one batch. An interrupted run resumes when it
     is started again with the same source. The mode in the engine's spec `target` does not matter; `dense` is an
-    embedding model to make vectors with, or its spec, None for BM25 alone; all others are as in `update_index`.
-
-    Raises:
-        SettingsError, SpecError: an unknown format, language or spec, or a package is missing.
-        CorpusError: the source or the engine cannot be used, its collection is not ours or has other terms or vectors,
-            or there is nothing to search for.
-        BadRecordError: a record that cannot be read or held; unless `skip_bad`.
+    embedding model to make vectors with, or its spec, None for BM25 alone; all others, and the errors, are as in
+    `update_index`; also a CorpusError for an engine that cannot be used, or a collection that is not ours or has other
+    terms or vectors.
     """
     analyser = get_analyser(language)
     analyser.describe()  # fails before anything is read where a package is missing
@@ -165,7 +158,7 @@ class _Run:
         )
 
     def store_passages(self, facts: EngineFacts, done: int, *, deletes: bool) -> bool:
-        """Store everything after the first `done` passages; return whether there was a term to search for.
+        """Store all passages after the first `done`; return whether there was a term to search for.
 
         `deletes`: whether the collection may have passages of the files that are read.
         """

@@ -1,16 +1,15 @@
 """Milvus, embedded (Milvus Lite, a local file) or a cluster.
 
-The embedded one and a cluster get the same calls. They differ in three ways: Lite has only the `standard`
-tokeniser (on our terms it splits as `whitespace` does), it gives BM25 distances below 0 where a cluster gives
-scores above 0, and it counts document frequencies within each of its segments (100,000 rows at most), so
-that scores of a larger collection differ a little between segments.
+Both get the same calls, but Lite has only the `standard` tokeniser (on our terms it splits as `whitespace` does), gives
+BM25 distances below 0 where a cluster gives scores above 0, and counts document frequencies within each of its segments
+(100,000 rows at most), so that scores of a larger collection differ a little between segments.
 """
 
 import json
 import logging
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -45,8 +44,7 @@ _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""
 _LONGEST_ID, _LONGEST_FIELD = 512, 65_535
 """Bytes; Milvus stores no longer strings."""
-_READ_AT_ONCE = 1000
-"""Files that a request lists or deletes."""
+_READ_AT_ONCE = 1000  # files that a request lists or deletes
 _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
@@ -191,10 +189,18 @@ class MilvusEngine(SearchEngine):
             search_params={"metric_type": metric, "params": {}},
             output_fields=["title", "text", METADATA],
         )
-        return [Hit(_passage(each["id"], each["entity"]), float(each["distance"])) for each in found]
+        hits: list[Hit] = []
+        for each in found:
+            fields = each["entity"]
+            passage = StoredPassage(each["id"], fields["title"], fields["text"], json.loads(fields[METADATA]))
+            hits.append(Hit(passage, float(each["distance"])))
+        return hits
 
     def _words(self, terms: Sequence[str]) -> str:
-        return " ".join(terms if self.address.remote else map(_plain, terms))
+        if self.address.remote:
+            return " ".join(terms)
+        # Lite's tokeniser splits at all but letters, digits and _.
+        return " ".join(term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}" for term in terms)
 
     def _call(self, what: str, method: str, **options: Any) -> Any:
         """Call a method of the client; `what` cannot be done where it fails."""
@@ -209,12 +215,3 @@ class MilvusEngine(SearchEngine):
             raise engine_error(self.address, what, error.message) from None
         except self._grpc.RpcError as error:  # pymilvus passes a time-out on as it is
             raise engine_error(self.address, what, error.details()) from None
-
-
-def _passage(key: str, fields: Mapping[str, str]) -> StoredPassage:
-    return StoredPassage(key, fields["title"], fields["text"], json.loads(fields[METADATA]))
-
-
-def _plain(term: str) -> str:
-    """Write a term so that Lite's tokeniser, which splits at all but letters, digits and _, leaves it whole."""
-    return term if _LETTERS.fullmatch(term) else f"x{term.encode().hex()}"

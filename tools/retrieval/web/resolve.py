@@ -1,19 +1,243 @@
-"""From `web:ENGINE?option=value&…` to the retriever."""
+"""`web:ENGINE?option=value&…`: Google by serper.dev, Wikipedia (any MediaWiki), and langchain-community's retrievers.
 
+langchain-community has the first two as well, but with a fixed address and no retries; its one for Wikipedia sends some
+twenty requests for ten results. The package is no longer maintained upstream, and its classes have no time limit: each
+search runs in a thread of its own and is given up at a deadline.
+"""
+
+import asyncio
 import os
+import threading
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, Field, ValidationError
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from hopgraph.state import SpecError
+from hopgraph.state import CorpusError, SpecError
+from hopgraph.state.errors import describe_problem
+from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.json_server import JsonServer
+from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
-from hopgraph.tools.retrieval.web.community_engine import make_community_engine
-from hopgraph.tools.retrieval.web.http_engines import KEY_VARIABLE, SERPER, serper, wikipedia
-from hopgraph.tools.retrieval.web.web_index import WebCache, WebEngine, WebIndex
+from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex, WebPage, make_page, merge_by_address
+
+KEY_VARIABLE = "SERPER_API_KEY"
+SERPER = "https://google.serper.dev"
+_LONGEST_WIKIPEDIA_QUERY = 300  # characters; MediaWiki refuses more
+_EXTRACTS_PER_ANSWER = 20  # introductions that MediaWiki returns in one answer
+
+Fields = dict[str, JsonValue]
+
+
+class SerperAnswer(BaseModel):
+    """What serper.dev returns, as far as it is read."""
+
+    searchParameters: Fields = {}  # noqa: N815 - the names of the answer
+    answerBox: Fields | None = None  # noqa: N815
+    knowledgeGraph: Fields | None = None  # noqa: N815
+    organic: list[Fields] | None = None
+
+
+def serper(url: str, seconds: float, retries: int, country: str, language: str) -> WebIndex:
+    """Return Google's results by serper.dev, as GenGround uses them."""
+    name, most = "web:serper", 100
+    settings = f"country={country!r}, language={language!r}, name={name!r}, most={most}"
+    server = JsonServer(f"{url.rstrip('/')}/search", KEY_VARIABLE, "X-API-KEY", name, CorpusError, seconds, retries)
+
+    async def search(query: str, k: int) -> list[WebPage]:
+        body = {"q": query, "gl": country, "hl": language, "num": min(k, most)}
+        return (await server.request("POST", _serper_pages, json=body))[:k]
+
+    return WebIndex(most, f"Serper(url={url!r}, {settings})", search)
+
+
+def _serper_pages(answer: Any) -> list[WebPage]:
+    """Return the answer box, the knowledge panel and the results; those of one address as one page."""
+    found = SerperAnswer.model_validate(answer)
+    if not found.model_fields_set:
+        raise ValueError("no results in it")
+    box, panel = found.answerBox or {}, found.knowledgeGraph or {}
+    attributes = panel.get("attributes")
+    facts = [f"{name}: {value}" for name, value in attributes.items()] if isinstance(attributes, dict) else []
+    address = panel.get("descriptionLink") or panel.get("website")
+    pages = [
+        make_page(box.get("link"), box.get("title"), box.get("answer"), box.get("snippet")),
+        make_page(address, panel.get("title"), panel.get("type"), panel.get("description"), *facts),
+        *(make_page(each.get("link"), each.get("title"), each.get("snippet")) for each in found.organic or []),
+    ]
+    return merge_by_address(pages)
+
+
+class WikiPages(BaseModel):
+    """The articles that a search found."""
+
+    pages: list[Fields] = []
+
+
+class WikiAnswer(BaseModel):
+    """What MediaWiki returns, as far as it is read."""
+
+    error: Fields | None = None
+    batchcomplete: JsonValue = None
+    query: WikiPages = WikiPages()
+    further: dict[str, str | int] | None = Field(None, alias="continue")
+
+
+def wikipedia(url: str, seconds: float, retries: int) -> WebIndex:
+    """Return MediaWiki's full-text search, with the introduction of each article."""
+    name, most = "web:wikipedia", 50
+    server = JsonServer(url, name=name, error=CorpusError, seconds=seconds, retries=retries)
+
+    async def search(query: str, k: int) -> list[WebPage]:
+        longest = _LONGEST_WIKIPEDIA_QUERY
+        if len(query) > longest:  # cut before a word
+            query = query[: longest + 1].rpartition(" ")[0][:longest] or query[:longest]
+        parameters: dict[str, str | int] = {
+            "action": "query",
+            "format": "json",
+            "formatversion": 2,
+            "generator": "search",
+            "gsrsearch": query,
+            "gsrlimit": min(k, most),
+            "gsrnamespace": 0,
+            "prop": "extracts|info",
+            "exintro": 1,
+            "explaintext": 1,
+            "exlimit": _EXTRACTS_PER_ANSWER,
+            "inprop": "url",
+        }
+        pages: dict[str, WebPage] = {}
+        for _ in range(k):  # an answer may promise more for ever
+            found, rest = await server.request("GET", _wiki_pages, params=parameters)
+            pages |= {page.url: page for page in found}
+            if "excontinue" not in rest or len(pages) >= k:
+                break
+            parameters |= rest
+        return list(pages.values())[:k]
+
+    return WebIndex(most, f"Wikipedia(url={url!r}, name={name!r}, most={most})", search)
+
+
+def _wiki_pages(answer: Any) -> tuple[list[WebPage], dict[str, str | int]]:
+    """Return the articles with an introduction in the order of the search, and what to ask for the rest."""
+    found = WikiAnswer.model_validate(answer)
+    if found.error:
+        raise ValueError(str(found.error.get("info") or found.error))
+    if not found.model_fields_set:
+        raise ValueError("no results in it")
+    articles = sorted(found.query.pages, key=_search_rank)
+    pages = (make_page(each.get("fullurl"), each.get("title"), each.get("extract")) for each in articles)
+    return [page for page in pages if page], found.further or {}
+
+
+def _search_rank(article: Fields) -> int:
+    index = article.get("index")
+    return index if isinstance(index, int) else 1 << 30
+
+
+PARALLEL = 4
+"""Searches in flight per engine, those past their deadline included."""
+WRAPPERS = ("DuckDuckGoSearchAPIWrapper", "GoogleSearchAPIWrapper", "SearxSearchWrapper")
+"""Search wrappers that are no retrievers: `results(query, k)` returns dictionaries. Others may run code."""
+_K_FIELDS = ("k", "top_k_results", "top_k", "num_web_results")
+_ADDRESSES = ("source", "link", "url", "Entry ID")
+_SECRET = ("key", "token", "secret", "password", "headers")
+
+
+def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebIndex:
+    """Return the engine of an object of langchain-community; `seconds` is the deadline of a search."""
+    name, limit = f"web:community:{type(searcher).__name__}", asyncio.Semaphore(PARALLEL)
+
+    async def search(query: str, k: int) -> list[WebPage]:
+        try:
+            async with asyncio.timeout(seconds):
+                await limit.acquire()
+                found = await asyncio.wrap_future(_start(limit, searcher, query, k))
+                return merge_by_address(map(_page, found))[:k]
+        except TimeoutError:
+            raise CorpusError(f"{name}: no answer in {seconds:g} s") from None
+        except Exception as error:  # noqa: BLE001 - each class raises errors of its own, some a bare Exception
+            raise CorpusError(f"{name}: {_one_line(f'{type(error).__name__}: {error}')}") from None
+
+    # The limit belongs to one event loop.
+    return WebIndex(50, cache_key, lambda query, k: run_on(background_loop(), search(query, k)))
+
+
+def _start(limit: asyncio.Semaphore, searcher: Any, query: str, k: int) -> Future[list[Any]]:
+    """Search in a daemon thread, so that one that hangs does not keep the process alive."""
+    future: Future[list[Any]] = Future()
+    future.set_running_or_notify_cancel()
+    loop = asyncio.get_running_loop()
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(limit.release))
+
+    def work() -> None:
+        try:
+            future.set_result(list(_search(searcher, query, k)))
+        except BaseException as error:  # noqa: BLE001 - raised again by `search`
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="hopgraph-web", daemon=True).start()
+    return future
+
+
+def make_community_engine(name: str, options: Mapping[str, str], seconds: float) -> WebIndex:
+    """Make the engine of any retriever class of langchain-community, or of one of WRAPPERS, by name.
+
+    `options` are fields of the class; its keys are read from the environment variables that it documents. SpecError for
+    no such class, an option that it does not have or that holds a key, and a missing package or key.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package warns of its end
+        package = "langchain_community.utilities" if name in WRAPPERS else "langchain_community.retrievers"
+        module = require(package, "web")
+        if name not in module.__all__:
+            valid = ", ".join((*WRAPPERS, *module.__all__))
+            raise SpecError(f"langchain-community has no search class {name!r:.40}; valid: {valid}")
+        kind = getattr(module, name)
+        for option in options:
+            if any(word in option.lower() for word in _SECRET):
+                raise SpecError(f"web:community:{name}: {option!r:.40} is read from the environment, not from a spec")
+            if option not in kind.model_fields:
+                valid = ", ".join(kind.model_fields)
+                raise SpecError(f"web:community:{name}: option {option!r:.40} is unknown; valid: {valid}")
+        try:
+            searcher = kind(**options)
+        except (ImportError, ValidationError) as error:
+            raise SpecError(f"web:community:{name}: {_one_line(describe_problem(error))}") from None
+    return _engine_of(searcher, f"{name}({sorted(options.items())})", seconds)
+
+
+def _search(searcher: Any, query: str, k: int) -> list[Any]:
+    if not isinstance(searcher, BaseRetriever):
+        return searcher.results(query, k)
+    limits = {name: k for name in _K_FIELDS if name in type(searcher).model_fields}
+    return searcher.model_copy(update=limits).invoke(query)
+
+
+def _page(found: Any) -> WebPage | None:
+    if isinstance(found, Document):
+        fields, text = cast("dict[str, Any]", found.metadata), found.page_content
+    else:
+        fields = cast("dict[str, Any]", found)
+        text = fields.get("snippet")
+    address = next((fields[name] for name in _ADDRESSES if fields.get(name)), None)
+    if address is None and "uid" in fields:  # PubMed's number of an article
+        address = f"https://pubmed.ncbi.nlm.nih.gov/{fields['uid']}/"
+    return make_page(address, fields.get("title") or fields.get("Title"), text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(redact(text).split())[:300]
+
 
 VALID_WEB_SPECS = (
     "web:serper (Google; its key in SERPER_API_KEY), web:wikipedia, web:wikipedia?lang=de, "
@@ -63,9 +287,8 @@ _OPTIONS = {"serper": SerperOptions, "wikipedia": WikipediaOptions, "community":
 def resolve_web(spec: str) -> IndexRetriever:
     """Return the retriever of a spec; the same object for the same spec. Nothing is sent yet.
 
-    Raises:
-        SpecError: an unknown engine, an option that is unknown or out of range, or no key where one is needed.
-        SettingsError: the cache cannot be written.
+    SpecError for an unknown engine, an option that is unknown or out of range, and no key where one is needed;
+    SettingsError where the cache cannot be written.
     """
     name, _, query = spec.removeprefix("web:").partition("?")
     kind, _, class_name = name.partition(":")
@@ -86,7 +309,7 @@ def resolve_web(spec: str) -> IndexRetriever:
     if kind == "serper":
         _check_key(spec, needed=not given.get("base_url"))
     cache = WebCache(options.cache.expanduser(), options.cache_days * _DAY) if options.cache else None
-    return IndexRetriever(index=WebIndex(_make_engine(options, class_name), cache), k=10)
+    return IndexRetriever(index=replace(_make_engine(options, class_name), cache=cache), k=10)
 
 
 def _check_key(spec: str, *, needed: bool) -> None:
@@ -97,7 +320,7 @@ def _check_key(spec: str, *, needed: bool) -> None:
         raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
 
 
-def _make_engine(options: WebOptions, class_name: str) -> WebEngine:
+def _make_engine(options: WebOptions, class_name: str) -> WebIndex:
     if isinstance(options, SerperOptions):
         url = options.base_url or SERPER
         return serper(url, options.timeout, options.retries, options.country, options.lang)

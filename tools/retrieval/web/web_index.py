@@ -1,4 +1,4 @@
-"""Web pages as engines return them, cleaned and cut; and an engine as an index, whose results may be kept on disk."""
+"""Web pages as search engines return them, cleaned and cut; and an engine as an index, whose results may be cached."""
 
 import hashlib
 import json
@@ -30,20 +30,6 @@ class WebPage:
     url: str
     title: str
     text: str
-
-
-@dataclass(frozen=True)
-class WebEngine:
-    """A search engine."""
-
-    name: str
-    """As in specs and messages."""
-    most: int
-    """How many results it returns at most."""
-    cache_key: str
-    """The engine and the settings that results depend on, without keys."""
-    search: Callable[[str, int], Awaitable[list[WebPage]]] = field(repr=False)
-    """Returns at most so many pages for a query, best first; raises CorpusError, of one line, without keys."""
 
 
 def make_page(url: object, title: object, *texts: object) -> WebPage | None:
@@ -94,7 +80,7 @@ class _Record(BaseModel):
 
 @dataclass(frozen=True)
 class WebCache:
-    """One file per search, named by a hash of the engine's `cache_key`, the query and the number of results."""
+    """One file per search, named by a hash of the index's `cache_key`, the query and the number of results."""
 
     folder: Path
     seconds: float
@@ -136,24 +122,25 @@ class WebCache:
 class WebIndex:
     """A search engine as an index; results change with the web: cache them to repeat a run."""
 
-    engine: WebEngine
+    most: int
+    """How many results the engine returns at most."""
+    cache_key: str
+    """Names, for the cache, the engine and the settings that results depend on, without keys."""
+    search: Callable[[str, int], Awaitable[list[WebPage]]] = field(repr=False)
+    """Returns at most so many pages for a query, best first; raises CorpusError, of one line, without keys."""
     cache: WebCache | None = None
     source: None = None
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
-        """Find pages in the engine's order, with their address as id; none for a blank query.
-
-        Engines return ranks, no scores, so the score is 1 / rank.
-        """
-        k = min(k, self.engine.most)
+        """Find pages in the engine's order, with their address as id and 1 / rank as score; none for a blank query."""
+        k = min(k, self.most)
         query = " ".join(query.encode(errors="ignore").decode().split())
         if k < 1 or not query:
             return []
-        key = self.engine.cache_key
-        pages = await in_search_thread(self.cache.read, key, query, k) if self.cache else None
+        pages = await in_search_thread(self.cache.read, self.cache_key, query, k) if self.cache else None
         if pages is None:
-            pages = await self.engine.search(query, k)
+            pages = await self.search(query, k)
             if self.cache:
-                await in_search_thread(self.cache.write, key, query, k, pages)
+                await in_search_thread(self.cache.write, self.cache_key, query, k, pages)
         passages = (StoredPassage(page.url, page.title, page.text, {"url": page.url}) for page in pages)
         return [Hit(passage, 1 / rank) for rank, passage in enumerate(passages, start=1)]

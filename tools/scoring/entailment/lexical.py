@@ -27,9 +27,8 @@ _NUMBER = re.compile(
 def read_numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the numbers that a text names, and those that it supports in another text.
 
-    Numbers stand in digits, with thousands separators or decimals, or in words up to twelve; a decade is given as
-    `1980s`. A text supports its own numbers and the decades of its years. `one`, more often a pronoun, supports a
-    number but names none.
+    Numbers stand in digits, or in words up to twelve; a decade is given as `1980s`. A text supports its own numbers
+    and the decades of its years. `one`, more often a pronoun, supports a number but names none.
     """
     named: set[str] = set()
     supported: set[str] = set()
@@ -90,14 +89,11 @@ class LexicalEntailment:
     threshold: float = 0.6
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Score (premise, statement) pairs, each on its own.
+        """Score (premise, statement) pairs, each on its own; one value in [0, 1] per pair, in order.
 
-        A premise is one or several passages separated by blank lines, each with its title on the first line.
-
-        Returns:
-            One value in [0, 1] per pair, in order. 0.0 for a blank side, and where the premise lacks a name,
-            number or date of the statement, or where one of them negates what the other affirms; else
-            the share of the statement's content words that the premise has.
+        A premise is one or several passages separated by blank lines, each with its title on the first line. 0.0 for a
+        blank side, and where the premise lacks a name, number or date of the statement, or where one of them negates
+        what the other affirms; else the share of the statement's content words that the premise has.
         """
         return [_score(_read(premise), _read(statement)) for premise, statement in pairs]
 

@@ -20,19 +20,12 @@ from hopgraph.state import EntailmentChecker, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, entailing_label
 from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, NamedModel, Placement, read_spec
-from hopgraph.tools.scoring.weights.text_model import (
-    Scoring,
-    TextModel,
-    architectures,
-    load_text_model,
-    local_scorer,
-)
+from hopgraph.tools.scoring.weights.text_model import Scoring, TextModel, architectures, load_text_model, local_scorer
 from hopgraph.tools.text import split_sentences
 
 _WORD = re.compile(r"(?:\A\s*+)?\S++\s*+")
 _MARGIN = 0.8
-_MIN_PREMISE_SHARE = 0.25
-"""Of what the model reads, however long the hypothesis is."""
+_MIN_PREMISE_SHARE = 0.25  # of what the model reads, however long the hypothesis is
 
 
 def split_windows(premise: str, count_tokens: Callable[[list[str]], list[int]], room: int) -> list[str]:
@@ -73,10 +66,7 @@ def score_best_window(
     longest: int,
     pairs: Sequence[Pair],
 ) -> list[float]:
-    """Return for each pair of premise and hypothesis the score of its best window, all in one call of `score`.
-
-    A window and its hypothesis have at most `longest` tokens together.
-    """
+    """Return the score of each pair's best window, of `longest` tokens with the hypothesis at most, by one call."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     size = dict(zip(texts, count_tokens(texts), strict=True))
     windows: list[list[Pair]] = []
@@ -100,10 +90,8 @@ def local_entailment(spec: str) -> EntailmentChecker:
     """Return a checker of one of the kinds above; a pair is entailed from a probability of 0.5 on.
 
     The order of the labels of `nli:` is read from the model's config; `?label=NAME` names the one for entailment where
-    their names do not say.
-
-    Raises:
-        SpecError: a bad spec, a missing package, a model that cannot be loaded, or no label for entailment.
+    their names do not say. SpecError for a bad spec, a missing package, no label for entailment, or a model that cannot
+    be loaded.
     """
     named = read_spec(spec, (*LOCAL_OPTIONS, "label") if spec.startswith("nli:") else LOCAL_OPTIONS)
     return local_scorer(named, 0.5, _LOADERS[named.kind])
@@ -111,10 +99,14 @@ def local_entailment(spec: str) -> EntailmentChecker:
 
 def _load_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
     model = load_text_model(named, folder, place, SEQUENCE)
-    label = _entailing_label(named, model.model.config.id2label)
-    return _by_windows(
-        named, model, lambda pairs: [row[label] for row in model.run(pairs, _classify(model), "only_first")]
-    )
+    names = model.model.config.id2label
+    labels = [str(names[index]) for index in sorted(names, key=int)]
+    try:
+        label = entailing_label(labels, named.options.get("label"))
+    except ValueError as error:
+        raise SpecError(f"{named.spec!r}: {error}; name it with ?label=NAME") from None
+    classify = _classify(model)
+    return _by_windows(named, model, lambda pairs: [row[label] for row in model.run(pairs, classify, "only_first")])
 
 
 def _load_t5_nli(named: NamedModel, folder: Path, place: Placement) -> Scoring:
@@ -142,19 +134,10 @@ _LOADERS = {"nli": _load_nli, "t5-nli": _load_t5_nli, "minicheck": _load_miniche
 
 
 def _by_windows(named: NamedModel, model: TextModel, score: Scoring) -> Scoring:
-    """Let a model score the windows of long premises."""
     room = model.max_length - _SPECIAL_AND_FORMAT
     if room < 1:
         raise SpecError(f"{named.spec!r}: max_length must be above {_SPECIAL_AND_FORMAT}")
     return partial(score_best_window, score, model.lengths, room)
-
-
-def _entailing_label(named: NamedModel, names: Any) -> int:
-    labels = [str(names[index]) for index in sorted(names, key=int)]
-    try:
-        return entailing_label(labels, named.options.get("label"))
-    except ValueError as error:
-        raise SpecError(f"{named.spec!r}: {error}; name it with ?label=NAME") from None
 
 
 def _classify(model: TextModel) -> Callable[[dict[str, Any]], Any]:
@@ -175,7 +158,7 @@ def _first_word(model: TextModel, form: str) -> Scoring:
         return model.model(**inputs, decoder_input_ids=first).logits[:, 0, [no, yes]].float().softmax(dim=-1)
 
     def score(pairs: Sequence[Pair]) -> list[float]:
-        rows = model.run([form.format(*pair) for pair in pairs], forward, truncation=True)
-        return [row[1] for row in rows]
+        texts = [form.format(*pair) for pair in pairs]
+        return [row[1] for row in model.run(texts, forward, truncation=True)]
 
     return score

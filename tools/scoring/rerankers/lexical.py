@@ -1,10 +1,9 @@
 """A reranker without weights: how much of a query's wording a text carries.
 
-Each sign of relevance takes away a share of the doubt that the text is relevant, and the score is what
-that amounts to: minus the logarithm of the doubt that is left. So the scale is open, and since the query's
-own weight is divided out, scores of short and long queries can be compared with one threshold. The weights
-of the query's words come from the query alone (capitals, numbers, length, a list of common words), never
-from the other pairs of a batch. `tools/MODELS.md` says what it finds.
+Each sign of relevance takes away a share of the doubt that the text is relevant; the score is minus the logarithm of
+the doubt that is left. The query's own weight is divided out, so that one threshold holds for short and long queries.
+The weights of its words come from the query alone (capitals, numbers, length, a list of common words), never from the
+other pairs of a batch. `tools/MODELS.md` says what it finds.
 """
 
 import re
@@ -37,8 +36,6 @@ SHORTEST, LONG_WORD = 0.4, 10
 """Any other word weighs from SHORTEST up to 1 at LONG_WORD letters: long words are rarer."""
 COMMON = 0.6
 """Factor for words that are common everywhere."""
-
-
 _WORD = re.compile(r"\w+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
@@ -52,15 +49,14 @@ class LexicalReranker:
     name: str = "lexical"
     threshold: float = 0.5
     """δ, for recall (*ours*): the largest tenth at which the sentence filter loses less than 3 % of the gold sentences
-    that the five best passages hold whole. MIGRES asks for one passage in 80 % of the questions (Appendix B), which
-    would be 1.297; words in common tell a reader's needs less surely than a model does."""
+    that the five best passages hold whole. MIGRES asks that more than 80 % of the questions keep a passage (Appendix
+    B), which would be 1.297; words in common tell a reader's needs less surely than a model does."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Score (query, text) pairs, each on its own.
+        """Score (query, text) pairs, each on its own; one score per pair, in order.
 
-        Returns:
-            One score per pair, in order: 0.0 for a text that shares no term with the query, about 1.3 for one
-            that is worth reading, 3 to 5 for one that has all of the query and its name as title.
+        0.0 for a text that shares no term with the query, about 1.3 for one that is worth reading, 3 to 5 for one that
+        has all of the query and its name as title.
         """
         return [_score(_analyse_query(query), _read_text(text)) for query, text in pairs]
 
@@ -68,8 +64,8 @@ class LexicalReranker:
         """Score pairs as `score` does."""
         return await score_in_turns(self.score, pairs)
 
-    def threshold_for(self, best: float) -> float:
-        """Return δ; where no text of the query stands out less, in proportion to the best score."""
+    def adapted_threshold(self, best: float) -> float:
+        """Return δ, or less, in proportion to the best score, where no text stands out for the query."""
         return min(self.threshold, FLAT * best) or self.threshold
 
 

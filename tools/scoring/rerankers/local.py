@@ -10,8 +10,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair
 from hopgraph.tools.scoring.weights.batched import estimate_tokens, run_in_batches, tokens_per_batch
 from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
-from hopgraph.tools.scoring.weights.model_hub import M3_HEADS
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, number_option, read_spec
+from hopgraph.tools.scoring.weights.model_specs import M3_HEADS, NamedModel, Placement, number_option, read_spec
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,
     Scoring,
@@ -29,17 +28,14 @@ _NEEDS_TRANSFORMERS_4 = frozenset({"LayerWiseMiniCPMForCausalLM", "CostWiseGemma
 """The layerwise and lightweight rerankers, whose classes in FlagEmbedding 1.4 do not load with transformers 5."""
 _THRESHOLDS = {"bge-reranker-base": 3.0}
 """δ by the last part of a model's name, or of its folder: MIGRES's for multi-hop questions (Table 11)."""
-_PROMPT_TOKENS = 64
-"""What a decoder reads besides the pair."""
+_PROMPT_TOKENS = 64  # what a decoder reads besides the pair
 
 
 def local_reranker(spec: str) -> Reranker:
     """Return a reranker of FlagEmbedding (encoders, decoders such as v2-gemma, BGE-M3) or a CrossEncoder.
 
-    Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities.
-
-    Raises:
-        SpecError: a bad spec, a missing package, or a model that cannot be loaded.
+    Scores are raw logits, without a sigmoid; those of BGE-M3 are a weighted mean of similarities. SpecError for a bad
+    spec, a missing package, or a model that cannot be loaded.
     """
     named = read_spec(spec)
     if named.kind == "cross-encoder":
@@ -48,11 +44,8 @@ def local_reranker(spec: str) -> Reranker:
 
 
 def _load_bge(named: NamedModel, folder: Path, place: Placement) -> Scoring:
-    m3 = all((folder / name).is_file() for name in M3_HEADS)
-    return _load_m3(named, folder, place) if m3 else _load_flag_reranker(named, folder, place)
-
-
-def _load_flag_reranker(named: NamedModel, folder: Path, place: Placement) -> Scoring:
+    if all((folder / name).is_file() for name in M3_HEADS):
+        return _load_m3(named, folder, place)
     if unsupported := _NEEDS_TRANSFORMERS_4.intersection(architectures(named, folder)):
         raise SpecError(f"{named.spec!r}: {min(unsupported)} does not load with transformers 5; use another reranker")
     decoder = any(each.endswith(CAUSAL) for each in architectures(named, folder))

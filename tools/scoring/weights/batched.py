@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from hopgraph.state import ModelError, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.weights.flag_embedding import ForwardError
-from hopgraph.tools.scoring.weights.model_specs import Placement, free_bytes
+from hopgraph.tools.scoring.weights.model_specs import Placement
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -119,10 +119,10 @@ CPU_TOKENS = 2048
 MOST_TOKENS = 131_072
 FREE_SHARE = 0.5
 """Share of the free memory that a batch may take."""
+_FREE_ON_MPS = 2 * 1024**3  # macOS does not say how much memory is free
 _STORED_PER_TOKEN = 24
 """Values per token and hidden unit that a layer holds at once: its input, q, k, v, the inner layer, attention."""
-_CHARACTERS_PER_TOKEN = 3
-"""At least, in languages with spaces."""
+_CHARACTERS_PER_TOKEN = 3  # at least, in languages with spaces
 
 
 def tokens_per_batch(config: Any, place: Placement) -> int:
@@ -131,7 +131,9 @@ def tokens_per_batch(config: Any, place: Placement) -> int:
         return CPU_TOKENS
     width = max(int(getattr(config, name, 0) or 0) for name in ("hidden_size", "d_model", "d_ff")) or 1024
     size = 4 if place.dtype == "fp32" else 2
-    return max(512, min(MOST_TOKENS, int(FREE_SHARE * free_bytes(place.device) / (_STORED_PER_TOKEN * width * size))))
+    on_cuda = place.device.startswith("cuda")
+    free = int(require("torch").cuda.mem_get_info(place.device)[0]) if on_cuda else _FREE_ON_MPS
+    return max(512, min(MOST_TOKENS, int(FREE_SHARE * free / (_STORED_PER_TOKEN * width * size))))
 
 
 def estimate_tokens(texts: Iterable[str], longest: int) -> list[int]:
@@ -140,10 +142,7 @@ def estimate_tokens(texts: Iterable[str], longest: int) -> list[int]:
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Group texts by length, the longest first, so that a padded batch has at most `tokens` tokens.
-
-    A text that is longer than that is a batch of its own. Order within equal lengths: as given.
-    """
+    """Group texts by length, the longest first, ties as given; a padded batch has at most `tokens`, or one text."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         if batches and (len(batches[-1]) + 1) * max(1, lengths[batches[-1][0]]) <= tokens:
@@ -158,10 +157,8 @@ def run_in_batches(
 ) -> list[ResultT]:
     """Return what `work` makes of each item, in order; where memory is exhausted, the batch is halved.
 
-    `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included.
-
-    Raises:
-        SpecError: a single item does not fit into memory. ModelError: a model of FlagEmbedding failed.
+    `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included. SpecError
+    where a single item does not fit into memory, ModelError where a model of FlagEmbedding failed.
     """
     torch = require("torch")
     results: dict[int, ResultT] = {}

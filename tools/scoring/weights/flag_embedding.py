@@ -20,7 +20,7 @@ class SingleForward:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._last: tuple[Mapping[str, Any], Any] | None = None
+        self._last: tuple[Mapping[str, Any], Any] = {}, None
 
     def __getattr__(self, name: str) -> Any:
         """Return the model's own attribute."""
@@ -31,13 +31,9 @@ class SingleForward:
         torch = require("torch")
         given = cast("Mapping[str, Any]", args[0] if args else inputs)
         tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-        last, self._last = self._last, None
-        if (
-            last
-            and last[0].keys() == tensors.keys()
-            and all(torch.equal(last[0][key], tensors[key]) for key in tensors)
-        ):
-            return last[1]
+        (before, output), self._last = self._last, ({}, None)
+        if before and before.keys() == tensors.keys() and all(torch.equal(before[key], tensors[key]) for key in before):
+            return output
         try:
             output = self._model(*args, **inputs)
         except torch.OutOfMemoryError:

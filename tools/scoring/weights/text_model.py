@@ -14,15 +14,12 @@ from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair, PairScorer, ThresholdT
 from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
-from hopgraph.tools.scoring.weights.model_hub import locate
-from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, number_option, placement_of
+from hopgraph.tools.scoring.weights.model_specs import NamedModel, Placement, locate, number_option, placement_of
 
 USUAL_LENGTH = 512
 """The longest text in tokens, unless something else is said: what most of these models were trained on."""
-_ROBERTA_OFFSET = 2
-"""RoBERTa and its kin count positions from the padding token's id."""
+_ROBERTA_OFFSET = 2  # RoBERTa and its kin count positions from the padding token's id
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
-_LONGEST_REASON = 240
 _FILE_ERRORS = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, ImportError)
 """What transformers and torch raise about files that are missing, damaged or of another kind."""
 
@@ -72,12 +69,9 @@ class TextModel:
 
 @contextmanager
 def loading(spec: str, folder: str) -> Generator[None]:
-    """Turn any error of a library about a model's files into one line that names spec and folder.
+    """Turn any error of a library about a model's files into a SpecError of one line that names spec and folder.
 
     Meanwhile transformers shows no progress bars, advice to programmers or FutureWarnings.
-
-    Raises:
-        SpecError: the files are missing or damaged, or ask for code of their own.
     """
     output = require("transformers").utils.logging
     progress, verbosity = output.is_progress_bar_enabled(), output.get_verbosity()
@@ -98,7 +92,7 @@ def loading(spec: str, folder: str) -> Generator[None]:
         reason = " ".join(str(error).split()) or type(error).__name__
         if "trust_remote_code" in reason:
             reason = "it needs code of its own (trust_remote_code), which is never run"
-        raise SpecError(f"{spec!r}: the model in {folder} cannot be loaded: {reason[:_LONGEST_REASON]}") from None
+        raise SpecError(f"{spec!r}: the model in {folder} cannot be loaded: {reason[:240]}") from None
     finally:
         output.set_verbosity(verbosity)
         if progress:
@@ -119,10 +113,7 @@ def load_text_model(
 ) -> TextModel:
     """Load a model with the head for a task (as transformers ends its classes: Seq2SeqLM), and its tokenizer.
 
-    A text has at most `usual_length` tokens, unless the spec or the model says otherwise.
-
-    Raises:
-        SpecError: the files cannot be loaded, or the model was not trained for this task.
+    SpecError where the files cannot be loaded, or the model was not trained for this task.
     """
     check_weights(named, folder, task)
     transformers = require("transformers")
@@ -133,20 +124,16 @@ def load_text_model(
         )
         model = model.to(place.device).eval()
     tokens = number_option(named, "batch_tokens", tokens_per_batch(model.config, place))
-    return TextModel(
-        model, tokenizer, place.device, tokens, max_length_of(named, model.config, tokenizer, usual_length)
-    )
+    longest = max_length_of(named, model.config, tokenizer, usual_length)
+    return TextModel(model, tokenizer, place.device, tokens, longest)
 
 
 def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
-    """Read which weights a model's files hold, before any library loads them.
+    """Refuse a model whose files cannot be loaded safely, or lack weights (SpecError), before any library loads them.
 
     Only safetensors, or `.bin` files read as tensors alone; no code of the model's own. A library would load a model
     that lacks some with random ones in their place, and most libraries cannot be asked about it. The task is empty
     for a model without a head, whose pooler may be missing.
-
-    Raises:
-        SpecError: the files cannot be loaded safely, or lack weights.
     """
     auto = getattr(require("transformers"), f"AutoModelFor{task}" if task else "AutoModel")
     with loading(named.spec, str(folder)):
@@ -155,9 +142,8 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
     if missing:
         kind = f"; {named.kind}: needs a model for {task}" if task else ""
         what = ", ".join(architectures(named, folder)) or "of an unknown class"
-        raise SpecError(
-            f"{named.spec!r}: the model in {folder} is {what}, and lacks weights, such as {missing[0]}{kind}"
-        )
+        lacks = f"lacks weights, such as {missing[0]}{kind}"
+        raise SpecError(f"{named.spec!r}: the model in {folder} is {what}, and {lacks}")
 
 
 def architectures(named: NamedModel, folder: Path) -> list[str]:
@@ -172,8 +158,7 @@ def architectures(named: NamedModel, folder: Path) -> list[str]:
 def max_length_of(named: NamedModel, config: Any, tokenizer: Any, usual: int = USUAL_LENGTH) -> int:
     """Return how many tokens of a text are read: the spec's number, else the usual one as far as the model allows.
 
-    Raises:
-        SpecError: the spec asks for more than the model has positions.
+    SpecError where the spec asks for more than the model has positions.
     """
     positions = int(getattr(config, "max_position_embeddings", 0) or 0)
     if "roberta" in config.model_type:

@@ -138,7 +138,7 @@ def started(*arguments: str, cwd: Path, **environment: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_installed_example_by_name_in_several_processes(
     tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hopgraph.tools.apps.cli.review_prompts import ReviewPrompt
+from hopgraph.tools.apps.cli.ask_command import ReviewPrompt
 from support.waiting import PATIENCE
 
 Run = Callable[..., Any]

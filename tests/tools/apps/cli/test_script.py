@@ -21,6 +21,7 @@ Run = Callable[..., Any]
 QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
 
 
+@pytest.mark.slow
 def test_ask_answers_over_a_pipe_without_colours(run_script: Run) -> None:
     ran = run_script("ask", QUESTION)
     assert (ran.code, ran.err) == (0, "")
@@ -60,6 +61,7 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypa
     assert "\x1b" not in ran.out
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> None:
     with subprocess.Popen(
         [*script, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
@@ -71,9 +73,15 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> Non
         assert running.wait(PATIENCE) != 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
-    "arguments", [["--help"], pytest.param(["ask", QUESTION, "--json"], marks=pytest.mark.slow)], ids=["help", "ask"]
+    "arguments",
+    [
+        pytest.param(["--help"], id="help", marks=pytest.mark.long),
+        pytest.param(["--version"], id="version", marks=pytest.mark.long),
+        pytest.param(["ask", QUESTION, "--json"], id="ask"),
+    ],
 )
 def test_a_full_disk_is_told_in_one_line(arguments: list[str], script: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -142,6 +150,7 @@ CLIENTS = {"openai", "langchain_openai", "tiktoken", "httpx", "yaml"}
 MAIN = "from hopgraph.tools.apps.cli import main; code = main({})"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "heavy"),
     [

@@ -17,7 +17,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 from hopgraph.graphs import ALIASES, METHODS
-from hopgraph.tools.apps.cli.serve_command import packaged_graphs
+from hopgraph.tools.apps.cli.serving_commands import packaged_graphs
 from support.own_methods import PLAIN
 from support.waiting import PATIENCE
 
@@ -147,6 +147,7 @@ def test_a_missing_server_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     assert "pip install 'hopgraph[server]'" in ran.err
 
 
+@pytest.mark.slow
 def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) -> None:
     missing = ("starlette", "uvicorn", "fastapi", "langgraph_api")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing})); from hopgraph.tools.apps.cli import main; "

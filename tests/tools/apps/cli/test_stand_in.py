@@ -19,7 +19,7 @@ def test_they_say_that_a_stand_in_answers(run: Run, monkeypatch: pytest.MonkeyPa
 
     for name in ("LANGGRAPH_NO_VERSION_CHECK", "LANGGRAPH_DISABLE_FILE_PERSISTENCE", "LOG_LEVEL"):
         monkeypatch.setenv(name, "")  # so that it is put back
-    monkeypatch.setattr("hopgraph.tools.apps.server.run_server.serve", serve)
+    monkeypatch.setattr("hopgraph.tools.apps.server.web_app.serve", serve)
     monkeypatch.setattr("hopgraph.tools.apps.server.mcp_server.run_stdio", run_stdio)
     monkeypatch.setattr("langgraph_api.cli.run_server", lambda *_, **__: None)
     monkeypatch.setattr(signal, "signal", lambda *_: None)  # it would end the tests

@@ -15,7 +15,7 @@ from hopgraph.graphs import genground, ra_isf
 from hopgraph.nodes.core.ask import render_step
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import PassageRelevance
-from hopgraph.tools.apps.cli.app import main
+from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.datasets import read_questions
@@ -191,7 +191,7 @@ def test_an_estimate_writes_nothing_and_a_folder_of_the_users_is_not_replaced(
     assert "was not made by this command" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_processes_make_the_same_data(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
     assert distill(teacher=spec(judge), limit=8) == 0
     alone = (tmp_path / "data" / "train.jsonl").read_bytes()
@@ -279,7 +279,7 @@ def ground(dataset: Path, tmp_path: Path, limit: int, *more: str) -> OpenAIServe
     return server
 
 
-@pytest.mark.parametrize("limit", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("limit", [20, pytest.param(100, marks=pytest.mark.long)])
 def test_what_is_wrong_with_a_teachers_replies_is_counted_as_planted(
     limit: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -423,7 +423,7 @@ def test_what_a_role_has_no_use_for_is_refused(
 def test_a_killed_run_is_resumed_and_ends_as_an_undisturbed_one(
     judge: OpenAIServer, films: Path, tmp_path: Path
 ) -> None:
-    program = "from hopgraph.tools.apps.cli.app import main; raise SystemExit(main())"
+    program = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
     command = ["distill", str(films), "--for", RELEVANCE, "--teacher", spec(judge), "--concurrency", "1", "--out"]
     with subprocess.Popen([sys.executable, "-c", program, *command, str(tmp_path / "data")]) as process:
         wait_until(lambda: len(judge.requests) > 12 or process.poll() is not None)

@@ -9,9 +9,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from hopgraph.state import ModelError, RunError, SpecError
-from hopgraph.tools.apps.evaluation.answer_judge import JUDGEMENTS, judge_run, read_judgements
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import JUDGEMENTS, judge_run, read_judgements, summarize_run
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from support.evaluation_runs import outcome, written_run
 from support.servers import faults

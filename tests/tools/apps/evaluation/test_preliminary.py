@@ -179,7 +179,7 @@ def test_extraction_by_a_perfect_model_and_one_that_errs(
     assert "Not a language model's scores: answered by rehearsal" in told
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_missing_information_by_a_perfect_model_and_one_that_errs(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError, SettingsError
-from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
+from hopgraph.tools.apps.cli.evaluation.compare_and_show import run_compare
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally
@@ -30,7 +30,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     is_written_as_a_name,
     words_of,
 )
-from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, rename_records
+from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer
 from hopgraph.tools.apps.evaluation.report.writers import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
@@ -66,7 +66,7 @@ def new_word(renaming: Renamer, word: str) -> str:
 
 
 def renamed_text(renaming: Renamer, title: str) -> str:
-    return next(rename_records(renaming, [record(title, TEXTS[title])])).text
+    return renaming.record(record(title, TEXTS[title])).text
 
 
 def test_a_person_keeps_one_name_whole_or_in_part_in_any_form(renaming: Renamer) -> None:
@@ -126,7 +126,7 @@ def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renamer) -> No
     )
     new = renaming.question(question)
     name, author = base_of(renaming.title(novel.title)), renaming.title("John Kennedy")
-    passage = next(each for each in rename_records(renaming, [novel]))
+    passage = renaming.record(novel)
     assert new.question == f"Who wrote {name}?"
     assert new.answers == (author, author.split()[1])
     assert new.gold == new.hops[0].passage_ids == (passage.id,) == (new.contexts[0].id,)
@@ -139,7 +139,7 @@ def test_a_question_is_renamed_with_all_that_it_carries(renaming: Renamer) -> No
 
 def test_ids_of_the_data_sets_own_stay(renaming: Renamer) -> None:
     given = RECORDS[0]._replace(id="doc7")
-    assert next(rename_records(renaming, [given])).id == "doc7"
+    assert renaming.record(given).id == "doc7"
 
 
 names = st.lists(st.sampled_from([*words_of(" ".join(TEXTS.values())), "'s", "-", ". ", "(", "?"]), max_size=12)
@@ -162,7 +162,7 @@ def test_there_are_as_many_new_names_as_anyone_needs(kind: NameKind) -> None:
 
 FILES = (
     "hotpotqa/train_100.json",
-    pytest.param("2wikimultihopqa/train_200.json", marks=pytest.mark.slow),
+    pytest.param("2wikimultihopqa/train_200.json", marks=pytest.mark.long),
     pytest.param("musique/train_100.jsonl", marks=pytest.mark.slow),
 )
 
@@ -186,9 +186,10 @@ def holds_an_answer(question: EvalQuestion) -> bool:
     return any(f" {normalize_answer(answer)} " in text for answer in question.answers or ())
 
 
+@pytest.mark.slow
 def test_on_real_data_nothing_that_a_question_rests_on_is_lost(real: RealData) -> None:
     records, questions, renaming = real
-    renamed = list(rename_records(renaming, records))
+    renamed = list(map(renaming.record, records))
     assert len({each.id for each in renamed}) == len(records)
     texts = {each.id: each for each in renamed}
     kept = had = 0
@@ -303,7 +304,7 @@ def test_a_beir_folder_is_renamed_too(tmp_path: Path) -> None:
     assert not any(name in f"{question.question} {question.answers}" for name in ("Neil", "Young", "Toronto"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_renamed_run_beside_a_plain_one_shows_what_memory_was(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

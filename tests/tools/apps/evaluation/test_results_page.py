@@ -58,7 +58,7 @@ def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
     assert "never comparable with a paper's number" in told
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_numbers_are_those_of_a_run(shared_data: Path, tmp_path: Path) -> None:
     section = "MuSiQue"
     path = shared_data / DATA_SETS[section]

@@ -155,11 +155,12 @@ def rows_of(name: str, dataset: Path, out: Path, **options: object) -> list[dict
         return [row for row in csv.DictReader(file) if row["column"].endswith(" ours")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "heads"),
     [
-        pytest.param("migres/table4", {"# Passages per iteration ours"}, marks=pytest.mark.slow),
-        pytest.param("blendfilter/figure2", {"Precision ours", "S-Precision ours"}, marks=pytest.mark.slow),
+        pytest.param("migres/table4", {"# Passages per iteration ours"}, marks=pytest.mark.long),
+        pytest.param("blendfilter/figure2", {"Precision ours", "S-Precision ours"}, marks=pytest.mark.long),
         ("ra_isf/table4", {"Sub ours"}),
         ("tor/table6", {"#Doc ours", "Rate ours", "#Evidence ours"}),
         ("ra_isf/table7", {"WR ours", "Corr ours"}),
@@ -172,7 +173,7 @@ def test_columns_of_a_run_are_filled(name: str, heads: set[str], films: Path, tm
     assert all(row["value"] for row in rows if "not run" not in row["method"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_mean_of_three_runs_asks_each_question_three_times(films: Path, tmp_path: Path) -> None:
     options = ReproduceOptions("genground/table4", films, model=f"rehearsal:{films}", out=tmp_path, limit=1)
     run_reproduce(options)

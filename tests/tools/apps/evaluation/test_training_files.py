@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.apps.cli.app import main
+from hopgraph.tools.apps.cli import main
 
 
 def build(films: Path, out: Path, *more: str, knowledge: float = 1.0) -> int:
@@ -52,6 +52,7 @@ def test_questions_that_say_nothing_are_no_labels(
     assert "no question was answered right in one way alone" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_lacks_its_file_is_left_out_of_all_and_refused_by_name(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

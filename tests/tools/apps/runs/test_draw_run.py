@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopgraph.tools.apps.drawing.measure import text_width, wrap_text
+from hopgraph.tools.apps.drawing import text_width, wrap_text
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.run_tree import RunTree
 from hopgraph.tools.apps.runs.tree_builder import build_tree
@@ -97,6 +97,7 @@ def drawn_tree(texts: list[str], seed: int) -> RunTree:
     return build_tree("Q? " + (texts[0] if texts else ""), events)
 
 
+@pytest.mark.slow
 @given(st.lists(ANY_TEXT, max_size=14), st.integers(0, 50))
 @settings(max_examples=80)
 def test_any_text_stays_inside_its_card_and_does_nothing(texts: list[str], seed: int) -> None:
@@ -222,6 +223,7 @@ def test_png_names_the_extra_where_it_is_missing(run: Run, tmp_path: Path, monke
     assert "pip install 'hopgraph[png]'" in ran.err
 
 
+@pytest.mark.slow
 def test_runs_and_graphs_are_drawn_as_png(run: Run, tmp_path: Path) -> None:
     resvg: Any = pytest.importorskip("resvg_py")
     saved(run, tmp_path / "run.json")

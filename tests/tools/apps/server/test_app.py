@@ -53,6 +53,7 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
     assert "Guadalajara" not in said
 
 
+@pytest.mark.long
 def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
     """One that needs a little longer is told; one that needs far longer is cut off, without a traceback."""
     with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
@@ -74,6 +75,7 @@ def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
     assert "ERROR" not in said
 
 
+@pytest.mark.long
 def test_answers_that_take_far_too_long_are_cut_off(tmp_path: Path) -> None:
     with ExitStack() as opened:
         server = opened.enter_context(OpenAIServer(OfflineExtractive(), latency=120))
@@ -139,6 +141,7 @@ def with_our_app() -> dict[str, Any]:
     return {**described, "http": {"app": "hopgraph.tools.apps.server.langgraph_app:app"}}
 
 
+@pytest.mark.long
 def test_it_works_inside_a_langgraph_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_THREADS", str(tmp_path / "threads.sqlite"))
     log = tmp_path / "server.log"
@@ -183,6 +186,7 @@ def test_the_module_for_a_server_makes_nothing_when_it_is_imported() -> None:
     assert ended.stdout.strip() == "nothing made", ended.stderr
 
 
+@pytest.mark.long
 def test_a_second_process_on_the_same_threads_does_not_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,6 +221,7 @@ async def passed(guards: Guards, asked: Scope) -> list[Message]:
     return messages
 
 
+@pytest.mark.slow
 async def test_pages_bodies_in_pieces_are_refused_too(tmp_path: Path) -> None:
     """There an app within the app answers first, and takes the error for its own."""
     opened = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=200_000)

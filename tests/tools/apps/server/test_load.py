@@ -28,6 +28,7 @@ async def chat(app: WebApp, client: httpx.AsyncClient, title: str, *, stream: bo
     return reply.status_code, reply
 
 
+@pytest.mark.long
 async def test_of_two_hundred_chats_each_gets_its_own_answer_or_429(tmp_path: Path) -> None:
     """The question of each comes back in its steps, and the record of one is no other's."""
     titles = list(dict.fromkeys(passage["title"] for passage in read_sample_passages()))[:CHATS]

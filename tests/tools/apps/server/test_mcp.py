@@ -58,7 +58,7 @@ def text_of(result: Any) -> str:
         ("http", "auto"),
         ("http", "legacy"),
         pytest.param("stdio", "auto", marks=pytest.mark.slow),
-        pytest.param("stdio", "legacy", marks=pytest.mark.slow),
+        pytest.param("stdio", "legacy", marks=pytest.mark.long),
     ],
 )
 async def test_the_answer_and_its_citations_are_those_of_ask(kind: str, mode: str, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_what_cannot_be_served_is_told_before_the_first_message(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(

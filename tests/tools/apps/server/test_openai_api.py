@@ -23,6 +23,7 @@ from support.servers.faults import ErrorStatus, Slow
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 from support.servers.web_app import WebApp, open_app, without_page
+from support.waiting import PATIENCE
 
 ASK: Any = [{"role": "user", "content": QUESTION}]
 GUERNICA: Any = [{"role": "user", "content": "Who painted Guernica?"}]
@@ -298,6 +299,7 @@ def failing(server: OpenAIServer) -> ServingOptions:
 async def test_a_model_that_fails_is_told_in_one_line_without_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789abcdef")
     with OpenAIServer(OfflineExtractive(), api_key="sk-another-key-9876543210") as server:
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
@@ -318,7 +320,10 @@ async def test_a_model_that_fails_is_told_in_one_line_without_keys(
 
 
 @pytest.mark.parametrize("method", ["direct", "one_step"])
-async def test_a_stream_whose_first_model_call_fails_has_that_status(tmp_path: Path, method: str) -> None:
+async def test_a_stream_whose_first_model_call_fails_has_that_status(
+    tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)  # a busy machine needs longer
     with OpenAIServer(OfflineExtractive()) as server:
         server.fail_when(f"{method}/answer", ErrorStatus(500, "out of memory"))
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hopgraph.tools.apps.server.question_log import LOG_QUESTIONS
+from hopgraph.tools.apps.server.monitoring import LOG_QUESTIONS
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer

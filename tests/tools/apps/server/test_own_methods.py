@@ -4,10 +4,10 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import gradio
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
@@ -69,14 +69,15 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
     async with open_app(without_page(tmp_path, settings={"use_method": "asking"})) as app:
         page = ChatSession(lambda: app.service)
         await page.turn_store.prepare()
-        views = [view async for view in page.ask("ann", "", "Who?", TurnOptions(method="asking"))]
+        views = [view async for view in (await page.ask("ann", "", "Who?", TurnOptions(method="asking"))).follow()]
         assert views[-1].turns[-1].ended == "paused"
+        gradio: Any = import_module("gradio")
         with gradio.Blocks() as blocks:
             review_form(gradio, views[-1].asked, lambda button, inputs, make: None)
         shown = [each for each in blocks.blocks.values() if isinstance(each, gradio.HTML)]
         assert "one or two?" in str(shown[0].value)
         answered = answer_next(views[-1].asked, "two")
-        views = [view async for view in page.review("ann", views[-1].thread, answered)]
+        views = [view async for view in (await page.review("ann", views[-1].thread, answered)).follow()]
         assert views[-1].turns[-1].told["answer"] == "two"
         async with httpx.AsyncClient(base_url=app.url, timeout=60) as http:
             given: dict[str, Any] = {"threadId": "t1", "runId": "r1", "state": {}, "tools": [], "context": []}
@@ -115,7 +116,7 @@ def test_no_server_and_no_node_can_load_a_place() -> None:
             assert "code_objects" not in text, path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_mcp_and_chat_offer_it(tmp_path: Path) -> None:
     place = tmp_path / "plain.py"
     place.write_text(PLAIN, "utf-8")

@@ -294,9 +294,16 @@ def test_every_reply_has_the_shape_its_step_asks_for(step: str, text: str, quest
     assert SCHEMAS[step].model_validate(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", sorted(SCHEMAS))
 @pytest.mark.parametrize(
-    "text", ["the author of A " * 15_000, "a? " * 75_000, "answer is: [" * 22_000, "Ab Of " * 38_000]
+    "text",
+    [
+        "the author of A " * 15_000,
+        pytest.param("a? " * 75_000, marks=pytest.mark.long),
+        pytest.param("answer is: [" * 22_000, marks=pytest.mark.long),
+        pytest.param("Ab Of " * 38_000, marks=pytest.mark.long),
+    ],
 )
 def test_hostile_text_gets_a_reply_of_the_shape(step: str, text: str) -> None:
     reply = ask(step, passages=[("Ab", text)], history=[text], question=text, reasoning=text, assertions=[text])

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.encodings import guess_encoding
+from hopgraph.tools.retrieval.corpora.plain_formats import guess_encoding
 
 WESTERN = [
     "René Dupré was born in Liège.\n",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.retrieval.corpora import CorpusReading, json_values
+from hopgraph.tools.retrieval.corpora import CorpusReading, source_records
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(st.characters(codec="utf-8")),
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 
 def read(path: Path, reading: CorpusReading | None = None) -> list[tuple[int, Any]]:
-    return list(json_values.read_json_values(path, reading or CorpusReading()))
+    return list(source_records.read_json_values(path, reading or CorpusReading()))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_list_is_read_whatever_the_size_of_the_pieces(
 ) -> None:
     place.write_text(json.dumps(values, indent=indent, ensure_ascii=False), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_values, "_CHUNK", chunk)
+        patch.setattr(source_records, "_CHUNK", chunk)
         assert [value for _, value in read(place)] == values
 
 
@@ -44,7 +44,7 @@ def test_lines_are_read_with_their_numbers(place: Path, values: list[Any]) -> No
 
 
 def test_lines_of_list_entries_are_counted_across_pieces(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_values, "_CHUNK", 7)
+    monkeypatch.setattr(source_records, "_CHUNK", 7)
     place.write_text('\ufeff\n[\n{"a":\n1},\n\n{"b": "\\u00e9é"},\n3 ]\n')
     assert read(place) == [(3, {"a": 1}), (6, {"b": "éé"}), (7, 3)]
 
@@ -96,7 +96,7 @@ def test_a_long_list_is_read_in_little_memory(place: Path) -> None:
     with place.open("w") as file:
         file.write("[" + ",".join('{"text": "%s"}' % ("long " * 2000) for _ in range(2000)) + "]")
     tracemalloc.start()
-    count = sum(1 for _ in json_values.read_json_values(place, CorpusReading()))
+    count = sum(1 for _ in source_records.read_json_values(place, CorpusReading()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (count, place.stat().st_size > 20_000_000) == (2000, True)

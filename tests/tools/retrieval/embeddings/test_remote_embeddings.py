@@ -8,8 +8,7 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from hopgraph.state import ModelError, SpecError
-from hopgraph.tools.retrieval.embeddings.remote import untrusted_address
-from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
+from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untrusted_address
 from support.hashed_words import HashedWords
 from support.servers.embedding_app import EmbeddingApp
 from support.servers.loopback import LoopbackServer

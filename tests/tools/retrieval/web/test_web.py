@@ -272,10 +272,10 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_the_language_chooses_the_wikipedia() -> None:
     retriever: Any = resolve_retriever("web:wikipedia?lang=de")
-    assert "https://de.wikipedia.org/w/api.php" in retriever.index.engine.cache_key
+    assert "https://de.wikipedia.org/w/api.php" in retriever.index.cache_key
     assert resolve_retriever("web:wikipedia?lang=de") is retriever
     english: Any = resolve_retriever("web:wikipedia")
-    assert "https://en.wikipedia.org/w/api.php" in english.index.engine.cache_key
+    assert "https://en.wikipedia.org/w/api.php" in english.index.cache_key
 
 
 async def test_a_method_reads_and_cites_the_web(server: SearchServer) -> None:

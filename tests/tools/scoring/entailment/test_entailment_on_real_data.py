@@ -37,7 +37,7 @@ def stated(text: str, name: str) -> list[float] | None:
     return [float(each) for each in re.findall(r"\b0?\.\d{3}\b", row[0])] if row else None
 
 
-@pytest.mark.parametrize("name", [pytest.param("WiCE dev", marks=pytest.mark.slow), "FEVER-symmetric"])
+@pytest.mark.parametrize("name", [pytest.param("WiCE dev", marks=pytest.mark.long), "FEVER-symmetric"])
 def test_figures_are_as_stated(name: str, shared_data: Path) -> None:
     file, positive = SETS[name]
     if not (shared_data / file).is_file():

@@ -126,6 +126,7 @@ def first_halves(shared_data: Path) -> dict[str, tuple[list[EvalQuestion], BaseR
     return sets
 
 
+@pytest.mark.slow
 def test_the_procedure_of_migres_finds_a_threshold_that_is_too_high_for_words(
     first_halves: dict[str, tuple[list[EvalQuestion], BaseRetriever]],
 ) -> None:
@@ -135,7 +136,7 @@ def test_the_procedure_of_migres_finds_a_threshold_that_is_too_high_for_words(
     assert result.threshold == pytest.approx(1.2977, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_the_threshold_is_the_largest_tenth_that_loses_few_gold_sentences(
     first_halves: dict[str, tuple[list[EvalQuestion], BaseRetriever]],
 ) -> None:

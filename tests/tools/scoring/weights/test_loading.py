@@ -21,8 +21,7 @@ from starlette.routing import Route
 
 from hopgraph.state import SpecError
 from hopgraph.tools.scoring.resolve import resolve_reranker
-from hopgraph.tools.scoring.weights.model_hub import locate, wanted_files
-from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, placement_of, read_spec
+from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, locate, placement_of, read_spec, wanted_files
 from support import tiny_models
 from support.servers.loopback import LoopbackServer
 

@@ -17,14 +17,18 @@ from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, 
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, QuestionOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
-from hopgraph.tools.apps.evaluation.answer_judge import judge_run
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, RunEngine, RunTally
-from hopgraph.tools.apps.evaluation.batch.process_engine import choose_process_count, process_workers
+from hopgraph.tools.apps.evaluation.batch.local_engine import (
+    JobRunner,
+    RunEngine,
+    RunTally,
+    choose_process_count,
+    process_workers,
+)
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
-from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import judge_run, summarize_run
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
 from hopgraph.tools.io.background import run_in_background
@@ -34,8 +38,6 @@ from hopgraph.tools.text.sanitize import pluralize
 
 ALL = "all"
 """In `--methods`: every method that has what it needs."""
-REASONS = 3
-"""How many reasons for failed questions are listed at most; `hopgraph show` has all."""
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 
 
@@ -60,10 +62,7 @@ def run_eval(options: EvalOptions) -> bool:
 def answered(
     options: EvalOptions, spec: RunSpec, check: Callable[[PreparedRun], None] = lambda _: None
 ) -> Generator[RunWriter | None]:
-    """Run or resume what is specified, with progress on standard error; give the run, or None after an estimate.
-
-    `check` may refuse what was prepared, before the first call.
-    """
+    """Run or resume what is specified, unless `check` refuses it; give the run, or None after an estimate."""
     errors, prices = console_on(stderr=True), read_prices(options.prices)
     if options.max_cost is not None and not prices:
         raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
@@ -100,16 +99,13 @@ def any_failed(directory: RunWriter, consequence: str = "") -> bool:
     if failed := reasons.total():
         asked = pluralize(len(directory.finished), "question")
         print_note(f"{failed:,} of {asked} failed{consequence}; the same command with --retry-failed asks them again.")
-        for reason, times in reasons.most_common(REASONS):
+        for reason, times in reasons.most_common(3):  # `hopgraph show` has all
             print_note(f"  {times:,} × {reason}")
     return failed > 0
 
 
 def dataset_file(options: QuestionOptions, dataset: Path, out: Path) -> Path:
-    """Return where a data set is.
-
-    One of the hub is fetched into the folder, under a name made of what was asked for; `sample` comes with the package.
-    """
+    """Return where a data set is; one of the hub is fetched into `out`, under a name made of what was asked for."""
     given = str(dataset)
     if given.startswith(HUB_PREFIX):
         sample = parse_sample(options.sample, options.limit, skip=options.skip or 0)
@@ -141,10 +137,7 @@ def run_spec(options: EvalOptions, methods: Mapping[str, Context]) -> RunSpec:
 
 
 def _checked_and_prepared(spec: RunSpec, *, asks_models: bool) -> PreparedRun:
-    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made.
-
-    An estimate asks none of them, and so needs no key.
-    """
+    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
 
     async def check_models() -> None:
         for name, settings in spec.methods.items():
@@ -204,15 +197,13 @@ def settings_by_method(options: EvalOptions) -> dict[str, Context]:
     made = dict[str, Context]()
     for name, each in contexts.items():
         preset = options.preset if options.preset in each.presets else None
-        made[name] = settings_for(each, preset, assigned[name], model=options.model if "model" in read[name] else None)
+        model = options.model if "model" in read[name] else None
+        made[name] = settings_for(each, assigned[name], preset=preset, model=model)
     return made
 
 
 def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
-    """Make the settings of each method; of `all`, one that lacks something is left out, and that is printed.
-
-    SettingsError: a method that is named lacks something.
-    """
+    """Make the settings of each method; of `all`, one that lacks something is left out, and that is printed."""
     made = settings_by_method(options)
     for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
         if options.methods.strip().lower() != ALL:

@@ -122,7 +122,7 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
 
 
 @command(
-    "evaluation.compare_command.run_compare",
+    "evaluation.compare_and_show.run_compare",
     "hopgraph compare runs/hotpot",
     "hopgraph compare runs/hotpot --against migres --out report.html --out report.csv --figures figures/",
     "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
@@ -141,7 +141,7 @@ class CompareOptions:
 
 
 @command(
-    "evaluation.show_command.run_show",
+    "evaluation.compare_and_show.run_show",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",
     "hopgraph draw --run run.json",
@@ -251,7 +251,7 @@ class DistillOptions(QuestionOptions):
 
 
 @command(
-    "evaluation.student_commands.run_train",
+    "evaluation.training_commands.run_train",
     "hopgraph distill hotpot_train.json --for ra_isf/judge_relevance --teacher gold --out relevance-data",
     "hopgraph train relevance-data --student smollm2 --out relevance-student",
     "hopgraph train relevance-data --student minilm --out relevance-classifier --set balance=yes",
@@ -294,7 +294,7 @@ class TrainOptions:
 
 
 @command(
-    "evaluation.student_commands.run_check_student",
+    "evaluation.training_commands.run_check_student",
     "hopgraph check-student student:relevance-student held-out-data --before student:smollm2",
     "hopgraph check-student openai:gpt-4.1-mini held-out-data --json",
 )

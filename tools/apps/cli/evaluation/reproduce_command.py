@@ -15,15 +15,7 @@ from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note, print_skipped, show_progress
-from hopgraph.tools.apps.cli.evaluation.eval_command import (
-    INDEXING_STAGES,
-    answered,
-    dataset_file,
-    played_model,
-    run_eval,
-    run_spec,
-    settings_by_method,
-)
+from hopgraph.tools.apps.cli.evaluation import eval_command
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
@@ -34,19 +26,8 @@ from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
-from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
-    PAPERS,
-    PaperTable,
-    PlannedRow,
-    ReportedPaper,
-    Row,
-    add_rows,
-    compare_with_paper,
-    plan_runs,
-    read_paper,
-    read_table,
-    warnings_for,
-)
+from hopgraph.tools.apps.evaluation.reproduce import paper_tables
+from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, PlannedRow, ReportedPaper
 from hopgraph.tools.apps.evaluation.reproduce.table_measures import measure_run
 from hopgraph.tools.io.guarded_files import make_private, write_files
 from hopgraph.tools.retrieval import build_index
@@ -54,11 +35,10 @@ from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.text.sanitize import pluralize
 
-_REPORT = "reproduction"
-"""The files with our scores and the paper's, in the table's folder."""
+_REPORT = "reproduction"  # the files with our scores and the paper's, in the table's folder
 _WRITTEN = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
-    *("max_calls", "max_cost", "prices"),
+    *("max_calls", "max_cost", "prices", "judge", "out"),
 )
 """The options that a printed command has, where they are given."""
 
@@ -69,23 +49,23 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
             raise SettingsError("name a table to run, as tor/table5; `hopgraph reproduce tor` lists them")
-        for name in [options.name] if options.name else PAPERS:
+        for name in [options.name] if options.name else paper_tables.PAPERS:
             _list_paper(console, name, with_tables=options.name is not None)
         return False
-    paper, table = read_table(options.name)
-    table = add_rows(table, [find_method(each) for each in options.methods or ()])
+    paper, table = paper_tables.read_table(options.name)
+    table = paper_tables.add_rows(table, [find_method(each) for each in options.methods or ()])
     if options.dataset is None:
         _show_paper(console, options, paper, table)
         return False
-    path = dataset_file(options, options.dataset, _out(options))
+    path = eval_command.dataset_file(options, options.dataset, _out(options))
     dataset = options.format_name or detect_format(path)
     second = corpus_spec(options.second_corpus) if options.second_corpus else ""
     given = options.assignments or ()
-    rows = plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
+    rows = paper_tables.plan_runs(table, dataset, given, has_corpus=options.corpus is not None, second_corpus=second)
     runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
     settings: dict[str, Context] = {}
     for folder, each in runs.items():
-        make = experiment_settings if each.methods in EXPERIMENTS else settings_by_method
+        make = experiment_settings if each.methods in EXPERIMENTS else eval_command.settings_by_method
         (settings[folder],) = make(each).values()
     rows, runs = _without({folder: each.lacks for folder, each in settings.items() if each.lacks}, rows, runs)
     if options.dry_run:
@@ -94,7 +74,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         _print_left_out(rows)
         return False
     stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
-    warnings = warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
+    warnings = paper_tables.warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
     rows, runs = _without(_evaluate(options, path, runs), rows, runs)
     summaries: dict[str, Mapping[str, Any]] = {}
     for folder, each in runs.items():
@@ -103,7 +83,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         summaries[folder] = {**summarize_run(reader)[each.methods], **measured}
     if failed := sum(each.get("failed", 0) for each in summaries.values()):
         warnings.append(f"{pluralize(failed, 'question')} failed; --retry-failed asks them again.")
-    made = compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)
+    made = paper_tables.compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)
     print_table(console, made)
     texts = {end: WRITERS[end](f"{paper.title}: {made.title}", table.differs, [made]) for end in (".md", ".csv")}
     write_files({_out(options) / f"{_REPORT}{end}": text.encode("utf-8", "replace") for end, text in texts.items()})
@@ -121,20 +101,20 @@ def _without(
 
 def _show_paper(console: Console, options: ReproduceOptions, paper: ReportedPaper, table: PaperTable) -> None:
     """Print a table as the paper has it; in a dry run the commands for each of its data sets."""
-    rows = plan_runs(table, table.datasets[0], has_corpus=True, second_corpus="named")
+    rows = paper_tables.plan_runs(table, table.datasets[0], has_corpus=True, second_corpus="named")
     for dataset in table.datasets:
         if options.dry_run:
             file, out = Path(f"{dataset}.json"), Path(f"{_out(options)}-{dataset}")
             run_reproduce(replace(options, dataset=file, format_name=dataset, out=out))
         else:
-            made = compare_with_paper(f"{options.name} ({dataset})", paper, table, dataset, rows, {})
+            made = paper_tables.compare_with_paper(f"{options.name} ({dataset})", paper, table, dataset, rows, {})
             print_table(console, made)
     if not options.dry_run:
         _print_notes(console, table, rows)
 
 
 def _list_paper(console: Console, name: str, *, with_tables: bool) -> None:
-    paper = read_paper(name)
+    paper = paper_tables.read_paper(name)
     rows = [row for table in paper.tables.values() for row in table.rows]
     facts = f"{pluralize(len(paper.tables), 'table')}, {_count_runnable(rows)} can be run"
     print_hanging(console, Text(name, "bold"), Text(f"{paper.title} ({facts})"), indent=14)
@@ -143,7 +123,7 @@ def _list_paper(console: Console, name: str, *, with_tables: bool) -> None:
         print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
 
 
-def _count_runnable(rows: Sequence[Row]) -> str:
+def _count_runnable(rows: Sequence[paper_tables.Row]) -> str:
     return f"{sum(not row.reason for row in rows)} of {pluralize(len(rows), 'row')}"
 
 
@@ -171,7 +151,7 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
         methods=planned.row.method,
         out=_out(options) / planned.folder,
         corpus=options.second_corpus if planned.second_corpus else options.corpus,
-        model=played_model(options.model, dataset),
+        model=eval_command.played_model(options.model, dataset),
         assignments=[*planned.assignments],
         preset=planned.preset,
         add_contexts=planned.row.add_contexts,
@@ -183,7 +163,7 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
 def experiment_settings(options: EvalOptions) -> dict[str, Context]:
     """Make the settings of the experiment that `options.methods` names; `--judge` replaces the model that judges."""
     name, context = options.methods, cast("type[MigresContext]", EXPERIMENTS[options.methods].context_schema)
-    settings = settings_for(context, assignments=options.assignments or (), model=options.model)
+    settings = settings_for(context, options.assignments, model=options.model)
     if options.judge:
         models = {**settings.models, f"{name}/{context.steps[-1]}": options.judge}
         settings = settings.model_copy(update={"models": models})
@@ -200,15 +180,15 @@ def _run_experiment(options: EvalOptions) -> None:
                 "2WikiMultihopQA"
             )
 
-    spec = replace(run_spec(options, experiment_settings(options)), keep_contexts=True)
-    with answered(replace(options, retry_failed=True), spec, check):
+    spec = replace(eval_command.run_spec(options, experiment_settings(options)), keep_contexts=True)
+    with eval_command.answered(replace(options, retry_failed=True), spec, check):
         pass
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     """Write a run as the command that makes it; only `reproduce` runs an experiment."""
     is_experiment = options.methods in EXPERIMENTS
-    given = {name: getattr(options, name) for name in (*_WRITTEN, "judge", "out")}
+    given = {name: getattr(options, name) for name in _WRITTEN}
     if is_of_others(options.methods):
         given["methods"] = METHODS[options.methods].place
     if is_experiment:
@@ -225,10 +205,9 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
 
 
 def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
-    """Run the rows one after the other; each resumes what it has finished.
+    """Run the rows one after the other; return why some stopped, by folder, as others may go on.
 
-    Returns why runs stopped, by folder, as what a model cannot do for a row it may do for others. RunError: it can do
-    none, or its server is out or refuses.
+    RunError: none can, or the model's server is out or refuses.
     """
     stopped: dict[str, str] = {}
     shared = _pooled_index(options, dataset) if any(each.corpus is None for each in asked.values()) else None
@@ -237,7 +216,7 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
         if shared is not None and each.corpus is None and not is_index(each.out / CORPUS):
             _link_index(shared, each.out / CORPUS)
         try:
-            (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
+            (_run_experiment if each.methods in EXPERIMENTS else eval_command.run_eval)(each)
         except RunError as error:
             if error.trouble or len(stopped) + 1 == len(asked):
                 raise
@@ -252,7 +231,7 @@ def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
     if not dataset.is_dir() and (first is None or not first.contexts):
         raise SettingsError(f"{dataset.name} has no passages of its own; name a corpus with --corpus")
     if not is_index(shared):
-        with show_progress(INDEXING_STAGES) as progress:
+        with show_progress(eval_command.INDEXING_STAGES) as progress:
             built = build_index(dataset, shared, follow_links=True, skip_bad=options.skip_bad, progress=progress)
         print_skipped("corpus", built.skipped, built.first_skipped)
     return shared

@@ -131,10 +131,7 @@ def _cost(cost: float | None) -> str:
 
 @contextmanager
 def run_progress(console: Console, tally: RunTally) -> Generator[None]:
-    """Show a tally while the block runs: as a bar on a terminal, else as a line every half minute.
-
-    One line is left where a model was asked.
-    """
+    """Show a tally while the block runs, as a bar or a line every half minute; one line stays if a model was asked."""
     ended = Event()
     bars = Progress(
         TextColumn("{task.description}", markup=False),

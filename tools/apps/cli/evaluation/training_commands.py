@@ -1,32 +1,52 @@
-"""`hopgraph build` and `distill`: from training questions to what a method takes from them, or a role's student."""
+"""`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: what methods take from training questions."""
 
-from dataclasses import replace
+import json
+import math
+import os
+import shlex
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
-from hopgraph.state import SettingsError
+from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
-from hopgraph.tools.apps.cli.console import console_on
-from hopgraph.tools.apps.cli.evaluation.eval_command import (
-    answered,
-    any_failed,
-    dataset_file,
-    played_model,
-    run_eval,
-    run_spec,
+from hopgraph.tools.apps.cli.commands import CalibrateOptions
+from hopgraph.tools.apps.cli.console import (
+    console_on,
+    print_hanging,
+    print_json,
+    print_line,
+    print_skipped,
+    show_progress,
 )
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import BuildOptions, DistillOptions, eval_options
-from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
+from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
+from hopgraph.tools.apps.evaluation import student_check
 from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
-from hopgraph.tools.apps.evaluation.student_check import YES_NO
+from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.report.figures import drawing
+from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
+from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.apps.evaluation.training_data import TRAINING_FILES, check_overlap, write_training_data
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.io.process_limits import limit_memory
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.resolve import SAMPLE
+from hopgraph.tools.retrieval.corpora import CorpusReading
+from hopgraph.tools.retrieval.resolve import SAMPLE, resolve_retriever
+from hopgraph.tools.scoring.resolve import resolve_reranker
+from hopgraph.tools.scoring.weights.model_specs import read_spec
+from hopgraph.tools.students.student_model import find_base, merge_student
+from hopgraph.tools.students.student_record import StudentRecord, read_examples
+from hopgraph.tools.students.training import LOSSES, TrainingPlan, choose_settings, train
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
 """Settings that say what becomes an example."""
@@ -41,26 +61,28 @@ def _run_folder(given: Path) -> tuple[Path, Path]:
     return out, run
 
 
-def run_build(options: BuildOptions) -> bool:
+def run_build(options: evaluation_options.BuildOptions) -> bool:
     """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
     (methods, write), (out, run) = TRAINING_FILES[options.method], _run_folder(options.out)
-    failed = run_eval(eval_options(options, methods=methods, out=run, processes=None))
+    failed = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return failed
 
 
-def run_distill(options: DistillOptions) -> bool:
+def run_distill(options: evaluation_options.DistillOptions) -> bool:
     """Make the data or resume that, with progress on standard error, and return whether any question failed."""
     out, run = _run_folder(options.out)
     cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
     _check_choices(options, cls)
-    dataset = dataset_file(options, options.dataset, run)
+    dataset = eval_command.dataset_file(options, options.dataset, run)
     settings = _settings(options, cls, dataset)
     searches = "retriever" in settings.uses
     corpus = options.corpus if searches else SAMPLE
-    evaluation = eval_options(options, dataset=dataset, methods=settings.method, out=run, corpus=corpus)
-    spec = replace(run_spec(evaluation, {settings.method: settings}), keep_contexts=True)
+    evaluation = evaluation_options.eval_options(
+        options, dataset=dataset, methods=settings.method, out=run, corpus=corpus
+    )
+    spec = replace(eval_command.run_spec(evaluation, {settings.method: settings}), keep_contexts=True)
 
     def check(prepared: PreparedRun) -> None:
         names_gold = settings.teacher == "gold" or settings.asks_base
@@ -70,26 +92,23 @@ def run_distill(options: DistillOptions) -> bool:
         if not options.allow_overlap:
             check_overlap(prepared.questions, [Path(each).expanduser() for each in options.not_in or ()])
 
-    with answered(evaluation, spec, check) as directory:
+    with eval_command.answered(evaluation, spec, check) as directory:
         if directory is None:
             return False
-        about: dict[str, Any] = {
-            "role": options.role,
-            "teacher": redact(options.teacher),
-            "base": redact(options.base or "") or None,
-        }
+        teacher, base = redact(options.teacher), redact(options.base or "") or None
         filters = {name: getattr(settings, name) for name in _FILTERS if name in cls.model_fields}
-        about["filters"] = {"balance": options.balance, **filters}
+        filters = {"balance": options.balance, **filters}
+        about = {"role": options.role, "teacher": teacher, "base": base, "filters": filters}
         summary = write_training_data(directory, out, about, balance=options.balance)
     counts = summary["counts"]
-    named = [", ".join(f"{name} {n:,}" for name, n in counts[kind].items()) for kind in ("labels", "dropped")]
-    text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{named[0] and f' ({named[0]})'}: {out}"
-    text += named[1] and f"; dropped: {named[1]}"
+    kept, dropped = (", ".join(f"{name} {n:,}" for name, n in counts[kind].items()) for kind in ("labels", "dropped"))
+    text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{kept and f' ({kept})'}: {out}"
+    text += dropped and f"; dropped: {dropped}"
     console_on().print(Text(text), soft_wrap=True)
-    return any_failed(directory)
+    return eval_command.any_failed(directory)
 
 
-def _check_choices(options: DistillOptions, cls: type[DistillationContext]) -> None:
+def _check_choices(options: evaluation_options.DistillOptions, cls: type[DistillationContext]) -> None:
     """Refuse a teacher, a base or a switch that the role has no use for."""
     role, by_gold = options.role, options.teacher == "gold"
     if ("gold" if by_gold else "model") not in cls.teachers:
@@ -99,18 +118,162 @@ def _check_choices(options: DistillOptions, cls: type[DistillationContext]) -> N
         raise SettingsError(f"--for {role} {problem}")
     if options.negatives and "negatives" not in cls.model_fields:
         raise SettingsError("--negatives: only genground/ground has the reply Empty")
-    if options.balance and role not in YES_NO:
-        raise SettingsError(f"--balance: only {' and '.join(sorted(YES_NO))} have classes")
+    if options.balance and role not in student_check.YES_NO:
+        raise SettingsError(f"--balance: only {' and '.join(sorted(student_check.YES_NO))} have classes")
 
 
-def _settings(options: DistillOptions, cls: type[DistillationContext], dataset: Path) -> DistillationContext:
+def _settings(
+    options: evaluation_options.DistillOptions, cls: type[DistillationContext], dataset: Path
+) -> DistillationContext:
     """Make the settings of the role's graph; with the teacher `gold` and no base, no model is asked."""
-    teacher, base = (played_model(each, dataset) for each in (options.teacher, options.base))
+    teacher, base = (eval_command.played_model(each, dataset) for each in (options.teacher, options.base))
     by_gold = teacher == "gold"
     asked = base if cls.asks_base else DEFAULT_MODEL if by_gold else teacher
-    settings = settings_for(cls, assignments=options.assignments or (), model=asked)
+    settings = settings_for(cls, options.assignments, model=asked)
     given: dict[str, Any] = {"teacher": "gold" if by_gold else "model"}
     if "negatives" in cls.model_fields:  # the teacher's step is the last
         given["models"] = {**settings.models, f"{cls.method}/{cls.steps[-1]}": teacher}
         given["negatives"] = options.negatives or getattr(settings, "negatives", False)
     return settings.model_copy(update=given)
+
+
+def run_train(options: evaluation_options.TrainOptions) -> None:
+    """Train or resume, write the loss curve, and print what it cost and how to use the student."""
+    examples, facts = read_examples(options.data.expanduser())
+    given = _assignments(options)
+    require("trl", "train")
+    base = find_base(read_spec(f"student:{options.student}"))
+    kind = options.as_kind or base.kind()
+    settings, marked = choose_settings(facts.role, kind, given, options.settings)
+    if options.memory_limit:
+        _limit(int(options.memory_limit * 10**9))  # it is given in GB
+    plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
+    try:
+        with show_progress({"train": "training"}) as progress:
+            record = train(plan, progress)
+    except MemoryError:  # before the first step; `train` reports later ones
+        if options.memory_limit is None:
+            raise
+        raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
+        return
+    if options.merged:
+        merge_student(plan.out)
+    _draw_losses(plan.out)
+    _report(plan.out, record)
+
+
+def _assignments(options: evaluation_options.TrainOptions) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for each in options.assignments or []:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {each}: write NAME=VALUE")
+        given[name.strip()] = value.strip()
+    if options.full:
+        given["lora_rank"] = "0"
+    return given if options.seed is None else {**given, "seed": str(options.seed)}
+
+
+def _limit(memory: int) -> None:
+    torch = require("torch", "train")
+    if not torch.cuda.is_available():
+        limit_memory(memory)
+        return
+    for number in range(torch.cuda.device_count()):
+        there = torch.cuda.get_device_properties(number).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory / there), number)
+
+
+def _draw_losses(folder: Path) -> None:
+    """Draw the loss of each step, where matplotlib is installed."""
+    losses: list[dict[str, float]] = json.loads((folder / LOSSES).read_text("utf-8"))
+    try:
+        with drawing():
+            figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(6, 3.5), layout="constrained")
+            axes = figure.subplots()
+            axes.plot([each["step"] for each in losses], [each["loss"] for each in losses])
+            axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
+            figure.savefig(folder / "loss.png", dpi=150)
+    except SpecError:
+        return
+
+
+def _report(out: Path, record: StudentRecord) -> None:
+    trained, epochs = record.data.examples - record.left_out, float(record.settings["epochs"].value)
+    each = (record.seconds or 0) / max(1.0, trained * epochs)
+    bound = json.dumps({record.data.role: f"student:{out}"})
+    lines = [
+        f"{out}: {trained} examples, {epochs:g} epochs, {record.seconds:.0f} s, {each:.2f} s for each",
+        f"use it: --set {shlex.quote(f'models={bound}')}",
+    ]
+    if record.left_out:
+        lines.append(f"{record.left_out} examples are longer than max_length, and were left out")
+    for line in lines:  # which can be copied from a narrow terminal, too
+        console_on().print(Text(line), soft_wrap=True)
+
+
+def run_check_student(options: evaluation_options.CheckOptions) -> None:
+    """Ask one or two models all examples, and print how they did."""
+    spec, before = options.spec, options.before
+    examples, facts = read_examples(options.data.expanduser())
+    counted: list[student_check.Outcomes] = []
+    specs = [spec, *([before] if before else [])]
+    with show_progress({each: redact(each) for each in specs}) as progress:
+        for each in specs:
+            asked = student_check.ask_examples(each, facts.role, examples, options.parallel, partial(progress, each))
+            replies = run_in_background(asked)
+            counted.append(student_check.count_outcomes(facts.role, examples, replies))
+    after = student_check.score_replies(counted[0], facts.role, *counted[1:])
+    old = student_check.score_replies(counted[1], facts.role) if before else None
+    about = {"role": facts.role, "examples": len(examples), "questions": len(counted[0])}
+    if options.as_json:
+        compared = {"before": {"model": redact(before), "scores": asdict(old)["scores"]}} if before and old else {}
+        print_json({**about, "model": redact(spec), **asdict(after), **compared})
+        return
+    print_line(console_on(), f"{about['role']}: {about['examples']} examples of {about['questions']} questions")
+    console_on().print(_table(spec, after, before, old))
+
+
+def _table(spec: str, after: StudentScores, before: str | None, old: StudentScores | None) -> Table:
+    table = Table("in percent, with 95 % intervals", *([redact(before)] if before else []), redact(spec))
+    if old:
+        table.add_column("difference")
+    for name, score in after.scores.items():
+        cells = [_cell(score)]
+        if old:
+            cells = [_cell(old.scores[name]), *cells, _cell(after.differences[name], "+")]
+        table.add_row(name.replace("_", " "), *cells)
+    return table
+
+
+def _cell(score: Score, sign: str = "") -> str:
+    low, high = score.interval
+    return f"{100 * score.value:{sign}.1f} [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
+
+
+def run_calibrate(options: CalibrateOptions) -> None:
+    """Find δ and print how to use it."""
+    scorer, retriever = resolve_reranker(options.reranker), resolve_retriever(corpus_spec(options.corpus))
+    reading = CorpusReading(options.skip_bad)
+    questions = [each.question for each in read_questions(options.dataset.expanduser(), reading=reading)]
+    print_skipped("questions", reading.skipped, reading.first_skipped)
+    with show_progress({"rerank": "scoring questions"}) as progress:
+        count = len(questions)
+        found = calibrate(
+            questions, retriever, scorer, keep=options.keep, progress=lambda done: progress("rerank", done, count)
+        )
+    if options.as_json:
+        given = {"dataset": str(options.dataset), "corpus": options.corpus, "reranker": scorer.name}
+        print_json({**given, "keep": options.keep, **asdict(found)})
+        return
+    quantiles = " · ".join(f"{share:.0%}: {score:.3f}" for share, score in found.quantiles.items())
+    without = f" ({found.without_passages} found no passage)" if found.without_passages else ""
+    kept = f"{found.kept:.1%} of {found.questions:,} questions keep a passage{without}"
+    name = sanitize_line(scorer.name)
+    # Rounded down: a δ just above the one that was found would drop the question that it comes from.
+    threshold = f"{math.floor(found.threshold * 10_000) / 10_000:.4f}"
+    print_hanging(console_on(), Text(f"δ = {threshold}", "bold"), Text(f"for the reranker {name}"), indent=14)
+    use = f"hopgraph ask … --set reranker={name} --set threshold={threshold}"
+    for label, text in {"kept": kept, "best scores": quantiles, "use it": use}.items():
+        print_hanging(console_on(), Text(label), Text(text), indent=14)

@@ -104,10 +104,9 @@ def is_of_others(method: str) -> bool:
 async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
     """Run a method, an experiment or a graph that makes training data; `watch` gets each step event.
 
-    The record keeps `measured`, the measures of an experiment, and `distilled`, the training data, of the state.
-
-    What fails for good, be it a server, a question that is too long or a custom retriever or model, is an outcome.
-    HopgraphError: settings, prompts or a corpus that no question can be answered with.
+    The record has the state's `measured` (of an experiment) and `distilled` (training data), too. What fails for good,
+    be it a server, a question that is too long or a custom retriever or model, is an outcome. HopgraphError: settings,
+    prompts or a corpus that no question can be answered with.
     """
     began = time.perf_counter()
     events: list[StepEvent] = []

@@ -1,8 +1,7 @@
 """Answer the questions of a run on a Ray cluster: the same run directory, the same resume, the same result.
 
-The process that was started, here called the driver, is the only one that writes results, and keeps the order,
-the tally and the limits; its `RunEngine` is the same as without Ray. Workers answer single questions and send each
-paid call and the outcome back. What a worker needs besides its question it must find by itself:
+The driver, the process that was started, alone writes results, and keeps the order, the tally and the limits, as
+without Ray. Workers send each paid call and the outcome back. What they need besides a question they must find:
 
 * the run's folder with the reply cache and the corpus, under the same path. Machines that share no file system
   keep replies each for itself; a question that comes to another machine is then paid for again;
@@ -82,10 +81,7 @@ class _Actor:
 
 
 class _ActorPool:
-    """Workers on a Ray cluster: as many as it has CPUs, and no more than questions are in flight at once.
-
-    They are started with the first question, and replaced when lost.
-    """
+    """Workers on a Ray cluster, one per CPU, at most one per question in flight; started with the first question."""
 
     def __init__(self, ray: Any, concurrency: int) -> None:
         self._ray = ray
@@ -142,10 +138,8 @@ class _ActorPool:
 def ray_workers(concurrency: int) -> Generator[JobRunner]:
     """Join the cluster that RAY_ADDRESS names, else start one on this machine for as long as the block runs.
 
-    `concurrency` questions are in flight at once, over all workers.
-
-    SpecError: Ray is not installed. SettingsError: RAY_ADDRESS is one of a Ray client. RunError: the cluster cannot be
-    reached.
+    `concurrency` questions are in flight, over all workers. SpecError: Ray is not installed. SettingsError: RAY_ADDRESS
+    is one of a Ray client. RunError: the cluster cannot be reached.
     """
     address = os.environ.get("RAY_ADDRESS", "").strip() or "local"  # and no other cluster that happens to run here
     if address.startswith("ray://"):

@@ -7,9 +7,8 @@
     cache/N/              the replies of repeat N, so that no reply is paid for twice
     summary.json          the scores
 
-A line is written in one piece and handed to the system before the next question begins. What a kill leaves
-half-written (the end of a file) is truncated when the run is opened again. The folder and its files are their owner's
-alone, and no link in it is followed.
+A line is handed to the system before the next question begins. What a kill leaves half-written is truncated when the
+run is opened again. The folder and its files are their owner's alone, and no link in it is followed.
 """
 
 import gzip
@@ -95,14 +94,10 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     code: dict[str, str] = {}
     """Method → SHA-256 of the file with its graph, for those that are not hopgraph's."""
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
-    """The versions of what results depend on."""
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
-    """Return the settings that shape a result; objects as their class name, without keys.
-
-    How fast requests are sent and how often they are retried shapes none; the retriever is in `corpus`.
-    """
+    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys."""
     record = record_settings(settings, without=("Operation",))
     del record["retriever"]
     if "model" in settings.ignored:
@@ -146,11 +141,7 @@ def read_run_manifest(folder: Path) -> RunManifest:
 
 
 def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
-    """Make the manifest of a resumed run: as it was, with the methods that are new.
-
-    Other versions of the libraries do not stop a run; the manifest keeps those that it started with. RunError names
-    the first few of other differences with their values.
-    """
+    """Add new methods to the manifest of a resumed run, which keeps its libraries; RunError names other differences."""
     known = old.methods.keys() & new.methods.keys()
     by_method = ("methods", "prompts", "code")
     compared: Any = {"dataset": True, "corpus": True, "repeats": True, **dict.fromkeys(by_method, known)}
@@ -200,13 +191,11 @@ class Outcome(TypedDict):
     id: str
     repeat: int
     answer: str
-    """Empty when there is none."""
     explanation: str
     citations: list[Citation]
     retrieved: list[str]
     """Ids of the passages, best first, those of model knowledge left out."""
     titles: list[str]
-    """Their titles."""
     supported: bool | None
     """Whether the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
@@ -224,10 +213,7 @@ _OUTCOME = TypeAdapter(Outcome)
 
 
 def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iterator[RecordT]:
-    """Read records from a file that grows by lines; a last line that is being written, or was cut off, is left out.
-
-    RunError: another line is damaged, or the file cannot be read.
-    """
+    """Read records from a file of lines but for a partial last one; RunError where it cannot be read or is damaged."""
     try:
         lines = open_inside(folder, name)
     except FileNotFoundError:
@@ -241,8 +227,8 @@ def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iter
             try:
                 yield kind.validate_json(line)
             except ValidationError as error:
-                place = f"{folder / name}:{number}"
-                raise RunError(f"{place}: {describe_problem(error)}; remove this line to ask again") from None
+                problem = f"{folder / name}:{number}: {describe_problem(error)}"
+                raise RunError(f"{problem}; remove this line to ask again") from None
 
 
 def append_json_line(folder: Path, name: str, record: Mapping[str, object]) -> None:
@@ -283,10 +269,7 @@ class RunReader:
         return {OutcomeKey(method, each["id"], each["repeat"]): each for each in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
-        """Read the record of one question with all its steps, as `hopgraph ask --json` writes it.
-
-        RunError: none was kept, or it is damaged.
-        """
+        """Read one question's record, as `hopgraph ask --json` writes it; RunError: none was kept, or it is damaged."""
         if not outcome["trace"]:
             raise RunError(f"{outcome['method']} {outcome['id']}: the run kept no steps (--no-traces)")
         name = _traces(outcome["method"])
@@ -336,10 +319,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         return str((self.folder / _CACHE / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
-        """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`.
-
-        Blocks until the operating system has it.
-        """
+        """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""
         if record:
             with open_inside(self.folder, _traces(outcome["method"]), "ab") as file:
                 outcome["trace"] = [file.tell(), len(record)]

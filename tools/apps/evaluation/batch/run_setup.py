@@ -1,7 +1,4 @@
-"""From a run's specification to its jobs: questions, corpus, manifest.
-
-The corpus is the data set's own contexts, renamed or as they are, an index of the user's, or both.
-"""
+"""From a run's specification to its jobs: questions, corpus (the data set's own, the user's, or both), manifest."""
 
 import hashlib
 import json
@@ -30,13 +27,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, add_gold_texts, read_questions, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.renaming import (
-    NAME_MAP,
-    Renamer,
-    read_name_map_seed,
-    rename_records,
-    write_name_map,
-)
+from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, read_name_map_seed, write_name_map
 from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_links
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
@@ -73,7 +64,6 @@ class RunSpec:
     keep_contexts: bool = False
     """Keep all passages that come with a question in the run, not the gold ones alone."""
     skip_bad: bool = False
-    """Skip bad records of the data set."""
 
 
 class PreparedRun(NamedTuple):
@@ -90,11 +80,9 @@ class PreparedRun(NamedTuple):
 def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
     """Read the questions, make or open the corpus, and make the manifest. Blocks.
 
-    Raises:
-        SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given
-            them, or renaming in a corpus that is not the data set's.
-        OSError: there is a link in the run's folder.
-        CorpusError: the data set or the corpus cannot be read.
+    SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given them, or
+    renaming in a corpus that is not the data set's. OSError: there is a link in the run's folder. CorpusError: the data
+    set or the corpus cannot be read.
     """
     if spec.out.exists():
         refuse_links(spec.out)
@@ -139,11 +127,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
 def list_jobs(
     prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool, retry_failed: bool
 ) -> list[QuestionJob]:
-    """List what is not finished, and with `retry_failed` what failed.
-
-    Each question for each method, the methods of a question together, so that partial results compare. Each repeat has
-    replies and a seed of its own.
-    """
+    """List what is not finished, and with `retry_failed` what failed, question by question so that results compare."""
     gold_by = prepared.manifest.corpus.gold_by
     jobs: list[QuestionJob] = []
     for repeat in range(prepared.manifest.repeats):
@@ -170,17 +154,14 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
     if spec.rename is not None and spec.corpus is not None:
         raise SettingsError("--rename renames the passages that come with the data set; leave --corpus out")
     if spec.corpus is None and not spec.dataset.is_dir() and not questions[0].contexts:
-        advice = "; name a corpus with --corpus"
-        if spec.rename is not None:
-            advice = ", which --rename needs; choose another data set"
+        needed = ", which --rename needs; choose another data set"
+        advice = "; name a corpus with --corpus" if spec.rename is None else needed
         raise SettingsError(f"{spec.dataset.name} has no passages of its own{advice}")
-    for name in filter(requires_gold, spec.methods):
-        for question in questions:
-            if not any(each.id in question.gold for each in question.contexts):
-                raise SettingsError(
-                    f"method {name!r} is given the gold passages, but the data set has none "
-                    f"for {question.id!r}; leave it out"
-                )
+    without_gold = (each.id for each in questions if not any(own.id in each.gold for own in each.contexts))
+    if (name := next(filter(requires_gold, spec.methods), None)) and (missing := next(without_gold, None)) is not None:
+        raise SettingsError(
+            f"method {name!r} is given the gold passages, but the data set has none for {missing!r}; leave it out"
+        )
 
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
@@ -219,7 +200,7 @@ def _passages(
         stored = open_index(Path(folder)).passages
         yield from (stored[number] for number in range(len(stored)))
     records = open_corpus(spec.dataset, follow_links=True).records(reading)
-    yield from rename_records(renaming, records) if renaming else records
+    yield from map(renaming.record, records) if renaming else records
 
 
 def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, progress: Progress | None) -> None:

@@ -1,23 +1,39 @@
-"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures."""
+"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures.
 
+A model may judge whether predictions imply a gold answer: the papers' Acc with a dagger. Each different prediction to a
+question is judged once, whichever methods and repeats gave it. Judgements are appended to `judgements.jsonl` as they
+come, so that a resumed run pays for nothing twice. A line without an answer names the judge of the lines after it.
+"""
+
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress, count
 from statistics import fmean
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from hopgraph.state import Citation
-from hopgraph.tools.apps.evaluation.answer_judge import read_judgements
-from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
-from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import (
-    ANSWER_SCORES,
-    PRECISION,
-    RANKING_SCORES,
-    RECALL,
-    bootstrap,
+from pydantic import BaseModel, TypeAdapter
+
+from hopgraph.state import Citation, SpecError
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    SIMULATED_MODELS,
+    GoldBy,
+    Outcome,
+    RunReader,
+    append_json_line,
+    read_json_lines,
+    truncate_partial_line,
 )
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.metrics import ANSWER_SCORES, PRECISION, RANKING_SCORES, RECALL, bootstrap
+from hopgraph.tools.io.background import gather_or_cancel
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.prompts import read_prompt
+from hopgraph.tools.scoring.by_model import judge
 
+JUDGEMENTS = "judgements.jsonl"
+_ROLE = "evaluation/judge"
 COSTS = (
     *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
     *("retrievals", "iterations", "passages", "parse_failures"),
@@ -32,11 +48,10 @@ PerQuestion = dict[str, dict[str, float]]
 
 
 def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
-    """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`.
+    """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`; all in [0, 1].
 
     Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages that
-    the answer was given, however few; scores of quotes where it has supporting sentences. Each is in [0, 1]. A failure
-    scores 0 everywhere, a blank answer to an unanswerable question 1.
+    the answer was given, however few; scores of quotes where it has supporting sentences. A failure scores 0.
     """
     found: dict[str, float] = {}
     if question.answers is not None:
@@ -61,11 +76,7 @@ def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
 
 
 def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
-    """Whether an answer's citations support it.
-
-    They do when one of them is a gold passage; without gold passages, when the entailment checker said so. To a
-    question without an answer, none is grounded.
-    """
+    """Whether an answer's citations support it: one is a gold passage or, without those, the checker said so."""
     if not outcome["answer"]:
         return not outcome["error"] and not question.answers
     gold = gold_names(question, gold_by)
@@ -78,9 +89,8 @@ def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> b
 def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold_by: GoldBy) -> dict[str, float]:
     """Score quotes against the supporting sentences (HotpotQA's supporting facts).
 
-    A quote and a gold sentence of the same passage are the same when one of them lies within the other, white
-    space apart: the data sets split sentences in other places than we do. A quote over two gold
-    sentences finds both. Empty where the data set has no sentences, or the corpus does not know the gold passages.
+    A quote and a gold sentence of the same passage are the same when one of them lies within the other, white space
+    apart: the data sets split sentences in other places than we do. A quote over two gold sentences finds both.
     """
     if not question.sentences or gold_by == "none":
         return {}
@@ -93,15 +103,12 @@ def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold
 
 def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> list[str]:
     """Name the gold sentences that a quote holds by their numbers; a quote that holds none by itself."""
-    quote = " ".join(citation["quote"].split())
+    quote, by_id = " ".join(citation["quote"].split()), gold_by == "ids"
     titles = {each.id: each.title for each in question.contexts}
     found: list[str] = []
-    for number, sentence in enumerate(question.sentences):
-        text = " ".join(sentence.text.split())
-        if gold_by == "ids":
-            same = sentence.passage_id == citation["passage_id"]
-        else:
-            same = titles.get(sentence.passage_id) == citation["title"]
+    for number, (passage_id, sentence) in enumerate(question.sentences):
+        text = " ".join(sentence.split())
+        same = passage_id == citation["passage_id"] if by_id else titles.get(passage_id) == citation["title"]
         if same and quote and text and (quote in text or text in quote):
             found.append(str(number))
     return found or [f"{citation['passage_id']}\n{quote}"]
@@ -110,7 +117,7 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
 def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
     """Score every question that a method has finished, averaged over repeats, in the order of the questions.
 
-    The judge's scores are among them once every answer is judged: a part is not a fair sample.
+    With the judge's scores once every answer is judged: a part is not a fair sample.
     """
     outcomes = [(each, questions[each["id"]]) for each in reader.latest(method).values() if each["id"] in questions]
     judged = read_judgements(reader)
@@ -149,9 +156,8 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     """Summarize a run by method; one without a finished question has n = 0 alone.
 
     `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
-    `ci95` (score → [low, high]), `failed` (questions of which any repeat failed), `parse_failures` (unusable replies
-    of all repeats), and `gap_closed` (see there). Where questions failed, which count as wrong: `without_failed`, with
-    `n` and the scores of the others. Where a model has judged: `judged` and `judge`.
+    `ci95` (score → [low, high]), `failed` (questions of which any repeat failed), `parse_failures` (of all repeats) and
+    `gap_closed`; where questions failed, `without_failed` (`n` and the scores of the others); `judge`, where one was.
     """
     questions = {question.id: question for question in reader.questions()}
     rows = {method: score_questions(reader, method, questions) for method in reader.manifest.methods}
@@ -163,10 +169,9 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
 
 
 def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
-    """Return a method's share of the F1 gap between one-step retrieval and the reader with the gold passages.
+    """Return a method's share of the F1 gap between one-step retrieval (0) and the reader with the gold passages (1).
 
-    Over the questions that all three have finished: 0 as good as one-step, 1 as the bound, below 0 or above 1 beyond
-    them. None where one of the three is missing, or the bound is no better than one-step.
+    Over the questions that all three have finished; None without one of the three, or where there is no gap.
     """
     three = [rows.get(name, {}) for name in (method, BASE, BOUND)]
     common = [name for name in three[0] if all("f1" in each.get(name, {}) for each in three)]
@@ -194,3 +199,95 @@ def _summary(rows: PerQuestion, reader: RunReader, method: str) -> dict[str, Any
     if "judged" in means:
         counted["judge"] = read_judgements(reader).judge
     return {"n": len(rows), **means, **counted, "ci95": intervals}
+
+
+class JudgeReply(BaseModel):
+    """A reply of the role `evaluation/judge`."""
+
+    implied: bool
+
+
+class _Line(NamedTuple):
+    judge: str
+    id: str = ""
+    prediction: str = ""
+    right: bool | None = None
+    prompt: str = ""
+    """The hash of what the judge was asked; another prompt's verdicts are another judge's."""
+
+
+_LINE = TypeAdapter(_Line)
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The judgements of a run by one judge."""
+
+    judge: str = ""
+    """Its spec, without keys; empty when there is no judge."""
+    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    """(id of a question, prediction) → whether it is right."""
+
+    def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
+        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
+
+        No call is made where one of the two is blank: only an abstention without a failure is right then.
+        """
+        if not self.judge or question.answers is None:
+            return None
+        blank = not outcome["answer"].strip()
+        if blank or not question.answers:
+            return blank and not question.answers and not outcome["error"]
+        return self.verdicts.get((outcome["id"], outcome["answer"]))
+
+
+def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
+    """Read a judge's judgements, by default those of the last judge; empty without a file."""
+    lines = [*read_json_lines(reader.folder, JUDGEMENTS, _LINE)]
+    last = lines[-1] if lines else _Line("")
+    named, prompt = (last.judge, last.prompt) if spec is None else (redact(spec), _prompt_hash())
+    own = (each for each in lines if (each.judge, each.prompt) == (named, prompt))
+    return Judgements(named, {(each.id, each.prediction): each.right for each in own if each.right is not None})
+
+
+def _prompt_hash() -> str:
+    return hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
+
+
+async def judge_run(
+    reader: RunReader, spec: str, *, parallel: int = 16, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Judge the answers of a run that this judge has not judged yet; one without a usable reply counts as wrong.
+
+    Nothing else may write the run. `progress` is called after each with (answers judged, answers to judge). SpecError:
+    the spec cannot be resolved, or names a simulated model. ModelError: a request failed for good; what was judged
+    before is kept.
+    """
+    if spec.startswith(SIMULATED_MODELS):
+        raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
+    questions = {question.id: question for question in reader.questions()}
+    known = read_judgements(reader, spec).verdicts
+    cases = dict.fromkeys(
+        (outcome["id"], outcome["answer"])
+        for method in reader.manifest.methods
+        for outcome in reader.latest(method).values()
+        if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers
+    )
+    waiting = [case for case in cases if case not in known]
+    truncate_partial_line(reader.folder, JUDGEMENTS)
+    asked = {"judge": redact(spec), "prompt": _prompt_hash()}
+    append_json_line(reader.folder, JUDGEMENTS, asked)
+    jobs, done = iter(waiting), count(1)
+
+    async def work() -> None:
+        for name, prediction in jobs:
+            question = questions[name]
+            gold = list(question.answers or ())
+            variables = {"question": question.question, "gold_answers": gold, "prediction": prediction}
+            reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
+            line = {**asked, "id": name, "prediction": prediction, "right": reply is not None and reply.implied}
+            append_json_line(reader.folder, JUDGEMENTS, line)
+            if progress:
+                progress(next(done), len(waiting))
+
+    await gather_or_cancel(work() for _ in range(min(parallel, len(waiting))))

@@ -9,7 +9,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     GoldPassage,
@@ -23,21 +23,18 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     word_key,
     wordings,
 )
-from hopgraph.tools.models.offline.prompt_blocks import Prompt, PromptPassage, read_prompt
+from hopgraph.tools.models.offline.prompt_reading import Prompt, PromptPassage, read_prompt
 from hopgraph.tools.models.offline.statements import write
 from hopgraph.tools.text import content_terms, split_sentences
 
-UNANSWERABLE, UNKNOWN = "unanswerable", "I don't know"
+UNANSWERABLE = "unanswerable"
 _ASIDES = re.compile(r"(?<!\s)\s+(?:\((?:source|because): .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
-_DRAWS = 20
-"""How many questions are drawn to find one with another answer."""
+_DRAWS = 20  # how many questions are drawn to find one with another answer
 
 
-class RehearsalOptions(BaseModel):
+class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
     """How well the rehearsal model plays."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     error: float = Field(0.0, ge=0, le=1)
     """The rate at which each of its judgements is wrong."""
@@ -159,10 +156,7 @@ class PromptCase:
         return [HopAnswer(hop, hop.answer, _sentence_for(hop, None, passage)) for hop in last]
 
     def found_in_text(self, text: str) -> list[HopAnswer]:
-        """Return what a text says of the hops: by question and answer, or with a sentence of a gold passage.
-
-        A hop that is asked about but has no answer there is not found.
-        """
+        """Return what a text says of the hops, by question and (known) answer or with a sentence of a gold passage."""
         found: list[HopAnswer] = []
         for line, hop in product(text.splitlines(), self.hops):
             said = self._answer_to(hop, line, self._names)
@@ -190,26 +184,19 @@ class PromptCase:
         return names
 
     def known(self, *lists: str) -> dict[int, str]:
-        """Return the answer of each hop that can be read from the passages, else from these lists of the prompt.
-
-        What follows from other hops is known when they are.
-        """
+        """Return the answers to hops from the passages, else from these lists of the prompt, and what follows."""
         known: dict[int, str] = {}
         for each in chain(*self.by_passage.values(), *(said for name in lists for said in self.by_item(name).values())):
             known.setdefault(each.hop.number, each.answer)
         return self._with_conclusions(known)
 
     def remembered(self) -> dict[int, str]:
-        """Return the answer of each hop that the model knows from memory; another seed knows others.
-
-        Nothing where names were renamed: what it knows it knows of the old ones.
-        """
-        if self.options.rename is not None:
+        """Return the answer of each hop that the model knows from memory; another seed knows others."""
+        if self.options.rename is not None:  # what it knows, it knows of the old names
             return {}
         seed, plan, rate = self.options.seed, self.target.plan.id, self.options.knowledge
-        known = {
-            hop.number: hop.answer for hop in self.hops if hop.answer and draw(seed, "knows", plan, hop.number) < rate
-        }
+        drawn = (hop for hop in self.hops if hop.answer and draw(seed, "knows", plan, hop.number) < rate)
+        known = {hop.number: hop.answer for hop in drawn}
         return self._with_conclusions(known) if known else known
 
     def _with_conclusions(self, known: Mapping[int, str]) -> dict[int, str]:
@@ -282,10 +269,7 @@ class PromptCase:
         return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
 
     def open_questions(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> list[str]:
-        """Ask for each hop that is not known and can be asked now, in words in which it was not asked before.
-
-        An unknown question is asked again in other words.
-        """
+        """Ask for each hop that is not known and can be asked now (else the unknown question itself), in new words."""
         plan, part = self.target
         if not self.hops:
             unknown = [self.prompt.question]

@@ -11,7 +11,7 @@ import yaml
 
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.named_titles import base_of
-from hopgraph.tools.models.offline.terms import WORD, key, term
+from hopgraph.tools.models.offline.statements import WORD, key, term
 
 _PLACE = re.compile(r"#(\d{1,2})")
 _SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
@@ -60,9 +60,8 @@ class GoldPassage:
 
     def is_shown_as(self, title: str, text: str) -> bool:
         """Whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
-        if word_key(title) != word_key(self.title):
-            return False
-        return not self.text or any(self._has_piece(piece) for piece in text.split("…"))
+        same_title = word_key(title) == word_key(self.title)
+        return same_title and (not self.text or any(map(self._has_piece, text.split("…"))))
 
     def _has_piece(self, piece: str) -> bool:
         words = word_key(piece).split()
@@ -262,8 +261,8 @@ def _question_about(subject: str, relation: str) -> str:
 def _from_passages(question: EvalQuestion, gold: Sequence[GoldPassage]) -> list[PlanHop]:
     """Make a hop of each gold passage, those that the question names first, the one with the answer last.
 
-    A passage that the one before it mentions is found by its title, which is that hop's answer. With one passage,
-    several that each have the answer, or none, the question is a single hop.
+    A passage that the one before it mentions is found by its title, which is that hop's answer. With fewer than two
+    passages, or the answer in each of them, the question is a single hop.
     """
     answers = question.answers or ()
     answering = [each for each in gold if any(contains_words(each.text, answer) for answer in answers)]

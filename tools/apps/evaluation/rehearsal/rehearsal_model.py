@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
-from pydantic import ConfigDict, Field, SkipValidation, ValidationError
+from pydantic import Field, SkipValidation, ValidationError
 from typing_extensions import override
 
 from hopgraph.state import SpecError
@@ -27,13 +27,10 @@ from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 class RehearsalModel(BaseChatModel):
     """Play every role of the project's prompts as a perfect model would, or one that errs at a chosen rate.
 
-    It is a simulation, no language model: it knows the gold annotations of the questions and uses of them only
-    what the prompt shows, and the share `knowledge` of facts. It finds the question, or the part of one that it
-    would ask itself, by its text; of any other text it knows nothing. The same prompt always gets the same
-    reply. Token counts are estimates.
+    A simulation, no language model: of the gold annotations it uses only what the prompt shows, and the share
+    `knowledge` of facts. It finds the question, or a part that it would ask itself, by its text; of any other text it
+    knows nothing. The same prompt always gets the same reply. Token counts are estimates.
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     writes_logprobs: ClassVar[bool] = True
 
@@ -69,10 +66,7 @@ class RehearsalModel(BaseChatModel):
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
-    """Split what follows `rehearsal:` into the data set and the options.
-
-    SpecError: no data set, or the first option that is unknown or out of bounds.
-    """
+    """Split what follows `rehearsal:` into the data set and the options; SpecError: no data set, or a bad option."""
     dataset, _, query = rest.partition("?")
     if not dataset.strip():
         raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, as rehearsal:train.json?error=0.1")
@@ -89,19 +83,13 @@ def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
 
 
 def make_rehearsal(rest: str) -> RehearsalModel:
-    """Make the model from what follows `rehearsal:` in its spec. Blocks while it reads the data set.
-
-    SpecError: a bad option. CorpusError: the data set cannot be read.
-    """
+    """Make the model from what follows `rehearsal:` in its spec; SpecError or CorpusError where that fails. Blocks."""
     dataset, options = parse_rehearsal(rest)
     return RehearsalModel(book=read_book(Path(dataset).expanduser(), options.rename), options=options)
 
 
 def read_book(path: Path, rename: int | None = None) -> PlanBook:
-    """Read a data set and plan each of its questions, renamed as `--rename SEED` does; skip bad records. Blocks.
-
-    CorpusError: the data set cannot be read.
-    """
+    """Read and plan the questions of a data set, renamed as `--rename SEED` does; skip bad records. Blocks."""
     reading = CorpusReading(skip_bad=True)
     questions = add_gold_texts(path, list(read_questions(path, reading=reading)), reading)
     if rename is not None:

@@ -7,23 +7,17 @@ from itertools import chain
 
 from pydantic import JsonValue
 
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import (
-    UNANSWERABLE,
-    UNKNOWN,
-    HopAnswer,
-    PromptCase,
-    sentences_of,
-)
+from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import UNANSWERABLE, HopAnswer, PromptCase, sentences_of
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words, without_mark, word_key, wordings
-from hopgraph.tools.models.offline.prompt_blocks import PromptPassage, role_of
+from hopgraph.tools.models.offline.prompt_reading import PromptPassage, role_of
 from hopgraph.tools.models.offline.role_replies import STEPS as OFFLINE_STEPS
 from hopgraph.tools.models.offline.role_replies import critique_of, in_asked_form, score_continuation
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, JsonValue]
+_UNKNOWN = "I don't know"
 _CONCLUSION = "So the answer is: "
-_MAX_QUOTE = 1_500
-"""Characters of a quotation; a thought or analysis that is much longer is refused."""
+_MAX_QUOTE = 1_500  # characters of a quotation; a thought or analysis that is much longer is refused
 _SEARCHED = re.compile(r"search\[([^\]\n]{1,500})\]")
 _BRACKETS = re.compile(r"[\[\]]")
 _NEEDED = "What is needed next is "
@@ -100,14 +94,14 @@ def compress(case: PromptCase) -> Reply:
 
 def _recall(case: PromptCase) -> str:
     question = case.target.plan.question_of(case.hops[0]) if case.hops else case.prompt.question
-    return _fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or UNKNOWN)
+    return _fact_or_error(case, question, "\n".join(case.statements(case.remembered())) or _UNKNOWN)
 
 
 def rewrite_passage(case: PromptCase) -> Reply:
     """State what the passages, the document and memory have, and what is to be found next."""
     document = case.found_in_text(case.prompt.text("document"))
     known = {**case.remembered(), **{each.hop.number: each.answer for each in document}, **case.known()}
-    return {"passage": _fact_or_error(case, case.prompt.question, _reason(case, known, "\n") or UNKNOWN)}
+    return {"passage": _fact_or_error(case, case.prompt.question, _reason(case, known, "\n") or _UNKNOWN)}
 
 
 def complete(case: PromptCase) -> Reply:
@@ -115,7 +109,7 @@ def complete(case: PromptCase) -> Reply:
     known, shown = case.known(), case.statements(case.known())
     missing = case.next_question(known) or case.prompt.question
     recalled = (each for each in case.statements({**case.remembered(), **known}) if each not in shown)
-    return {"missing": missing, "passage": _fact_or_error(case, missing, next(recalled, UNKNOWN))}
+    return {"missing": missing, "passage": _fact_or_error(case, missing, next(recalled, _UNKNOWN))}
 
 
 def final_answer(case: PromptCase) -> Reply:
@@ -313,10 +307,7 @@ def next_sentence(case: PromptCase) -> Reply:
 
 
 def decompose(case: PromptCase) -> Reply:
-    """Break the question down into its hops; empty for a single hop.
-
-    Each is a self-contained question, or refers to the one before it as the prompt says that it may.
-    """
+    """Break the question down into its hops, self-contained or, if the prompt says so, referring; empty for one hop."""
     plan, part = case.target
     hops = plan.asked[: case.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
     places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}

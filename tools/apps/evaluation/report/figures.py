@@ -1,7 +1,4 @@
-"""The figures of a comparison, as PNG and SVG files: quality against cost, calls, losses, and what settings change.
-
-Their style: a palette for colour-blind readers, quiet axes, room for names.
-"""
+"""The figures of a comparison, as PNG and SVG files: quality against cost, calls, losses, and what settings change."""
 
 import io
 from collections import Counter, defaultdict
@@ -27,7 +24,6 @@ SKY, PINK, YELLOW, GREY = "#56b4e9", "#cc79a7", "#f0e442", "#999999"
 SOFT = "#666666"
 _COLOURS, _MARKERS = (BLUE, ORANGE, GREEN, RED, SKY, PINK, GREY), "osD^vPX*<>hp"
 _WIDTH = 8.0
-"""Inches."""
 _ROW, _FRAME = 0.28, 1.6
 """Inches of a method's row, and of what stands around the rows."""
 _LOOKS: dict[str, tuple[str, str]] = {
@@ -40,8 +36,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "failed": (GREY, "++++"),
 }
 """Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
-_TEXT_FROM = 6
-"""Parts of a bar from this percentage on have their text in them."""
+_TEXT_FROM = 6  # parts of a bar from this percentage on have their text in them
 _HEIGHT = 5.6
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 _SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
@@ -53,17 +48,14 @@ Points = list[tuple[Any, ScoredMethod]]
 
 
 def draw_figures(comparison: Comparison, folder: Path) -> list[Path]:
-    """Draw every figure that the runs have numbers for, each as NAME.png and NAME.svg; return the files.
-
-    SpecError: matplotlib is missing. OSError: a file cannot be written.
-    """
+    """Write `render_figures` as PNG and SVG into a folder; return the files. OSError: one cannot be written."""
     contents = {folder / name: content for name, content in render_figures(comparison, ("png", "svg")).items()}
     write_files(contents)
     return list(contents)
 
 
 def render_figures(comparison: Comparison, endings: Sequence[str]) -> dict[str, bytes]:
-    """Draw the same figures in these formats; return file name → content. SpecError: matplotlib is missing."""
+    """Draw all figures that have numbers, in these formats, by file name; SpecError where matplotlib is missing."""
     contents: dict[str, bytes] = {}
     with drawing():
         for name, figure in _figures(comparison):
@@ -93,10 +85,8 @@ def drawing() -> AbstractContextManager[None]:
 
 
 def new_figure(comparison: Comparison, title: str, height: float, columns: int = 1) -> Any:
-    """Make a figure with axes side by side, its title, and below them the questions and the model.
-
-    It is made without pyplot, which keeps figures and may open windows.
-    """
+    """Make a figure with axes side by side, its title, and below them the questions and the model."""
+    # Without pyplot, which keeps figures and may open windows.
     figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(_WIDTH, height), layout="constrained")
     figure.subplots(1, columns)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11.5, fontweight="bold")
@@ -121,23 +111,16 @@ def add_legend(figure: Any) -> None:
 
 def calls_figure(comparison: Comparison) -> Any:
     """Draw how many model calls the questions of each method take; None where nothing counted them."""
-    calls = {
-        method.name: sorted(row["llm_calls"] for row in method.rows.values() if "llm_calls" in row)
-        for method in comparison.methods
-    }
-    rows = {name: values for name, values in calls.items() if values}
+    rows: dict[str, list[float]] = {}
+    for method in comparison.methods:
+        if calls := [row["llm_calls"] for row in method.rows.values() if "llm_calls" in row]:
+            rows[method.name] = sorted(calls)
     if not rows:
         return None
     figure = new_figure(comparison, "Model calls per question", _FRAME + _ROW * len(rows))
     (axes,) = figure.axes
-    axes.boxplot(
-        list(rows.values()),
-        positions=range(len(rows)),
-        orientation="horizontal",
-        whis=(5, 95),
-        widths=0.6,
-        boxprops={"facecolor": SKY, "edgecolor": SOFT},
-    )
+    looks = {"whis": (5, 95), "widths": 0.6, "boxprops": {"facecolor": SKY, "edgecolor": SOFT}}
+    axes.boxplot(list(rows.values()), positions=range(len(rows)), orientation="horizontal", **looks)
     _name_rows(axes, list(rows))
     axes.set_xlim(left=0)
     axes.set_xlabel("model calls: median in the box of the middle half, whiskers from 5 to 95 %, ◇ mean")
@@ -177,10 +160,7 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
-    """Draw F1 against the sum of costs per question; None where no method has both.
-
-    What nothing beats at its cost is joined by a line.
-    """
+    """Draw F1 against the sum of costs per question, with a line along the best; None where no method has both."""
     figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
     (axes,) = figure.axes
     points: list[tuple[float, float]] = []
@@ -224,8 +204,8 @@ def _front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 def settings_swept(comparison: Comparison) -> dict[str, dict[str, Points]]:
     """Find the settings in which otherwise equal runs of a method differ; return setting → line's name → its points.
 
-    The setting `error` is how often a rehearsal model errs. A line has the name of its method; of a method that was
-    swept under several other settings, further lines are named after the first of their runs.
+    The setting `error` is how often a rehearsal model errs. A line has the name of its method, a further one of the
+    method (under other settings) that of its first run.
     """
     by_method: dict[str, list[ScoredMethod]] = defaultdict(list)
     for each in comparison.methods:

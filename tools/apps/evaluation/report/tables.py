@@ -88,9 +88,8 @@ def percent_cell(
         return Cell(None, "")
     if interval is None:
         return Cell(share, f"{100 * share:{sign}.1f}")
-    low, high = interval
-    ends = ", ".join(f"{100 * end:{sign}.{digits}f}" for end in (low, high))
-    return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", low, high)
+    ends = ", ".join(f"{100 * end:{sign}.{digits}f}" for end in interval)
+    return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", *interval)
 
 
 def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
@@ -98,11 +97,9 @@ def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cel
 
 
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
-    """Make all tables of a comparison; those that would be empty are left out.
+    """Make all tables of a comparison but for empty ones; RunError where no method is named `against`.
 
     Each table's title names the stand-ins that answered in place of language models, since tables are copied alone.
-    Others are tested `against` a method, by default one-step retrieval, else the first; RunError where none has the
-    name.
     """
     made = [
         _scores(comparison),
@@ -119,8 +116,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
 
 def default_base(comparison: Comparison) -> str:
     """Return what others are tested against by default: the first one-step retrieval, else the first method."""
-    found = (each.name for each in comparison.methods if each.method == BASE)
-    return next(found, comparison.methods[0].name)
+    return next((each.name for each in comparison.methods if each.method == BASE), comparison.methods[0].name)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:

@@ -44,10 +44,7 @@ def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> 
 
 
 def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:
-    """Write one page that needs nothing else, in light and dark; wide tables scroll under their method names.
-
-    `sections` are pieces of HTML that come after the tables.
-    """
+    """Write one page that needs nothing else; `sections` are pieces of HTML that come after the tables."""
     body = [f"<h1>{html.escape(heading)}</h1>", *(f"<p>{html.escape(note)}</p>" for note in notes)]
     for table in tables:
         rows = [[html.escape(row[0].text), *map(_html_value, row[1:])] for row in table.rows]
@@ -57,13 +54,12 @@ def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], section
 
 def html_page(title: str, body: Sequence[str]) -> str:
     """Write a page of these pieces of HTML, with the style of all reports."""
-    return (
+    head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>\n{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>\n{_STYLE}</style></head>\n<body>"
     )
+    return "\n".join([head, *body, "</body></html>\n"])
 
 
 def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -105,10 +101,11 @@ def questions_section(comparison: Comparison, folder: str) -> str:
             outcome, place = runs[method.name].get(question.id), f"{folder}/{number:04}.html#{method.name}"
             row.append(f'<a href="{html.escape(place)}">{_verdict(method, question, outcome)}</a>' if outcome else "")
         rows.append(row)
-    rest = len(comparison.questions) - len(rows)
-    note = "A click on an answer shows how it was found." + (f" The first {MAX_PAGES:,} questions." if rest else "")
-    columns = ["question", *(method.name for method in comparison.methods)]
-    return html_table("Questions", note, [*map(html.escape, columns)], rows)
+    note = "A click on an answer shows how it was found."
+    if len(rows) < len(comparison.questions):
+        note += f" The first {MAX_PAGES:,} questions."
+    columns = ["question", *(html.escape(method.name) for method in comparison.methods)]
+    return html_table("Questions", note, columns, rows)
 
 
 def question_pages(comparison: Comparison) -> Iterator[tuple[str, str]]:
@@ -187,13 +184,10 @@ def _in_csv(value: float | str | None) -> float | str | None:
 
 
 def format_trec_files(comparison: Comparison) -> dict[str, str]:
-    """Write the first repeat of every method as a TREC run, and the gold passages as qrels.
+    """Write the first repeat of every method as a TREC run, and the gold passages as qrels; return name → content.
 
-    Ids are as in the corpus, titles where gold passages are known by title; white space and `%` in them are
-    percent-encoded, since the formats separate fields by spaces. Scores only encode the rank.
-
-    Returns file name → content: `METHOD.run` (`/` in a name becomes `-`) and `qrels`. RunError: gold passages are
-    unknown, or known in two ways, or passages were renamed in some of the runs.
+    Ids are as in the corpus, titles where gold passages are known by title; scores only encode the rank. RunError: gold
+    passages are unknown, or known in two ways, or passages were renamed in some of the runs.
     """
     gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
     if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
@@ -212,7 +206,7 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
 
 
 def safe_id(name: str) -> str:
-    """Write an id as one field; equal only for equal ids, and never empty."""
+    """Write an id as one field, with white space percent-encoded; equal only for equal ids, and never empty."""
     return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
 
 

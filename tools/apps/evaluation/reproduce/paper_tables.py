@@ -1,9 +1,8 @@
 """What the papers report, the runs that their tables need, and our scores next to the paper's.
 
-There is one YAML file per paper in `papers/`, with its tables, their rows and their numbers.
-
-A number is null where the paper prints none or it cannot be read; a row with such doubts is `unsure`. A column is
-[data set, our metric or null where a run has none, the paper's head], and a row's numbers stand in that order.
+There is one YAML file per paper in `papers/`. A number is null where the paper prints none or it cannot be read; a row
+with such doubts is `unsure`. A column is [data set, our metric or null where a run has none, the paper's head], and a
+row's numbers stand in that order.
 """
 
 import json
@@ -14,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Literal, NamedTuple, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from hopgraph.graphs import METHODS, Method
 from hopgraph.state import Context, SettingsError
@@ -24,7 +23,6 @@ from hopgraph.tools.apps.evaluation.report.tables import SHARES, Cell, Table, nu
 from hopgraph.tools.apps.evaluation.reproduce import table_measures
 
 PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
-"""The files, by name."""
 FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
 """Data set → the family whose preset its methods get; for all others it is multi_hop."""
 
@@ -44,12 +42,9 @@ class Column(NamedTuple):
     metric: str | None
     """Our name of the score or cost, as in `summary.json`, or of the measure; None: a run does not measure it."""
     head: str
-    """What the paper calls it."""
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Entry(BaseModel, frozen=True, extra="forbid"):
     model: str = ""
     """Of a table without one the paper's, of a row without one the table's; so with the retriever and the runs."""
     retriever: str = ""
@@ -60,7 +55,7 @@ class _Entry(BaseModel):
     paper's in all of its tables."""
 
 
-class Row(_Entry):
+class Row(_Entry, frozen=True):
     """One row: a method with settings, and the paper's numbers for it.
 
     In settings `{family}` stands for the family's name, `{second_corpus}` for the spec of the table's second retriever.
@@ -77,16 +72,14 @@ class Row(_Entry):
     students: tuple[str, ...] = ()
     """The roles that trained students play in it, as the user binds them by `models`; other rows go without."""
     reason: str = ""
-    """Why it cannot be run; empty where it can."""
     unsure: bool = False
-    """Numbers of it cannot be read with certainty."""
 
     def metric(self, column: Column) -> str | None:
         """Name what is measured for a cell of this row; None where a run does not measure it."""
         return f"{column.metric} {self.part}" if column.metric and self.part else column.metric
 
 
-class PaperTable(_Entry):
+class PaperTable(_Entry, frozen=True):
     """One table or figure."""
 
     title: str
@@ -171,9 +164,8 @@ def plan_runs(
     """Plan the runs of a table: one entry per row; rows with the same method and settings name the same folder.
 
     The name of the data set's format chooses the preset. The user's settings are `given` as `key=value` and reach the
-    methods that have them; SettingsError for one that no method of the table has, or that the table itself sets.
-    `has_corpus`: there is a corpus other than the data set's own contexts. `second_corpus`: the spec of the retriever
-    of those rows that have another one than the first row.
+    methods that have them; SettingsError for one that none has, or that the table sets. `has_corpus`: there is a corpus
+    other than the data set's own contexts. `second_corpus`: the retriever's spec for rows with another than the first.
     """
     _refuse_misplaced(table, given)
     family = FAMILIES.get(dataset, "multi_hop")
@@ -190,9 +182,8 @@ def plan_runs(
         elif row.add_contexts and not has_corpus:
             found.append(PlannedRow(row, "adds the data set's contexts to a corpus: name one with --corpus"))
         elif has_second and not second_corpus:
-            found.append(
-                PlannedRow(row, f"it has a second retriever ({row.retriever}): name yours with --second-corpus")
-            )
+            reason = f"it has a second retriever ({row.retriever}): name yours with --second-corpus"
+            found.append(PlannedRow(row, reason))
         else:
             assignments = _assignments(table, row, names, given)
             replaces = has_second and "{second_corpus}" not in row.settings.values()
@@ -221,10 +212,9 @@ def _assignments(table: PaperTable, row: Row, names: Mapping[str, str], given: S
     others = [role for each in table.rows for role in each.students if not row.students]
     assignments = [each for each in given if _key(each) in read and not _binds(each, others)]
     for key, value in settings_of_row(table, row).items():
+        text = value if isinstance(value, str) else json.dumps(value)
         if isinstance(value, list) and known[key].default_factory is None:
             text = ",".join(map(str, value))
-        else:
-            text = value if isinstance(value, str) else json.dumps(value)
         assignments.append(f"{key}={names.get(text, text)}")
     return tuple(assignments)
 
@@ -258,8 +248,7 @@ def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
     """Say what keeps our numbers on a data set from being compared with the paper's; never empty.
 
-    `pooled`: the corpus is the pooled contexts of the data set. `stand_ins` describes the models that are no language
-    models.
+    `pooled`: the corpus is the pooled contexts of the data set. `stand_ins` describes models that are simulated.
     """
     found = [f"Not a language model's scores: {stand_ins}."] if stand_ins else []
     if dataset not in table.datasets:
@@ -281,9 +270,8 @@ def compare_with_paper(
     """Put our scores next to the paper's, by its table's name, as `tor/table5`.
 
     Every row has the number of questions, and for every column ours and the paper's; the paper's alone where nothing
-    was run. `?` follows numbers of a row that cannot be read with certainty. A data set that the table lacks is
-    compared with the table's first. `summaries` maps a run's folder to the summary of its only method; the warnings
-    are the table's note, so that a copied table keeps them.
+    was run. A data set that the table lacks is compared with the table's first. `summaries` maps a run's folder to the
+    summary of its only method; the warnings are the table's note, so that a copied table keeps them.
     """
     chosen = dataset if dataset in table.datasets else table.datasets[0]
     places = [place for place, column in enumerate(table.columns) if column.dataset == chosen]
@@ -319,9 +307,7 @@ def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) 
 
 def _theirs(planned: PlannedRow, place: int, paper: ReportedPaper) -> Cell:
     """Show a number with the paper's own digits, but for zeros at the end."""
-    value = planned.row.paper[place]
-    doubt = "?" if planned.row.unsure else ""
-    if value is None:
-        return Cell(None, doubt)
-    digits = f"{value:.3f}" if paper.scale == "share" and value == round(value, 3) else f"{value:,}"
-    return Cell(value, digits + doubt)
+    value, digits = planned.row.paper[place], ""
+    if value is not None:
+        digits = f"{value:.3f}" if paper.scale == "share" and value == round(value, 3) else f"{value:,}"
+    return Cell(value, digits + "?" * planned.row.unsure)

@@ -1,8 +1,4 @@
-"""What the papers' tables tell of a run that is no score of it: read from the steps of its questions.
-
-Each measure adds up over the answers of a run, those of all its repeats; what failed, or was kept without steps, has
-measured nothing.
-"""
+"""What the papers' tables tell of a run that is no score of it: read from the steps of its answers, if kept."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,26 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from hopgraph.state import StepEvent, events
 from hopgraph.state.events import Event, parse_event
+from hopgraph.tools.apps.evaluation import metrics
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import (
-    COVER_EM,
-    EXACT_MATCH,
-    F1,
-    PRECISION,
-    RECALL,
-    S_PRECISION,
-    RankingMetric,
-    best_of,
-    measure_incorporation,
-)
 from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
 from hopgraph.tools.apps.runs.run_tree import ROOT
 
 EventT = TypeVar("EventT", bound=Event)
 _SETTLED_BY = {"known": "self-knowledge", "passages": "passage relevance"}
 """How RA-ISF settled a question → the module that did it; any other way is decomposition."""
+_METRICS = metrics.PRECISION, metrics.RECALL, metrics.S_PRECISION
 _MODULES = (*_SETTLED_BY.values(), "decomposition")
 
 
@@ -68,10 +55,7 @@ class TracedAnswer:
 
     @cached_property
     def shown(self) -> dict[tuple[int, str], list[str]]:
-        """(iteration, query) → the passages that were left of what it found; United ones are of no query ("").
-
-        In the order of the steps; the names are those of `gold`.
-        """
+        """(iteration, query) → passages left of those found, named as in `gold`, in step order; United has no query."""
         hops: dict[str, int] = {}
         titles: dict[str, str] = {}
         left: dict[tuple[int, str], list[str]] = {}
@@ -119,7 +103,7 @@ def _passages_per_iteration(answered: TracedAnswer) -> Share:
     return Share(sum(map(len, by_hop.values())), len(by_hop))
 
 
-def _of_last_shown(metric: RankingMetric, answered: TracedAnswer) -> Share:
+def _of_last_shown(metric: metrics.RankingMetric, answered: TracedAnswer) -> Share:
     """Score what was left last, which is what the reader of BlendFilter and of its baselines saw (Fig. 2)."""
     last = list(answered.shown.values())[-1:]
     return Share(metric(last[0], answered.gold), 1) if last and answered.gold else Share(0, 0)
@@ -128,13 +112,13 @@ def _of_last_shown(metric: RankingMetric, answered: TracedAnswer) -> Share:
 def _recalled_right(answered: TracedAnswer) -> Share:
     """Count the texts from own knowledge, and those of them that hold a sub-answer (MIGRES, Table 7)."""
     known = [each.text for each in answered.of(events.Recalled) if each.known]
-    right = [text for text in known if any(COVER_EM(text, answers) for answers in answered.all_answers)]
+    right = [text for text in known if any(metrics.COVER_EM(text, answers) for answers in answered.all_answers)]
     return Share(len(right), len(known))
 
 
 def _hops_that(kinds: Collection[str], answered: TracedAnswer) -> Share:
     """Count the hops, and those whose answers came out in one of these ways (GenGround, Fig. 5)."""
-    counts = measure_incorporation(answered.trace, answered.all_answers if answered.sub_answers else ())
+    counts = metrics.measure_incorporation(answered.trace, answered.all_answers if answered.sub_answers else ())
     return Share(sum(counts[kind] for kind in kinds), counts.total())
 
 
@@ -162,12 +146,12 @@ def _settled(module: str, answered: TracedAnswer) -> Share:
 
 
 def _settled_right(module: str, answered: TracedAnswer) -> Share:
-    right = EXACT_MATCH(answered.outcome["answer"], answered.question.answers or ())
+    right = metrics.EXACT_MATCH(answered.outcome["answer"], answered.question.answers or ())
     return Share(right * _settled(module, answered).of, 1)
 
 
 SHARES: dict[str, Measure] = {
-    **{f"shown_{metric.name}": partial(_of_last_shown, metric) for metric in (PRECISION, RECALL, S_PRECISION)},
+    **{f"shown_{metric.name}": partial(_of_last_shown, metric) for metric in _METRICS},
     "recalled_right": _recalled_right,
     "documents_per_call": lambda each: Share(_documents(each).of, (each.outcome["usage"] or {}).get("llm_calls", 0)),
     "success": partial(_hops_that, ("kept_right", "corrected")),
@@ -195,15 +179,12 @@ MEANS: dict[str, Measure] = {
     # The accepted paths (Tree of Reviews, Table 5).
     "evidence": lambda answered: Share(sum(each.verdict == "accept" for each in answered.of(events.Reviewed)), 1),
 }
-BEST = {"best_em": EXACT_MATCH, "best_f1": F1}
+BEST = {"best_em": metrics.EXACT_MATCH, "best_f1": metrics.F1}
 """The score of the best of a question's answers: those of its repeats, and their samples (BlendFilter, Fig. 4)."""
 
 
 def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[str, float]:
-    """Measure a method's answers by those of the names that are measures; without what is over nothing.
-
-    RunError: the steps of a question are damaged.
-    """
+    """Compute those of the named measures that apply to a method's answers; RunError where their steps are damaged."""
     measures = {name: each for name, each in {**SHARES, **COUNTS, **MEANS}.items() if name in names}
     best = {name: each for name, each in BEST.items() if name in names}
     if not measures and not best:
@@ -230,5 +211,5 @@ def measure_run(reader: RunReader, method: str, names: Collection[str]) -> dict[
     for name, metric in best.items():
         known = {key: own for key in given if (own := questions[key].answers) is not None}
         if known:
-            found[name] = fmean(best_of(metric, given[key], own) for key, own in known.items())
+            found[name] = fmean(metrics.best_of(metric, given[key], own) for key, own in known.items())
     return found

@@ -21,22 +21,15 @@ from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.io.optional_packages import require
 
 _UPLOADS = "GRADIO_TEMP_DIR"
-"""Names the folder of uploads to Gradio."""
-_MAX_UPLOADS = 10
-"""How many uploads of the maximum size can lie there before they are indexed."""
-_UPLOAD_SECONDS = 3600.0
-"""After so long an upload that was not indexed, or was interrupted, is removed."""
+_UPLOAD_SECONDS = 3600.0  # then one that was not indexed is removed
 _ICON = """<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
 %3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
 
 
 def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
-    """Add the chat page at `/chat` to an app whose lifespan puts the open service into `app.state.service`.
+    """Add the chat page at `/chat` to an app whose lifespan enters `page_open`.
 
-    Where keys are set, a person logs in with the user's name and the key. The app's lifespan is to enter `page_open`.
-
-    Raises:
-        SpecError: Gradio is not installed. SettingsError: no folder of uploads can be created next to the threads.
+    A SpecError where Gradio is not installed; a SettingsError where no folder of uploads can be created.
     """
     # Read when Gradio is imported: it would report its use to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -50,10 +43,10 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.apps.server.page.page_events import build_page
 
     by_session = dict[str, set[str]]()  # the paths of the files that each session has uploaded
-    uploads, largest = Path(os.environ[_UPLOADS]), options.max_upload_bytes
+    uploads = Path(os.environ[_UPLOADS])
     if uploads.name == UPLOADS:  # one set in the environment may have other files in it
-        limits = {"max_bytes": _MAX_UPLOADS * largest, "max_upload_bytes": largest}
-        app.add_middleware(UploadQuota, folder=uploads, uploads=by_session, **limits)
+        limit = options.max_upload_bytes
+        app.add_middleware(UploadQuota, folder=uploads, max_upload_bytes=limit, uploads=by_session)
     app.state.chat_session = ChatSession(lambda: app.state.service)
 
     def authenticate(user: str, key: str) -> bool:

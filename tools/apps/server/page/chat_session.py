@@ -1,12 +1,9 @@
-"""What the page does when a person asks, stops, reviews, or opens a thread.
-
-Each function returns or yields a `ThreadView`, which replaces what is shown; `page_events` puts it on the page.
-"""
+"""What the page does when a person asks, stops, reviews, or opens a thread; `page_events` shows what comes of it."""
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -20,7 +17,7 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, UserDocuments, corpus_id, data_folder
+from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, UserDocuments, data_folder
 from hopgraph.tools.apps.server.page.page_turns import (
     LiveTurn,
     PageTurn,
@@ -44,9 +41,7 @@ class ChatSession:
     """The page's work, apart from its looks."""
 
     service: Callable[[], Service]
-    """Returns the open service, once the app has started."""
-    _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])
-    """The turns that run, by the key of their thread."""
+    _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])  # by the key of the thread
     closed: bool = False
     """Whether the app is closing: there is no service to read from any more."""
 
@@ -82,7 +77,7 @@ class ChatSession:
         settings = service.settings(options.method, changes, owner=self.is_owner)
         if options.corpus:
             # A user's own corpus may be chosen without being the owner.
-            own: str | JoinedRetriever = self.documents.spec(user, corpus_id(options.corpus))
+            own: str | JoinedRetriever = self.documents.spec(user, options.corpus.removesuffix(JOINED))
             if options.corpus.endswith(JOINED):
                 own = JoinedRetriever(retrievers={"own/": own, "": settings.retriever or DEFAULT_RETRIEVER})
             settings = settings.model_copy(update={"retriever": own})
@@ -99,7 +94,7 @@ class ChatSession:
         except HopgraphError as error:
             return error_line(error), ""
         if options.corpus:  # the path where the app stores it is not shown
-            shown, own = f"“{names.get(corpus_id(options.corpus), '')}”", settings.retriever
+            shown, own = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”", settings.retriever
             if isinstance(own, JoinedRetriever):
                 apps = own.retrievers[""]
                 shown += f" + {apps if isinstance(apps, str) else type(apps).__name__}"
@@ -155,9 +150,7 @@ class ChatSession:
         """Return a thread's running turn, to be followed; None where none runs."""
         return self._live.get(thread_key(user, thread)) if thread else None
 
-    async def ask(
-        self, user: str, thread: str, text: str, options: TurnOptions, edited: str = ""
-    ) -> AsyncGenerator[ThreadView]:
+    async def ask(self, user: str, thread: str, text: str, options: TurnOptions, edited: str = "") -> LiveTurn:
         """Ask a question in a thread; an empty id creates one. It replaces the `edited` turn and those after it."""
         before = ThreadView("", [])
         try:
@@ -170,14 +163,12 @@ class ChatSession:
             turn.stand_in = bool(stand_in)
             opened = before.thread or await self.service().threads.create(user, truncate_line(text, MAX_FIRST_TITLE))
         except HopgraphError as error:
-            yield replace(before, problem=error_line(error))
-            return
+            return LiveTurn(replace(before, problem=error_line(error)), over=True)
         ids = [each.id for each in before.turns]
         kept = before.turns[: ids.index(edited)] if edited in ids else before.turns
         gone = await self._remove_turns(user, opened, ids[len(kept) :])
         given = {"messages": [*gone, HumanMessage(text, id=turn.id)]}
-        async for view in self._run(user, ThreadView(opened, [*kept, turn]), given, settings):
-            yield view
+        return self._start(user, ThreadView(opened, [*kept, turn]), given, settings)
 
     async def _remove_turns(self, user: str, thread: str, gone: Sequence[str]) -> list[BaseMessage]:
         """Forget the last turns of a thread; return what removes their messages, for the thread's next input."""
@@ -189,15 +180,11 @@ class ChatSession:
         first = next((at for at, each in enumerate(ids) if each in gone), len(ids))
         return [RemoveMessage(id=each) for each in ids[first:]]
 
-    async def resume(self, user: str, thread: str) -> AsyncGenerator[ThreadView]:
-        """Continue a thread's last turn where it was stopped or failed; what it had found and paid for stays.
-
-        It begins anew where it was stopped before the thread had its question. Its time limit begins anew.
-        """
+    async def resume(self, user: str, thread: str) -> LiveTurn:
+        """Continue a stopped or failed last turn or begin it anew if it had no question; its time limit begins anew."""
         before = await self.open(user, thread)
         if not before.turns or before.turns[-1].ended not in ("stopped", "failed"):
-            yield before
-            return
+            return LiveTurn(before, over=True)
         service, turn = self.service(), before.turns[-1]
         state = await service.chat.aget_state(service.threads.config(user, thread))
         asked = [each.id for each in state.values.get("messages", ()) if isinstance(each, HumanMessage)][-1:]
@@ -207,35 +194,29 @@ class ChatSession:
         else:
             given = {"messages": [HumanMessage(turn.asked, id=turn.id)]}
             turn.lines, turn.events = [], []
-        async for view in self._go_on(user, before, given, passed):
-            yield view
+        return self._go_on(user, before, given, passed)
 
-    async def review(self, user: str, thread: str, asked: Sequence[ReviewRequest]) -> AsyncGenerator[ThreadView]:
+    async def review(self, user: str, thread: str, asked: Sequence[ReviewRequest]) -> LiveTurn:
         """Resume a paused turn when all its requests are answered; else show the next one."""
         before = await self.open(user, thread)
         if not before.asked or any(each.answer is None for each in asked):
-            yield ThreadView(before.thread, before.turns, asked if before.asked else ())
-            return
-        given: Command[Any] = Command(resume={each.id: each.answer for each in asked})
-        async for view in self._go_on(user, before, given):
-            yield view
+            return LiveTurn(replace(before, asked=asked if before.asked else ()), over=True)
+        return self._go_on(user, before, Command(resume={each.id: each.answer for each in asked}))
 
-    async def _go_on(self, user: str, before: ThreadView, given: Any, passed: float = 0) -> AsyncGenerator[ThreadView]:
+    def _go_on(self, user: str, before: ThreadView, given: Any, passed: float = 0) -> LiveTurn:
         """Run the last turn again from its thread's state, with `passed` seconds more to its deadline."""
         turn = before.turns[-1]
         try:
             settings = self.settings(user, turn)
         except HopgraphError as error:
-            yield replace(before, problem=error_line(error))
-            return
+            return LiveTurn(replace(before, problem=error_line(error)), over=True)
         if settings.deadline_seconds is not None:
             settings = settings.model_copy(update={"deadline_seconds": settings.deadline_seconds + passed})
         turn.ended, turn.problem, turn.said = "", "", ""
-        async for view in self._run(user, ThreadView(before.thread, before.turns), given, settings):
-            yield view
+        return self._start(user, replace(before, asked=()), given, settings)
 
-    async def _run(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> AsyncGenerator[ThreadView]:
-        """Start the last turn in a task of its own, and show it while the page is open."""
+    def _start(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> LiveTurn:
+        """Run the last turn in a task of its own."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
         live = self._live[key] = LiveTurn(view)
 
@@ -255,9 +236,7 @@ class ChatSession:
                     live.tell(over=True)
 
         live.task = asyncio.create_task(run())
-        async with aclosing(live.follow()) as views:
-            async for each in views:
-                yield each
+        return live
 
 
 def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
@@ -267,8 +246,7 @@ def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:
 def _join_turns(messages: Iterable[BaseMessage], stored: dict[str, PageTurn]) -> list[PageTurn]:
     """Return a thread's turns, the oldest first, from its messages and the stored turns by their ids.
 
-    A turn from another endpoint of the app has no steps here. One that ended before the thread had its question is
-    placed by its time.
+    One that ended before the thread had its question is placed by its time.
     """
     turns: list[PageTurn] = []
     for message in messages:

@@ -25,12 +25,9 @@ from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citat
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8.0, tooltip=240)
-_MOST = 60
-"""Nodes that are drawn; of a larger run those on the way to the answer come first."""
-_SUMMARY = 1_500
-"""Characters of the text alternative."""
-_UNTITLED = 80
-"""Characters of a passage that stand for its title where it has none."""
+_MOST = 60  # nodes that are drawn; of a larger run those on the way to the answer come first
+_SUMMARY = 1_500  # characters of the text alternative
+_UNTITLED = 80  # characters of a passage without a title
 _STAND_IN = "by the stand-in, no language model"
 _STATUS_NOTES = {
     "stopped": "Stopped before there was an answer.",
@@ -38,7 +35,6 @@ _STATUS_NOTES = {
     "elsewhere": "This is being answered elsewhere; open the conversation again to see what came of it.",
 }
 _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
-"""The title where no passage supports the citation."""
 
 
 def _load_template() -> Any:
@@ -75,9 +71,8 @@ def picture_html(turn: PageTurn | None) -> str:
 def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> dict[str, Any]:
     """Return what the template's `answer` shows; empty where nothing was looked up, as for small talk.
 
-    A mark is a button that opens its passage over the page, by pointer or keyboard and without a script; Escape
-    closes it. `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not
-    among `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
+    `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not among
+    `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
     """
     question, answer = (str(reply.get(key) or "") for key in ("question", "answer"))
     reason = reply.get("stop_reason")
@@ -116,11 +111,7 @@ def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
 
 
 def _steps(turn: PageTurn) -> tuple[list[tuple[str, list[list[Line]]]], str]:
-    """Return the groups of a turn's steps, and what sums them up; both empty for an ended turn without steps.
-
-    The lines are the ones that `hopgraph ask` prints (`runs.narration`): an iteration's heading begins a group, a
-    labelled line an item, and the lines below it fold into that item.
-    """
+    """Return the groups of a turn's steps, and what sums them up; both empty for an ended turn without steps."""
     groups = _grouped(turn.lines)
     count = sum(len(items) for _, items in groups)
     if not count and turn.ended:
@@ -130,7 +121,7 @@ def _steps(turn: PageTurn) -> tuple[list[tuple[str, list[list[Line]]]], str]:
 
 
 def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:
-    """Return each group's heading, empty before the first one, and its items: a line, and those that fold into it."""
+    """Return each group's heading, empty before the first, and its items: a labelled line, and those folded into it."""
     groups: list[tuple[str, list[list[Line]]]] = []
     for line in lines:
         if line.style == "heading":
@@ -150,9 +141,8 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     """Draw the tree or chain of reasoning of a run so far, narrow enough for a phone; empty for a run without events.
 
     Once there is an answer, the nodes that it rests on come first, and the whole is folded below them. All texts are
-    escaped and cut to what a card has room for; a run of 500 nodes takes some 65 kB. It is drawn anew from all
-    events, in any order, each time: in about 0.1 s for such a run. Of the passages that the events name any may be
-    unknown. Colours are left to the page's style, which has them for light and dark.
+    escaped and cut. It is drawn anew from all events, in any order, each time: 500 nodes take about 0.1 s, and 65 kB.
+    Of the passages that the events name any may be unknown.
     """
     if not events:
         return ""

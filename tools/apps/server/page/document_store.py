@@ -1,10 +1,7 @@
 """Users' own documents: uploaded files become a corpus that questions can be asked about.
 
 Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index and `corpus.json`, which is
-written last, so that a folder without it is no corpus. All parts of the path are ours: no name of a user or a file
-becomes part of it.
-
-Files are read as `hopgraph index` reads them, each by itself; what cannot be used is skipped and reported.
+written last, so that a folder without it is no corpus. No name of a user or a file becomes part of the path.
 """
 
 import asyncio
@@ -41,30 +38,20 @@ from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line
 
-MAX_CORPORA = 20
-"""Of one user, so that the disk is not filled; then one has to be deleted first."""
+MAX_CORPORA = 20  # of one user
 DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
 """The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
 JOINED = "+"
-"""What follows a corpus's id where it is asked together with the app's documents."""
-_MAX_CONCURRENT = 2
-"""Corpora that are indexed at the same time; others wait."""
+"""What follows the id of a chosen corpus where it is asked together with the app's documents."""
+_MAX_CONCURRENT = 2  # corpora that are indexed at once; others wait
 _ID = re.compile(r"[0-9a-f]{12}")
 _RECORD = "corpus.json"
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
-_BLOCK = 4096
-"""Bytes that even an empty file takes."""
-_STALE_SECONDS = 24 * 3600
-"""After so long what a killed upload left is removed."""
+_BLOCK = 4096  # bytes that even an empty file takes
+_STALE_SECONDS = 24 * 3600  # then what a killed upload left is removed
 SUFFIXES = readable_suffixes()
-"""Of the files that can be read here."""
 
 _CORPUS = TypeAdapter(UserCorpus)
-
-
-def corpus_id(choice: str) -> str:
-    """Return the id of the corpus that was chosen, alone or with the app's; empty for the app's alone."""
-    return choice.removesuffix(JOINED)
 
 
 def data_folder(options: ServingOptions) -> Path:
@@ -80,17 +67,14 @@ class UserDocuments:
     """
 
     folder: Path
-    max_bytes: int
-    """Of the files of one upload together."""
+    max_bytes: int  # of the files of one upload together
     max_seconds: int = MAX_SECONDS
     max_memory: int = MAX_MEMORY
-    """In bytes; indexing an upload may take no more."""
     quota_files: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_FILES"))
     quota_bytes: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_BYTES"))
     """Of all documents of one user, with their indexes."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
     _busy: set[Path] = field(default_factory=set[Path])
-    """Folders of corpora that wait or are being indexed."""
 
     async def list_for(self, user: str) -> list[UserCorpus]:
         """Return a user's corpora, the newest first; empty for none."""
@@ -120,22 +104,13 @@ class UserDocuments:
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
         """Index uploaded files, in a process of its own; yield the stages, and the corpus at last.
 
-        What cannot be read is named in the corpus, and the rest indexed. To stop it, close the generator. When it fails
-        or is stopped, nothing is left of a new corpus, and one that is changed is as it was; until the end questions
-        are answered from that.
+        They replace files of the same name in the `corpus` with that id, or become a new one, with a `name` (empty:
+        after the files) and a `language` (None: English). Its files named in `remove` go; what cannot be read is named
+        in it. Closing the generator stops it: then, or when it fails, nothing is left of a new corpus, and one that is
+        changed is as it was; until the end questions are answered from that.
 
-        Args:
-            user: whose they are.
-            files: where they lie; the last part of each path is shown as its name.
-            corpus: the id of the corpus whose files of the same name they replace; empty: a new one.
-            name: of a new corpus; empty: after the files.
-            language: of a new corpus, by ISO code or English name; None: English.
-            remove: the names of files of the corpus that are removed.
-
-        Raises:
-            CorpusError: too much, also of time or memory; no file that can be read; a full disk.
-            SettingsError: the user has too many corpora or documents, no file would be left, the corpus is being
-            changed, or the language is unknown.
+        A CorpusError for too much, also of time or memory, no file that can be read, or a full disk. A SettingsError
+        for too many corpora or documents, no file left, a corpus that is being changed, or an unknown language.
         """
         get_analyser(language or "en")
         before = _read_record(self._find(user, corpus)) if corpus else None
@@ -159,7 +134,6 @@ class UserDocuments:
                 yield each
 
     async def _check_quota(self, folder: Path, files: Mapping[str, Path]) -> None:
-        """Raise a SettingsError where the corpus in a folder, or its user, may have no more files."""
         of_user = folder.parent
         size = await asyncio.to_thread(folder_size, of_user) + sum(each.stat().st_size for each in files.values())
         corpora = await asyncio.to_thread(_list_corpora, of_user)  # the last to be waited for before it is `_busy`
@@ -242,14 +216,9 @@ def _make_folder(folder: Path) -> None:
 
 
 def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], list[str]]:
-    """Check uploaded files before any is read.
+    """Return unique name → place of the files that can be read, in their order, and a line for each other one.
 
-    Returns:
-        Unique name → place of those that can be read, in their order; and a line for each other one: it is no file, is
-        empty, or of another kind.
-
-    Raises:
-        CorpusError: none can be read, or they have too many bytes.
+    Only their names, kinds and sizes are looked at. A CorpusError where none is left, or they have too many bytes.
     """
     found: dict[str, Path] = {}
     unread: list[str] = []

@@ -7,11 +7,8 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 
 def escape_text(text: str) -> str:
-    """Escape untrusted text for use between tags and in quoted attributes; white space stays.
-
-    Gradio puts the value of `gr.HTML` into the page as it is, so that braces and dollar signs, which begin a
-    placeholder in its templates, mean nothing here.
-    """
+    """Escape untrusted text for use between tags and in quoted attributes; white space stays."""
+    # `gr.HTML` puts it into the page as it is; what Gradio's templates take for a placeholder is none here.
     return escape(clean(text))
 
 

@@ -44,13 +44,23 @@ const sizes = new ResizeObserver(follow);
 for (const each of [talk, ...talk.children]) sizes.observe(each);
 }
 
-/* Escape leads back to the conversation, too, unless it closes something else. */
+/* On a narrow screen the columns at the sides are shown one at a time, over the conversation. What is chosen there leads
+   back to it, and so does Escape, unless it closes something else. */
 {
+const show = (side) => { document.getElementById("hg-columns").dataset.shown = side; };
+document.addEventListener("click", ({target}) => {
+  const toggle = target.closest("#hg-top .hg-toggle");
+  if (target.closest("#hg-new")) show("");
+  if (!toggle) return;
+  const side = toggle === document.querySelector("#hg-top .hg-toggle") ? "left" : "right";
+  show(document.getElementById("hg-columns").dataset.shown === side ? "" : side);
+});
+document.addEventListener("change", ({target}) => { if (target.matches(".hg-threads [type=radio]")) show(""); });
 document.addEventListener("keydown", ({key, target}) => {
   const columns = document.getElementById("hg-columns"), side = columns?.dataset.shown;
   if (key !== "Escape" || !side || target.getAttribute?.("aria-expanded") === "true") return;
   if (document.querySelector(":popover-open")) return;
-  columns.dataset.shown = "";
+  show("");
   document.querySelectorAll("#hg-top .hg-toggle")[side === "left" ? 0 : 1].focus();
 }, true);
 }

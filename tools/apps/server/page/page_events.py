@@ -13,9 +13,8 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html
-from hopgraph.tools.apps.server.page.documents_panel import corpus_choices
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
-from hopgraph.tools.apps.server.page.page_components import PageComponents, settings_fields
+from hopgraph.tools.apps.server.page.page_components import QUIET, PageComponents, Updates, settings_fields
 from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
@@ -24,11 +23,6 @@ from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
-
-Updates = Mapping[Any, Any]
-"""Component → its new value, or a `gr.update`."""
-
-_QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 def build_page(session: ChatSession, options: ServingOptions, uploads: Mapping[str, set[str]]) -> Any:
@@ -47,48 +41,39 @@ class _PageEvents:
         self.session, self.parts, self.initial_method = session, parts, options.chat_settings.use_method
         self.examples = options.example_questions
         self.gr = parts.gr
-        self.asking = set[str]()
-        """The sessions whose question runs."""
+        self.asking = set[str]()  # the sessions whose question runs
 
     def connect(self, blocks: Any) -> None:
         gr, parts = self.gr, self.parts
-        view, opened = parts.view, [*parts.view, *parts.restored]
-        blocks.load(self.load, [parts.last_opened], [*opened, parts.notice], **_QUIET)
+        view, opened = parts.view, [*parts.view, *parts.restored, parts.notice]
+        blocks.load(self.load, [parts.last_opened], opened, **QUIET)
         # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
-        queued: dict[str, Any] = {"trigger_mode": "multiple", **_QUIET}
+        queued: dict[str, Any] = {"trigger_mode": "multiple", **QUIET}
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
         gr.on(triggers, self.ask, inputs, [*view, parts.box], **queued)
         parts.last.edit(self.edit, [parts.opened, *parts.options], [*view, parts.box], **queued)
-        parts.stop.click(self.stop, [parts.opened], None, **_QUIET)
-        parts.last.submit(self.resume, [parts.opened], view, **_QUIET)
-        parts.last.like(self.rate, [parts.opened], None, **_QUIET)
-        parts.new.click(self.new, None, view, **_QUIET)
-        parts.threads.input(self.choose, [parts.threads], opened, trigger_mode="always_last", **_QUIET)
-        gr.on([parts.rename.click, parts.title.submit], self.rename, [parts.opened, parts.title], view, **_QUIET)
-        parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **_QUIET)
-        parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **_QUIET)
-        parts.delete_it.click(self.delete, [parts.opened], view, **_QUIET)
+        parts.stop.click(self.stop, [parts.opened], None, **QUIET)
+        parts.last.submit(self.resume, [parts.opened], view, **QUIET)
+        parts.last.like(self.rate, [parts.opened], None, **QUIET)
+        parts.new.click(self.new, None, view, **QUIET)
+        parts.threads.input(self.choose, [parts.threads], opened, trigger_mode="always_last", **QUIET)
+        gr.on([parts.rename.click, parts.title.submit], self.rename, [parts.opened, parts.title], view, **QUIET)
+        parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **QUIET)
+        parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **QUIET)
+        parts.delete_it.click(self.delete, [parts.opened], view, **QUIET)
         self._connect_review()
         self._connect_options()
         parts.documents.connect(lambda: self.session.documents, _user)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        user = _user(request)
-        updates, options, live = await self._open(user, thread or "")
-        yield {**updates, self.parts.notice: await self._notice(user, options)}
-        if live:
-            async for each in self._shown(user, live.follow(), complete=False):
-                yield each
+        async for updates in self._open(_user(request), thread or ""):
+            yield updates
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        user, parts = _user(request), self.parts
-        updates, _, live = await self._open(user, thread or "")
-        if updates[parts.opened] == thread:
-            del updates[parts.threads]["value"]  # another may be chosen by now
-        yield updates
-        if live:
-            async for each in self._shown(user, live.follow(), complete=False):
-                yield each
+        async for updates in self._open(_user(request), thread or ""):
+            if updates.get(self.parts.opened) == thread:
+                del updates[self.parts.threads]["value"]  # another may be chosen by now
+            yield updates
 
     async def edit(self, request: Request, told: EventData, thread: str, *chosen: Any) -> AsyncGenerator[Updates]:
         text, turn = str(getattr(told, "text", "")), str(getattr(told, "turn", ""))
@@ -110,7 +95,8 @@ class _PageEvents:
         self.asking.add(session)
         first = runs = True
         try:
-            async for view in self.session.ask(user, thread, text, _options(*chosen), edited):
+            live = await self.session.ask(user, thread, text, _options(*chosen), edited)
+            async for view in live.follow():
                 updates = await self._show(user, view, complete=first or not view.runs)
                 if runs and not view.runs:
                     runs = False
@@ -126,7 +112,7 @@ class _PageEvents:
 
     async def resume(self, request: Request, thread: str) -> AsyncGenerator[Updates]:
         user = _user(request)
-        async for each in self._shown(user, self.session.resume(user, thread)):
+        async for each in self._shown(user, await self.session.resume(user, thread)):
             yield each
 
     async def rate(self, request: Request, thread: str, told: EventData) -> None:
@@ -159,10 +145,10 @@ class _PageEvents:
                 request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
             ) -> AsyncGenerator[Updates]:
                 user, answered = _user(request), answer_next(asked, make(*values))
-                async for each in self._shown(user, self.session.review(user, thread, answered)):
+                async for each in self._shown(user, await self.session.review(user, thread, answered)):
                     yield each
 
-            button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **_QUIET)
+            button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **QUIET)
 
         with parts.review:
             # Not on load, too, which would build the form anew over what was entered.
@@ -193,52 +179,50 @@ class _PageEvents:
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
-        parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **_QUIET)
+        parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **QUIET)
         # Server-side state alone: the browser may still send the previous conversation's choices.
         described = [parts.fields, parts.changes, parts.documents.chosen, parts.reviewed]
-        self.gr.on([each.change for each in described], describe, described, [parts.notice], **_QUIET)
-        parts.to_review.input(list, [parts.to_review], [parts.reviewed], **one_at_a_time, **_QUIET)
+        self.gr.on([each.change for each in described], describe, described, [parts.notice], **QUIET)
+        parts.to_review.input(list, [parts.to_review], [parts.reviewed], **one_at_a_time, **QUIET)
 
     async def _notice(self, user: str, options: TurnOptions) -> str:
         line, stand_in = await self.session.describe(user, options)
         changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
         return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
-    async def _open(self, user: str, thread: str) -> tuple[dict[Any, Any], TurnOptions, LiveTurn | None]:
-        """Return the page's updates for a thread, the options of its last question, and its running turn."""
+    async def _open(self, user: str, thread: str) -> AsyncGenerator[dict[Any, Any]]:
+        """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
         parts = self.parts
         view = await self.session.open(user, thread)
         live = self.session.live_turn(user, thread)  # now: it may end while the updates are made
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
-        choices = corpus_choices(await self.session.documents.list_for(user))
+        choices = await parts.documents.choices(user)
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
         method = last.method if last.method in model_names() else AUTO
         changes = self.session.known_changes(method, last.changes)
         kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
-        return (
-            {
-                **await self._show(user, view),
-                parts.method: method,
-                parts.changes: changes,
-                parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
-                parts.to_review: kinds,
-                parts.reviewed: kinds,
-                parts.documents.chosen: corpus,
-                parts.corpus: self.gr.update(choices=choices, value=corpus),
-            },
-            _options(method, changes, corpus, kinds),
-            live,
-        )
+        yield {
+            **await self._show(user, view),
+            parts.method: method,
+            parts.changes: changes,
+            parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
+            parts.to_review: kinds,
+            parts.reviewed: kinds,
+            parts.documents.chosen: corpus,
+            parts.corpus: self.gr.update(choices=choices, value=corpus),
+            parts.notice: await self._notice(user, _options(method, changes, corpus, kinds)),
+        }
+        if live:
+            async for each in self._shown(user, live, complete=False):
+                yield each
 
-    async def _shown(
-        self, user: str, views: AsyncGenerator[ThreadView], *, complete: bool = True
-    ) -> AsyncGenerator[Updates]:
-        """Give the page's updates for the views of a turn: `complete` for the first one, and once it has ended."""
-        async for view in views:
+    async def _shown(self, user: str, live: LiveTurn, *, complete: bool = True) -> AsyncGenerator[dict[Any, Any]]:
+        """Yield the page's updates for the views of a turn: `complete` for the first one, and once it has ended."""
+        async for view in live.follow():
             yield await self._show(user, view, complete=complete or not view.runs)
             complete = False
 
-    async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> Updates:
+    async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> dict[Any, Any]:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
         gr, parts, last = self.gr, self.parts, view.turns[-1:]
         html = conversation_html(last, welcome=not view.problem, examples=self.examples) + problem_html(view.problem)

@@ -1,7 +1,7 @@
 """The turns that the page shows: the question, its steps, and how it ended; how they run, and where they are stored.
 
-The checkpointer has only the messages. The steps are in a table next to the threads', with a row for each turn. It is
-written when a turn starts and when it ends, so that a turn whose process was killed is still found, without its steps.
+The checkpointer has only the messages. A turn is stored when it starts and when it ends, so that one whose process was
+killed is still found, without its steps.
 """
 
 import asyncio
@@ -45,9 +45,8 @@ class TurnOptions:
 
     method: str = AUTO
     changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """The settings that the person changed."""
     corpus: str = ""
-    """As `corpus_choices` names one of the user's own corpora, alone or with the app's; empty for the app's alone."""
+    """The id of one of the user's own corpora, with `JOINED` to ask the app's, too; empty for the app's alone."""
 
 
 @dataclass
@@ -55,29 +54,20 @@ class PageTurn(TurnOptions):
     """A question and its outcome, as the page draws and stores it: the fields' names are those of the format."""
 
     asked: str
-    """What the person wrote."""
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Of the person's message in the thread."""
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # of the person's message
     asked_at: float = field(default_factory=time.time)
     """Seconds since 1970; 0 for a turn that was not started on this page."""
-    about: str = ""
-    """The method, the model and the corpus it was asked with, for people."""
-    stand_in: bool = False
-    """Whether the model was the embedded one, which is no language model."""
+    about: str = ""  # the method, the model and the corpus, for people
+    stand_in: bool = False  # whether the model was the embedded one
     lines: list[Line] = field(default_factory=list[Line])
-    """The steps in words, in the order of the run."""
     events: list[StepEvent] = field(default_factory=list[StepEvent])
-    """What the picture is drawn from."""
-    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
-    """What was read, by id."""
+    passages: dict[str, Passage] = field(default_factory=dict[str, Passage])  # by id
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The reply's question, answer, citations, method and stop reason; empty while there is none."""
     said: str = ""
     """The reply's text where nothing was looked up, and while it is written."""
-    problem: str = ""
-    """Why it failed, in one line."""
+    problem: str = ""  # why it failed, in one line
     feedback: Literal["", "good", "bad"] = ""
-    """What the person says of the reply."""
     ended: TurnStatus = ""
 
     def record_reply(self, message: Any) -> None:
@@ -92,12 +82,10 @@ class PageTurn(TurnOptions):
 class ThreadView:
     """What a tab shows of a thread."""
 
-    thread: str
-    """Empty for a new one."""
+    thread: str  # empty for a new one
     turns: Sequence[PageTurn]
     asked: Sequence[ReviewRequest] = ()
-    problem: str = ""
-    """An error that belongs to no turn."""
+    problem: str = ""  # an error that belongs to no turn
 
     @property
     def runs(self) -> bool:
@@ -149,11 +137,7 @@ class TurnStore:
 async def record_run(
     steps: AsyncGenerator[TurnStep], seconds: float, turn: PageTurn, news: Callable[[], None]
 ) -> Sequence[Interrupt]:
-    """Run a turn to its end, record it, and call `news` whenever there is something new; being cancelled stops it.
-
-    Returns:
-        What a person is asked, where it pauses; else none. A turn that has not `ended` then was stopped.
-    """
+    """Run and record a turn, with `news` at each step; return what a person is asked. Cancelled, it has not `ended`."""
     end: TurnEnd | None = None
     try:
         async with asyncio.timeout(seconds), aclosing(steps):
@@ -179,11 +163,11 @@ async def record_run(
 class LiveTurn:
     """A turn that runs, watched or not: closing or reloading a page does not stop it."""
 
-    def __init__(self, view: ThreadView) -> None:
-        """Begin with the thread's turns, of which the last one runs."""
+    def __init__(self, view: ThreadView, *, over: bool = False) -> None:
+        """Begin with what is shown; the last turn runs, unless it is `over`."""
         self.view = view
         self.task: asyncio.Task[None] | None = None
-        self._news, self._over = asyncio.Event(), False
+        self._news, self._over = asyncio.Event(), over
 
     def tell(self, *, over: bool = False) -> None:
         """Wake those that follow; the turn is over once it is stored."""

@@ -1,8 +1,4 @@
-"""Review on the page: a form for what a paused run asks, and the answer that a person gives.
-
-A run pauses with one request for each of its branches that has one (`nodes.core.human_review`). They are shown one
-after the other; when all are answered the run resumes.
-"""
+"""Review on the page: a form for each request of a paused run, one after the other, and what a person answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +9,6 @@ from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.text.sanitize import sanitize_line
 
 REVIEW_SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
-"""What can be reviewed, and the setting that asks for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +16,8 @@ class ReviewRequest:
     """One request to a person; compared by identity, as Gradio hashes its state, and a payload has no hash."""
 
     id: str
-    payload: Any
-    """What the run paused with."""
+    payload: Any  # what the run paused with
     answer: Mapping[str, Any] | str | None = None
-    """What to resume with; None until it is answered."""
 
     @property
     def kind(self) -> str:

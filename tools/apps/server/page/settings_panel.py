@@ -1,7 +1,6 @@
 """The settings of a method as fields of the page, generated from its context model.
 
-What may be chosen here is what `Service.settings` accepts from the same user: everything where the app serves its
-owner alone, else all but `OWNER_SETTINGS`. Maps and lists are entered as JSON. A setting that holds an object, which
+What may be chosen here is what `Service.settings` accepts from the same user. A setting that holds an object, which
 only code can set, has no field; nor have those that the page asks for elsewhere.
 """
 
@@ -24,9 +23,7 @@ from hopgraph.tools.apps.server.page.html_text import problem_html
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
 """What the page asks for in another place, and passages, which are too long for a field."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
-"""What is changed most often comes first."""
-_MAX_SLIDER_STEPS = 100
-"""With more a slider is too fine for a finger."""
+_MAX_SLIDER_STEPS = 100  # more are too fine for a finger
 
 
 @dataclass(frozen=True)
@@ -36,10 +33,8 @@ class SettingField:
     name: str
     schema: Mapping[str, Any]
     """Its JSON schema; of several types that of the one that is not null."""
-    value: JsonValue
-    """What applies unless it is changed."""
-    optional: bool
-    """May be none, which an empty field means."""
+    value: JsonValue  # what applies unless it is changed
+    optional: bool  # an empty field means none
 
     @property
     def kind(self) -> str:
@@ -97,11 +92,9 @@ def _has_json(value: object) -> bool:
 def apply_change(
     cls: type[Context], setting: SettingField, changes: Mapping[str, JsonValue], value: object
 ) -> tuple[dict[str, JsonValue], str]:
-    """Add a value, as its field gives it, to the changes of a model's settings.
+    """Return the changes with a setting's value, as its field gives it, and what is wrong with it, empty for nothing.
 
-    Returns:
-        The changes, without values that are the effective ones; and what is wrong with the value, in one line, empty
-        for nothing. A wrong value stays among the changes, so that a question is refused instead of asked without it.
+    The effective value is no change. A wrong one stays, so that a question is refused instead of asked without it.
     """
     others = {name: each for name, each in changes.items() if name != setting.name}
     try:
@@ -137,9 +130,8 @@ def settings_panel(
 ) -> None:
     """Add the fields of the settings of a method, or of `auto`, within Blocks or in `gr.render`.
 
-    `fields` names the `method` and what was changed already, as name → value in `changes`. `states` are the
-    `gr.State` with the `fields` that the page shows now, and the one that keeps the changes, ready for
-    `Service.settings`. A SettingsError where the method does not accept what the app was `given`.
+    `fields` are `settings_fields`; `states` are the `gr.State` of those that the page shows, and that of the changes.
+    A SettingsError where the method does not accept what the app was `given`.
     """
     effective, before = effective_settings(fields["method"], given), fields["changes"]
     groups = groupby(list_settings(effective, owner=owner), key=lambda each: each.group)

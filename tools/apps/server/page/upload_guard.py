@@ -3,7 +3,7 @@
 Gradio treats any value that looks like one of its files as a file, in every component: a question of the form
 `{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
 Its own check works only in apps that were launched, not in one that is mounted into another. Nor does it limit how
-much was uploaded and not used.
+much was uploaded and not used. An event that comes while a part of the page is rendered could be lost, too.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from hopgraph.tools.apps.server.page.document_store import folder_size
 from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
 
+_MAX_UPLOADS = 10  # of the maximum size, before they are indexed
 FILE_PATH = f"{UPLOAD_PATH.removesuffix('upload')}file="
 
 
@@ -67,19 +68,20 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
                 raise gr.Error(str(error), print_exception=False) from None
             return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
 
+        def get_state_ids_to_track(self, block_fn: Any, state: Any) -> Any:
+            for _ in range(100):  # Gradio iterates over functions to which a render in another thread adds
+                with suppress(RuntimeError):
+                    return cast("Any", super().get_state_ids_to_track(block_fn, state))
+            return cast("Any", super().get_state_ids_to_track(block_fn, state))
+
     return GuardedBlocks
 
 
 class UploadQuota:
-    """Refuses an upload when those not yet indexed, and those that are arriving, take all the room.
+    """Refuses uploads when there is no room for more, and notes in `uploads` whose each is: others cannot fetch it."""
 
-    Whose upload a file is, by its path as Gradio answers, is written down in `uploads`; others cannot fetch it.
-    """
-
-    def __init__(
-        self, app: ASGIApp, folder: Path, max_bytes: int, max_upload_bytes: int, uploads: dict[str, set[str]]
-    ) -> None:
-        self._app, self._folder, self._max_bytes, self._max_upload = app, folder, max_bytes, max_upload_bytes
+    def __init__(self, app: ASGIApp, folder: Path, max_upload_bytes: int, uploads: dict[str, set[str]]) -> None:
+        self._app, self._folder, self._max_upload = app, folder, max_upload_bytes
         self._arriving, self._uploads = 0, uploads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,7 +107,7 @@ class UploadQuota:
         size = int(stated) if stated.isdecimal() else self._max_upload
         self._arriving += size
         try:
-            if await asyncio.to_thread(folder_size, self._folder) + self._arriving <= self._max_bytes:
+            if await asyncio.to_thread(folder_size, self._folder) + self._arriving <= _MAX_UPLOADS * self._max_upload:
                 await self._app(scope, receive, remember)
                 return
         finally:

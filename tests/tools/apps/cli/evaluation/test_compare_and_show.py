@@ -54,6 +54,7 @@ def test_compare_prints_and_writes(run: Run, folder: Path, tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_figures", [True, False])
 def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_figures: bool

@@ -110,6 +110,7 @@ def check_refusal(
     return refused.picked
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_before_its_first_answer_keeps_no_folder(
     run: Run, server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -141,12 +142,13 @@ def test_a_run_whose_replies_are_all_unusable_is_an_error(run: Run, tmp_path: Pa
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_refused_key_stops_the_run_with_what_is_under_way(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     assert 1 <= check_refusal(run, server, tmp_path, count=32) <= CONCURRENCY
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("status", [401, *(pytest.param(each, marks=pytest.mark.long) for each in (402, 403, 404))])
 def test_a_refusal_stops_a_long_run(run: Run, server: OpenAIServer, tmp_path: Path, status: int) -> None:
     assert 1 <= check_refusal(run, server, tmp_path, status=status, count=200) <= CONCURRENCY
 
@@ -156,7 +158,7 @@ def test_a_refusal_stops_calls_that_wait_for_their_turn(run: Run, server: OpenAI
     assert 1 <= check_refusal(run, server, tmp_path, methods="cot_sc") <= CONCURRENCY
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_refusal_stops_two_processes(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     assert 1 <= check_refusal(run, server, tmp_path, "--processes", "2") <= CONCURRENCY
 
@@ -185,18 +187,19 @@ def check_outage(run: Run, folder: Path, count: int, seconds: float, *more: str)
     return ran
 
 
+@pytest.mark.slow
 def test_an_outage_is_waited_for(run: Run, tmp_path: Path) -> None:
     ran = check_outage(run, tmp_path, 30, 0.5, *FIRST_FAILS)
     assert "is the server running? (waiting up to 300 s, see --patience)" in " ".join(ran.err.split())
 
 
 @IN_FULL
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_outage_of_twenty_seconds_is_waited_for(run: Run, tmp_path: Path) -> None:
     check_outage(run, tmp_path, 200, 20.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_wait_for_the_end_of_an_outage(run: Run, tmp_path: Path) -> None:
     check_outage(run, tmp_path, 60, 3.0, *FIRST_FAILS, "--processes", "2")
 
@@ -226,7 +229,7 @@ def test_faults_are_waited_for_even_without_retries(run: Run, server: OpenAIServ
 
 
 @IN_FULL
-@pytest.mark.slow
+@pytest.mark.long
 def test_thirty_percent_faults_change_none_of_300_answers(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     check_faults(run, server, tmp_path, 300)
 

@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.graphs import blendfilter, migres
 from hopgraph.state import Context
-from hopgraph.tools.apps.evaluation.batch.process_engine import QUESTIONS_PER_PROCESS, choose_process_count
+from hopgraph.tools.apps.evaluation.batch.local_engine import QUESTIONS_PER_PROCESS, choose_process_count
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
@@ -49,7 +49,7 @@ def test_no_more_than_the_calls_that_may_be_under_way_keep_busy() -> None:
 
 
 def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopgraph.tools.apps.evaluation.batch.process_engine.tracing_is_enabled", lambda: True)
+    monkeypatch.setattr("hopgraph.tools.apps.evaluation.batch.local_engine.tracing_is_enabled", lambda: True)
     assert choose_process_count({"migres": SERVED}, 64, MANY) == 1
 
 

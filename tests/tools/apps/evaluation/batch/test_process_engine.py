@@ -16,8 +16,7 @@ import pytest
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner
-from hopgraph.tools.apps.evaluation.batch.process_engine import process_workers
+from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -61,6 +60,7 @@ def in_one(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> di
     return summary(out)
 
 
+@pytest.mark.long
 def test_two_processes_give_the_same_summary(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
     run_eval(options(tmp_path, server, processes=2))
     assert summary(tmp_path) == in_one
@@ -93,6 +93,7 @@ def test_a_process_that_is_killed_loses_no_question(
     assert sum(asked.values()) - len(asked) - samples <= under_way
 
 
+@pytest.mark.long
 def test_many_questions_at_a_time_begin_a_second_process(
     server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_many_questions_at_a_time_begin_a_second_process(
     }
 
 
+@pytest.mark.long
 def test_a_limit_stops_both_and_one_goes_on(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
     run_eval(options(tmp_path, server, processes=2, max_calls=20))
     assert not multiprocessing.active_children()

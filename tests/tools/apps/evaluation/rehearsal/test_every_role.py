@@ -33,7 +33,7 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("method", "step"), [pytest.param(*role, marks=[pytest.mark.slow] * (role[0] not in PAPERS)) for role in ROLES]
+    ("method", "step"), [pytest.param(*role, marks=[pytest.mark.long] * (role[0] not in PAPERS)) for role in ROLES]
 )
 def test_each_reply_is_usable_at_once(method: str, step: str) -> None:
     told = [

@@ -45,7 +45,7 @@ def test_nothing_fails(summary: dict[str, Any], method: str) -> None:
     assert summary[method]["n"] == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_method_fails_at_any_question(films: Path, tmp_path: Path) -> None:
     told = evaluated(films, tmp_path / "run")
     assert sorted(told) == NAMES
@@ -72,7 +72,7 @@ def test_with_full_memory_every_question_is_answered(films: Path, tmp_path: Path
     assert {name: row["em"] for name, row in known.items()} == dict.fromkeys(known, 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_data: Path, tmp_path: Path) -> None:
     dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
     methods = ["genground", "ircot", "itrg", "searchain"]

@@ -64,7 +64,7 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
     assert "how often a judgement of the model is wrong" in errors
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_runs_give_the_same_files(make: Make, tmp_path: Path) -> None:
     comparison = compare_runs([make("run", {})])
     first = {path.name: path.read_bytes() for path in draw_figures(comparison, tmp_path / "one")}
@@ -123,6 +123,7 @@ def test_error_rates(model: str, rate: float | None) -> None:
     assert error_rate(model) == rate
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / f"$x^{{$ <b>&{number}", QUESTIONS, [outcome("migres", "q1", "Ann")], {"migres": {}})

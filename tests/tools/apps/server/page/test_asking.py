@@ -82,7 +82,7 @@ def test_follow_up_and_coming_back(serve: Serve, open_chat: Open) -> None:
     assert chat.ask("When was he born?").startswith("25 October 1881")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 500})
 
@@ -106,7 +106,7 @@ def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
     assert shows_its_end()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(OfflineExtractive()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
@@ -135,14 +135,14 @@ def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: 
 def test_one_question_at_a_time_and_none_is_dropped(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = ChatSession.ask
+    follow = LiveTurn.follow
 
-    async def with_a_long_end(self: ChatSession, *given: Any) -> AsyncGenerator[ThreadView]:
-        async for view in ask(self, *given):
+    async def with_a_long_end(self: LiveTurn) -> AsyncGenerator[ThreadView]:
+        async for view in follow(self):
             yield view
         await asyncio.sleep(2)
 
-    monkeypatch.setattr(ChatSession, "ask", with_a_long_end)
+    monkeypatch.setattr(LiveTurn, "follow", with_a_long_end)
     with OpenAIServer(OfflineExtractive()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
         model.hold()
@@ -162,7 +162,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
     assert chat.threads.count() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     folds = "turns => turns.map(each => [...each.querySelectorAll('details')].map(one => one.open))"
@@ -181,6 +181,7 @@ def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) 
     assert chat.turns.evaluate_all(folds)[0][0] is False
 
 
+@pytest.mark.slow
 def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
     with OpenAIServer(OfflineExtractive(), latency=3600) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})

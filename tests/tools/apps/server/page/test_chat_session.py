@@ -47,7 +47,7 @@ async def asked(
 ) -> ThreadView:
     """Ask, and give the last view."""
     last = ThreadView("", [])
-    async for view in chat_session.ask(USER, thread, text, wanted or TurnOptions(method="one_step")):
+    async for view in (await chat_session.ask(USER, thread, text, wanted or TurnOptions(method="one_step"))).follow():
         last = view
     return last
 
@@ -71,6 +71,7 @@ async def test_one_of_two_conversations_is_deleted(chat_session: ChatSession) ->
     assert await chat_session.open("bob", second.thread) == ThreadView("", [])
 
 
+@pytest.mark.slow
 async def test_an_edited_question_takes_the_place_of_its_turn_and_those_after_it(chat_session: ChatSession) -> None:
     texts = (QUESTION, "Who wrote Frankenstein?", "Who directed Metropolis?")
     thread = ""
@@ -78,11 +79,14 @@ async def test_an_edited_question_takes_the_place_of_its_turn_and_those_after_it
         thread = (await asked(chat_session, thread, text=text)).thread
     second = (await chat_session.open(USER, thread)).turns[1].id
     other, option = "Who painted The Starry Night?", TurnOptions(method="one_step")
-    views = [view async for view in chat_session.ask(USER, thread, other, option, second)]
+    views = [view async for view in (await chat_session.ask(USER, thread, other, option, second)).follow()]
     for turns in (views[0].turns, views[-1].turns, (await chat_session.open(USER, thread)).turns):
         assert [each.asked for each in turns] == [QUESTION, other]
     assert len(await chat_session.turn_store.load(USER, thread)) == 2
-    refused = [view async for view in chat_session.ask(USER, thread, "?", TurnOptions(method="no_such"), second)]
+    refused = [
+        view
+        async for view in (await chat_session.ask(USER, thread, "?", TurnOptions(method="no_such"), second)).follow()
+    ]
     assert [each.asked for each in refused[-1].turns] == [QUESTION, other]
     state = await chat_session.service().chat.aget_state(chat_session.service().threads.config(USER, thread))
     assert [each.type for each in state.values["messages"]] == ["human", "ai"] * 2
@@ -93,10 +97,10 @@ async def test_a_review_is_shown_again_until_it_is_answered(chat_session: ChatSe
     again = await chat_session.open(USER, first.thread)
     assert [turn.ended for turn in again.turns] == ["paused"]
     assert [(each.kind, len(each.items)) for each in again.asked] == [("queries", 1)]
-    unanswered = [view async for view in chat_session.review(USER, first.thread, again.asked)]
+    unanswered = [view async for view in (await chat_session.review(USER, first.thread, again.asked)).follow()]
     assert [view.asked for view in unanswered] == [again.asked]
     answered = answer_next(again.asked, {"action": "edit", "queries": [{"text": "Guernica Picasso"}]})
-    views = [view async for view in chat_session.review(USER, first.thread, answered)]
+    views = [view async for view in (await chat_session.review(USER, first.thread, answered)).follow()]
     (turn,) = views[-1].turns
     assert turn.ended == "done"
     assert turn.told["answer"] == "Pablo Picasso"
@@ -126,6 +130,7 @@ async def test_a_review_that_was_passed_over_waits_no_more(chat_session: ChatSes
     assert not again.asked
 
 
+@pytest.mark.slow
 async def test_a_turn_that_was_stopped_at_once_stays_where_it_was_asked(chat_session: ChatSession) -> None:
     first = await asked(chat_session)
     stopped = PageTurn("And this?", ended="stopped")  # before the thread had its question
@@ -162,6 +167,7 @@ async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
     return last
 
 
+@pytest.mark.slow
 async def test_a_turn_goes_on_when_its_tab_is_closed_and_is_shown_again(tmp_path: Path) -> None:
     with OpenAIServer(OfflineExtractive()) as server:
         async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
@@ -174,6 +180,7 @@ async def test_a_turn_goes_on_when_its_tab_is_closed_and_is_shown_again(tmp_path
     assert (turn.ended, turn.told["answer"]) == ("done", "Pablo Picasso")
 
 
+@pytest.mark.slow
 async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) -> None:
     """Also by another process, after its time limit; feedback stays with the turn."""
     method = TurnOptions(method="migres")
@@ -189,7 +196,7 @@ async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) 
             assert [turn.ended for turn in (await task).turns] == ["stopped"]
         before = [each.role for each in server.requests]
         async with opened(tmp_path, model, deadline_seconds=30) as chat_session:
-            views = [view async for view in chat_session.resume(USER, thread["id"])]
+            views = [view async for view in (await chat_session.resume(USER, thread["id"])).follow()]
             (turn,) = views[-1].turns
             await chat_session.rate(USER, thread["id"], turn.id, "good")
             (stored,) = (await chat_session.open(USER, thread["id"])).turns
@@ -231,7 +238,7 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
     assert kept.lines
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
     with ExitStack() as running:
         server = running.enter_context(OpenAIServer(OfflineExtractive()))

@@ -15,7 +15,7 @@ Open = Callable[..., Chat]
 HOPS = "Where was the painter of Guernica born?"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     for name, text in {
         "zorbia": "Zorbia is an island. Its capital is Plim.",
@@ -78,7 +78,7 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
     assert "ircot" in chat.last.locator(".hg-steps summary").first.inner_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "Tree of Reviews (ToR)")
@@ -127,7 +127,7 @@ def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: O
     assert chat.box.input_value() == "Who painted Guernica?"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     serve: Serve, open_chat: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "Tree of Reviews (ToR)")
@@ -192,7 +192,7 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     pytest.importorskip("markitdown")
     parts = [Part("Vacation", "All employees get 30 days per year."), Part("Sick leave", "Call Maria before nine.")]
@@ -210,7 +210,7 @@ def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_c
     assert opened.locator(".hg-place").inner_text() == "handbook.docx"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "broken.jsonl").write_text("{]")
     chat = open_chat(serve())
@@ -273,7 +273,7 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
     assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.choose("Method", "OneR-Direct")
@@ -290,7 +290,7 @@ def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
     assert "evidence, reject: 0 of" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_settings_and_conversations_of_two_tabs_stay_apart(serve: Serve, open_chat: Open) -> None:
     app = serve()
     one, other = open_chat(app), open_chat(app)

@@ -76,6 +76,7 @@ def kept_in(folder: Path) -> list[str]:
     return sorted(name for _, _, names in os.walk(folder) for name in names)  # what vanishes meanwhile is left out
 
 
+@pytest.mark.slow
 async def test_a_text_becomes_passages_of_its_own_words(documents_in_process: UserDocuments, uploads: Path) -> None:
     files = written(uploads, harbour__txt="\n\n".join(PARAGRAPHS))
     stages, corpus = await added(documents_in_process, "anna", files)
@@ -113,6 +114,7 @@ async def test_files_of_several_formats_become_one_corpus(documents: UserDocumen
     assert {"a.jsonl#1", "b.jsonl#1", "d.md#1", "e.tsv#1"} <= ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quota", [{"quota_files": 2}, {"quota_bytes": 40_000}])
 async def test_a_users_documents_have_an_end(documents: UserDocuments, uploads: Path, quota: dict[str, int]) -> None:
     small = replace(documents, **quota)
@@ -309,6 +311,7 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
         documents.spec("anna", corpus["id"])
 
 
+@pytest.mark.slow
 async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: UserDocuments, uploads: Path) -> None:
     lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
     async with aclosing(documents_in_process.index("anna", written(uploads, a__jsonl=lines))) as stages:
@@ -322,7 +325,7 @@ async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: Us
     assert await documents_in_process.list_for("anna") == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_other_work_goes_on_while_documents_are_indexed(
     documents_in_process: UserDocuments, uploads: Path
 ) -> None:

@@ -56,7 +56,7 @@ def ring_drawn(chat: Chat, focused: Mapping[str, Any]) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 390])
 def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_chat: Open, width: int) -> None:
     app = serve()
     backgrounds: list[str] = []
@@ -76,7 +76,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
     assert len(set(backgrounds)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve())
     chat.ask("Who painted Guernica?")
@@ -136,7 +136,7 @@ def test_every_passage_opens_in_the_middle(serve: Serve, open_chat: Open) -> Non
         chat.page.keyboard.press("Escape")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve: Serve, open_chat: Open) -> None:
     chat = open_chat(serve(), viewport={"width": 390, "height": 844})
     chat.ask("Where was the painter of Guernica born?")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.apps.drawing.measure import text_width
+from hopgraph.tools.apps.drawing import text_width
 from hopgraph.tools.apps.runs.run_tree import group_paragraphs, limit_nodes
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.server.page.conversation_html import picture

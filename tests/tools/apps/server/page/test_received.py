@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import re
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.document_store import folder_size
-from hopgraph.tools.apps.server.page.upload_guard import check_files
+from hopgraph.tools.apps.server.page.upload_guard import check_files, make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.by_hand import by_hand
 from support.servers.web_app import open_app
@@ -33,6 +35,7 @@ def secret(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
@@ -47,6 +50,7 @@ async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -
         assert (await bob.client.get(f"/chat/gradio_api/file={secret}")).status_code in (403, 404)
 
 
+@pytest.mark.slow
 async def test_no_address_is_fetched(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
@@ -69,6 +73,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
     assert not Path(place).exists()
 
 
+@pytest.mark.slow
 async def test_an_upload_is_its_sessions_alone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
@@ -84,6 +89,7 @@ async def test_an_upload_is_its_sessions_alone(tmp_path: Path) -> None:
         assert "1 passage indexed" in await ann.call("_add", [None, [named(place)], None, "mine", "english"])
 
 
+@pytest.mark.slow
 async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", max_upload_bytes=1_000_000)
     (tmp_path / "hopgraph-uploads").mkdir(mode=0o777)  # of an older version
@@ -128,3 +134,34 @@ def test_only_regular_files_in_the_folder_are_uploads(tmp_path: Path, secret: Pa
     ):
         with pytest.raises(SettingsError, match="not uploaded"):
             check_files([{"deep": [{"path": path if path is None or path in (7, ["x"]) else str(path)}]}], folder, own)
+
+
+@pytest.mark.slow
+async def test_an_event_is_not_lost_while_a_thread_renders() -> None:
+    import gradio as gr
+    from gradio.state_holder import SessionState
+
+    with make_guarded_blocks(gr, {})() as blocks:
+        entered = gr.Textbox()
+        entered.change(str.upper, entered, gr.State())
+    session, done = SessionState(blocks), threading.Event()
+    functions = session.blocks_config.fns
+    [function] = functions.values()
+
+    def render() -> None:
+        while not done.is_set():
+            functions.update(dict.fromkeys(range(100, 200), function))
+            for number in range(100, 200):
+                del functions[number]
+
+    rendering = threading.Thread(target=render)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    rendering.start()
+    try:
+        for _ in range(1_000):
+            assert blocks.get_state_ids_to_track(function, session) == ([], [])
+    finally:
+        done.set()
+        rendering.join()
+        sys.setswitchinterval(before)

@@ -1,7 +1,7 @@
 import json
+from importlib import import_module
 from typing import Any, cast
 
-import gradio as gr
 import pytest
 from pydantic import JsonValue
 
@@ -9,7 +9,6 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
-from hopgraph.tools.apps.server.page.page_components import settings_fields
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
     apply_change,
@@ -20,6 +19,19 @@ from hopgraph.tools.apps.server.page.settings_panel import (
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import Admission, Service, model_names
+
+
+@pytest.fixture(scope="session")
+def gr() -> Any:
+    """Gradio; importing it takes seconds in each process that collects tests."""
+    return import_module("gradio")
+
+
+def settings_fields(method: str, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    made: dict[str, JsonValue] = import_module("hopgraph.tools.apps.server.page.page_components").settings_fields(
+        method, given
+    )
+    return made
 
 
 def by_name(method: str, *, owner: bool = False, given: ChatContext | None = None) -> dict[str, SettingField]:
@@ -50,7 +62,7 @@ def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_what_a_field_shows_at_first_is_no_change(name: str) -> None:
+def test_what_a_field_shows_at_first_is_no_change(name: str, gr: Any) -> None:
     cls = ChatContext if name == AUTO else METHODS[name].Context
     for setting in by_name(name, owner=True).values():
         first = make_component(gr, setting, setting.value).value
@@ -144,45 +156,45 @@ def test_changes_are_what_the_service_takes() -> None:
     assert "max_depth" not in changes
 
 
-def add_panel(method: str, before: dict[str, JsonValue]) -> None:
+def add_panel(gr: Any, method: str, before: dict[str, JsonValue]) -> None:
     fields = settings_fields(method, before)
     states = (gr.State(fields), gr.State(before))
     settings_panel(gr, fields, ChatContext(), states=states, owner=True)
 
 
 @pytest.mark.parametrize("name", [AUTO, "tree_of_reviews"])
-async def test_a_panel_has_every_field_in_its_group(name: str) -> None:
+async def test_a_panel_has_every_field_in_its_group(name: str, gr: Any) -> None:
     # In a running loop, as Gradio makes one for each Blocks otherwise, and does not close it.
     with gr.Blocks() as blocks:
-        add_panel(name, {})
+        add_panel(gr, name, {})
     groups = [each.label for each in blocks.blocks.values() if isinstance(each, gr.Accordion)]
     assert groups[0] == "Method"
     assert len(groups) == len(set(groups))
     assert len(blocks.fns) == len(by_name(name, owner=True))
 
 
-async def test_a_panel_shows_what_was_changed_before() -> None:
+async def test_a_panel_shows_what_was_changed_before(gr: Any) -> None:
     before: dict[str, JsonValue] = {"max_depth": 6, "widths": "[4,"}
     with gr.Blocks() as blocks:
-        add_panel("tree_of_reviews", before)
+        add_panel(gr, "tree_of_reviews", before)
     shown = {each.elem_id: getattr(each, "value", None) for each in blocks.blocks.values()}
     assert shown["hg-setting-max_depth"] == 6
     assert shown["hg-setting-widths"] == "[4,"
 
 
-async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversation() -> None:
+async def test_a_field_that_reports_late_changes_nothing_of_the_next_conversation(gr: Any) -> None:
     with gr.Blocks() as blocks:
-        add_panel("tree_of_reviews", {})
+        add_panel(gr, "tree_of_reviews", {})
     widths = next(each for each in blocks.fns.values() if each.inputs[0].elem_id == "hg-setting-widths")
     shown = settings_fields("tree_of_reviews", {})
-    listen = cast("Any", widths.fn)
+    listen: Any = widths.fn
     now, _ = await listen("[1]", shown, {})
     assert now == {"widths": [1]}
     for other in (settings_fields("one_step", {}), {**shown, "mark": "opened again"}):
         assert await listen("[1]", other, {}) == (gr.skip(), gr.skip())
 
 
-def test_a_field_tells_what_it_takes() -> None:
+def test_a_field_tells_what_it_takes(gr: Any) -> None:
     found = by_name("tree_of_reviews")
     assert make_component(gr, found["max_depth"], 3).info.endswith("(from 1 to 10)")
     assert make_component(gr, found["prune_similar"], None).info.endswith("(above 0 to 1; empty for none)")

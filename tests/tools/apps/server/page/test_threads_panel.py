@@ -61,11 +61,11 @@ async def ask_in_ten_conversations(options: ServingOptions) -> None:
         await session.turn_store.prepare()
         for number in range(10):
             question = f"Who painted Guernica, number {number}?"
-            async for _ in session.ask(OWNER, "", question, TurnOptions(method="one_step")):
+            async for _ in (await session.ask(OWNER, "", question, TurnOptions(method="one_step"))).follow():
                 pass
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     run_in_background(ask_in_ten_conversations(ServingOptions(threads=tmp_path / "threads.sqlite")))
     chat = open_chat(serve(), viewport={"width": 1280, "height": 540})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from hopgraph.nodes.chat.message_history import LONGEST_SHOWN, MOST_SOURCES, MessageTurn, history_lines, pair_turns
+from hopgraph.nodes.chat.contextualise import LONGEST_SHOWN, MOST_SOURCES, MessageTurn, history_lines, pair_turns
 from support.node_inputs import citation
 
 

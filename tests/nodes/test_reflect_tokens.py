@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hopgraph.nodes.core.reflection_tokens import (
+from hopgraph.nodes.reflect import (
     RELEVANCE,
     SUPPORT,
     UTILITY,

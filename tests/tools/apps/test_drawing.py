@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.runnables.graph import Edge, Graph, Node
 
 from hopgraph.graphs import METHODS, chat
-from hopgraph.tools.apps.drawing.svg import draw_svg
+from hopgraph.tools.apps.drawing import draw_svg
 
 Run = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,0 +1,232 @@
+"""`hopgraph chat`: the page and its endpoints; `mcp`: methods as tools; `serve`: LangGraph's development server."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+from hopgraph.graphs import find_method, list_methods
+from hopgraph.nodes.prepare import check_settings
+from hopgraph.state import SettingsError
+from hopgraph.state.chat import AUTO, ChatContext
+from hopgraph.state.context import explicit_settings
+from hopgraph.tools.apps.cli.commands import ChatOptions, McpOptions, ServeOptions
+from hopgraph.tools.apps.cli.console import console_on, print_note
+from hopgraph.tools.apps.cli.run_output import print_stand_in
+from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.server import server_options
+from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.optional_packages import require
+
+_QUIET = {
+    # It would ask the package registry whether there is a newer server.
+    "LANGGRAPH_NO_VERSION_CHECK": "1",
+    # Its files are pickles.
+    "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+}
+AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
+"""Without the last, a caller that claims to be Studio would need no key."""
+_FOLDER = Path(".langgraph_api")
+"""Of the server, in the working directory; that of `hopgraph serve` stays empty."""
+
+
+def run_chat(given: ChatOptions) -> None:
+    """Serve until Ctrl-C; settings, model and corpus are opened before the page is."""
+    for package in ("fastapi", "uvicorn", "gradio"):
+        require(package, "chat")
+    from hopgraph.tools.apps.server.connections import address_of, open_listener
+
+    method = given.method
+    if method is not None:
+        method = AUTO if method.strip().lower() == AUTO else find_method(method).name
+    settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus, use_method=method)
+    options = server_options.serving_options(
+        settings=explicit_settings(settings),
+        origins=given.origins or (),
+        hosts=given.hosts or (),
+        examples=tuple(given.page_examples or ()),
+        **{name: getattr(given, name) for name in ("host", "port", "threads", "title", "logo")},
+    )
+    with open_listener(options.host, options.port) as listener:
+        address = address_of(options.host, listener.getsockname()[1])
+        logging.basicConfig(format="%(message)s")
+        for name in ("hopgraph.access", "hopgraph.questions"):
+            logging.getLogger(name).setLevel(logging.INFO)
+        asyncio.run(_serve(options, listener, address, browser=given.browser))
+
+
+async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:
+    from hopgraph.tools.apps.server.web_app import serve
+
+    settings = ChatContext.model_validate(options.settings)
+    await check_settings(settings)
+
+    def ready() -> None:
+        print_stand_in(console_on(stderr=True), settings)
+        print_note(f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
+        keys = "with a key" if options.keys else "without a key"
+        endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
+        print_note(endpoints, "dim")
+        if browser:
+            threading.Thread(target=_open, args=(f"{address}{PAGE_PATH}",), daemon=True).start()
+
+    await serve(options, listener, ready)
+
+
+def _open(page: str) -> None:
+    """Open the page in a browser with windows; one in the terminal would take it over."""
+    with suppress(webbrowser.Error):
+        if type(webbrowser.get()) is not webbrowser.GenericBrowser:
+            webbrowser.open(page)
+
+
+def run_mcp(given: McpOptions) -> None:
+    """Serve one client until it closes its end; model and corpus are opened before it is answered."""
+    require("mcp", "chat")
+    for each in given.methods or ():
+        find_method(each)
+    settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus)
+    # Tools keep no threads, so what the service opens for them ends with it.
+    with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
+        _end_at_once(Path(folder))
+        options = ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite")
+        asyncio.run(_serve_tools(options))
+
+
+def _end_at_once(folder: Path) -> None:
+    """Let Ctrl-C and SIGTERM end the process at once, though a thread waits for the client's next line."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        rmtree(folder, ignore_errors=True)
+        os._exit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, end)
+
+
+async def _serve_tools(options: ServingOptions) -> None:
+    from hopgraph.tools.apps.server.mcp_server import run_stdio
+    from hopgraph.tools.apps.server.service import open_service
+
+    async with open_service(options) as service:
+        settings = service.settings(AUTO, {})
+        if settings.review_queries or settings.review_evidence:
+            raise SettingsError(
+                "review_queries and review_evidence pause for a person, which a tool cannot; leave them off"
+            )
+        await check_settings(settings)
+        print_stand_in(console_on(stderr=True), settings)
+        await run_stdio(service)
+
+
+def run_serve(options: ServeOptions) -> None:
+    """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server."""
+    host, port = options.host, options.port
+    for each in options.methods or ():
+        find_method(each)
+    settings = settings_for(ChatContext, model=options.model, corpus=options.corpus)
+    run_in_background(check_settings(settings))
+    # The runs of the server read what their callers may not choose from its environment.
+    if options.model:
+        os.environ["HOPGRAPH_MODEL"] = str(settings.model)
+    if options.corpus:
+        os.environ["HOPGRAPH_RETRIEVER"] = str(settings.retriever)
+    ServingOptions(host=host, keys=server_options.keys_from_environment())  # refused without a key
+    os.environ.update(_QUIET)  # some are read as the server is imported
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+        server = require("langgraph_api.cli", "server")
+        runtime = require("langgraph_runtime_inmem.database", "server")
+        from uvicorn.config import HTTP_PROTOCOLS  # which the server brings along
+
+        from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
+
+        HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
+        # The server would silently take another port.
+        open_listener(host, port).close()
+        print_stand_in(console_on(stderr=True), settings)
+        graphs = packaged_graphs()
+        print_note(f"Serving {len(graphs)} graphs at {address_of(host, port)}; stop with Ctrl-C.", "bold")
+        who = (
+            "callers send a key of HOPGRAPH_API_KEY"
+            if server_options.keys_from_environment()
+            else "it lets in this machine alone"
+        )
+        print_note(f"A development server: its threads are in memory, and {who}.", "dim")
+        _keep_apart(runtime, Path(folder))
+        server.run_server(
+            host,
+            port,
+            graphs=graphs,
+            auth=AUTH,
+            http=http_config(),
+            open_browser=options.browser,
+            n_jobs_per_worker=10,
+            disable_persistence=True,
+            **connection_options(server_options.proxies_from_environment()),
+        )
+
+
+@contextmanager
+def _own_folder() -> Generator[None]:
+    """Make the folder that the server expects in the working directory, and remove it at the end if it is new."""
+    was_there = _FOLDER.is_dir()
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the server works in the folder {_FOLDER} here, which cannot be made ({error.strerror}); "
+            "start it in a folder that you can write to"
+        ) from None
+    try:
+        yield
+    finally:
+        if not was_there:
+            with suppress(OSError):  # something is in it by now
+                _FOLDER.rmdir()
+
+
+def _keep_apart(runtime: Any, folder: Path) -> None:
+    """Let the server keep its list of threads and runs in a folder that is removed with it.
+
+    It would load a pickle from the working directory, which is code of anyone who can write there, and leave one.
+    """
+    runtime.OPS_FILENAME = str(folder / "operations")
+    runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME
+    runtime.GLOBAL_RETRY_COUNTER._counters.filename = str(folder / "retries")
+
+
+def http_config() -> dict[str, Any]:
+    """Describe what stands before the server's endpoints, as the server's configuration has it."""
+    from hopgraph.tools.apps.server.langgraph_app import STUDIO  # its packages come with the server
+
+    cors = {
+        "allow_origins": [STUDIO, *server_options.origins_from_environment()],
+        "allow_methods": ["*"],
+        "allow_headers": ["*"],
+        "expose_headers": ["x-pagination-total", "x-pagination-next", "content-location"],
+    }
+    return {"app": "hopgraph.tools.apps.server.langgraph_app:guard", "cors": cors, "disable_webhooks": True}
+
+
+def packaged_graphs() -> dict[str, dict[str, str]]:
+    """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
+    from hopgraph.graphs import chat  # which has the methods that are known when it is imported
+
+    found = {"chat": (f"{chat.__name__}:graph", chat.__doc__ or "")}
+    found |= {name: (str(each.place), each.about) for name, each in list_methods().items()}
+    return {
+        name: {"path": path, "description": about.strip().partition("\n")[0].rstrip(".")}
+        for name, (path, about) in found.items()
+    }

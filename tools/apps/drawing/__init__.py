@@ -1,1 +1,0 @@
-"""Graphs as pictures, without a browser, a network or a layout library."""

@@ -1,0 +1,153 @@
+"""What an operator sees: a line of the log for each question, the counters of `/metrics`, and what `/health` says.
+
+Neither has keys, nor text: a line has the request's id, the user, the method, the outcome, the model calls, the seconds
+and, where it failed, the cause. The question itself is in it only with HOPGRAPH_LOG_QUESTIONS=1.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from typing_extensions import override
+
+from hopgraph.state import Context, HopgraphError
+from hopgraph.tools.apps.server.guards import DailyCalls
+from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
+from hopgraph.tools.apps.server.turn import TurnEnd
+from hopgraph.tools.io.background import run_on
+from hopgraph.tools.io.http_retries import status_of, trouble_of
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.models.structured import is_openai
+from hopgraph.tools.resources import get_model, get_retriever
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
+
+LOG_QUESTIONS = "HOPGRAPH_LOG_QUESTIONS"
+_BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
+_MAX_TEXT = 500
+_CHECK_SECONDS = 5.0
+_FRESH_SECONDS = 10.0  # for which it is given again: `/health` is open to everybody
+_log, _question_log = logging.getLogger(__name__), logging.getLogger("hopgraph.questions")
+
+
+class QuestionMetrics:
+    """The counters of one app, in Prometheus's form."""
+
+    def __init__(self, active: Callable[[], int]) -> None:
+        self.registry = CollectorRegistry()
+        own: Any = {"registry": self.registry}
+        labels = ["method", "outcome"]
+        self.questions = Counter("hopgraph_questions", "Questions that have ended, by outcome", labels, **own)
+        seconds = "Seconds until a question had ended"
+        self.seconds = Histogram("hopgraph_question_seconds", seconds, ["method"], buckets=_BUCKETS, **own)
+        self.calls = Counter("hopgraph_model_calls", "Requests to models", ["method"], **own)
+        self.tokens = Counter("hopgraph_tokens", "Tokens of answered questions", ["kind"], **own)
+        Gauge("hopgraph_turns_active", "Turns that run or wait", **own).set_function(active)
+
+
+@dataclass(eq=False)  # LangChain puts handlers into sets
+class QuestionRecord(BaseCallbackHandler):
+    """Watches one question; a callback handler of its run, to count the model calls."""
+
+    user: str
+    method: str
+    text: str
+    metrics: QuestionMetrics
+    daily: DailyCalls | None = None  # where its calls count as the user's of today
+    request_id: str = field(default_factory=current_request_id)
+    calls: int = 0
+    end: TurnEnd | None = None  # once the run has come to its end
+    run_inline = True
+
+    @override
+    def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+        self.calls += 1
+        if self.daily:
+            self.daily.count(self.user)
+
+    @contextmanager
+    def watch(self) -> Generator[None]:
+        """Report how the run ended that is made meanwhile."""
+        began, outcome, cause = time.perf_counter(), "stopped", ""
+        try:
+            yield
+            if self.end:  # `replied` where nothing was looked up
+                outcome = "paused" if self.end.paused else self.end.state.get("stop_reason") or "replied"
+        except Exception as error:
+            outcome = "refused" if isinstance(error, BusyError) else "failed"
+            cause = redact(sanitize_line(str(error))) if isinstance(error, HopgraphError) else type(error).__name__
+            raise
+        finally:
+            self._report(outcome, cause, time.perf_counter() - began)
+
+    def _report(self, outcome: str, cause: str, seconds: float) -> None:
+        end = self.end
+        method = (end and end.state.get("chosen")) or self.method
+        self.metrics.questions.labels(method, outcome).inc()
+        self.metrics.seconds.labels(method).observe(seconds)
+        self.metrics.calls.labels(method).inc(self.calls)
+        for kind in ("prompt", "completion"):
+            self.metrics.tokens.labels(kind).inc(end.state["usage"][f"{kind}_tokens"] if end else 0)
+        parts = {"id": self.request_id, "user": self.user, "method": method, "outcome": outcome, "calls": self.calls}
+        line = " ".join(f"{name}={value}" for name, value in parts.items()) + f" seconds={seconds:.3f}"
+        line += f" cause={json.dumps(truncate_line(cause, _MAX_TEXT), ensure_ascii=False)}" if cause else ""
+        if os.environ.get(LOG_QUESTIONS, "").lower() in {"1", "true", "yes"}:
+            line += f" question={json.dumps(truncate_line(redact(self.text), _MAX_TEXT), ensure_ascii=False)}"
+        _question_log.log(logging.WARNING if outcome == "failed" else logging.INFO, "question %s", line)
+
+
+class HealthCheck:
+    """Checks the models and the index of some settings, once in a while however often it is asked."""
+
+    def __init__(self, settings: Context) -> None:
+        self._settings, self._checking = settings, asyncio.Lock()
+        self._result, self._at = dict[str, str](), float("-inf")
+
+    async def statuses(self) -> dict[str, str]:
+        """Return `models` and `index`, each ok, refused (a key), unreachable or failed; the log says why."""
+        async with self._checking:
+            if time.monotonic() - self._at > _FRESH_SECONDS:
+                models, index = await asyncio.gather(_status("models", self._models()), _status("index", self._index()))
+                self._result, self._at = {"models": models, "index": index}, time.monotonic()
+            return self._result
+
+    async def _models(self) -> None:
+        """Resolve every model; those behind an address of OpenAI's form are asked what they serve, which is free."""
+        for role in ("", *self._settings.models):
+            handle = await get_model(self._settings, role)
+            if is_openai(handle.model):
+                model: Any = handle.model
+                await run_on(handle.loop(), _list_models(model))
+
+    async def _index(self) -> None:
+        """Open the index and search it; the web is not asked, as that may cost money."""
+        retriever = await get_retriever(self._settings.retriever)
+        if not str(self._settings.retriever).startswith("web:"):
+            await retriever.ainvoke("health")
+
+
+async def _list_models(model: Any) -> None:
+    try:
+        await model.root_async_client.with_options(max_retries=0, timeout=_CHECK_SECONDS).models.list()
+    except Exception as error:
+        if status_of(error) not in (404, 405, 501):  # a server that cannot list them is up
+            raise
+
+
+async def _status(what: str, check: Coroutine[Any, Any, None]) -> str:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await check
+    except Exception as error:  # noqa: BLE001 - whatever a provider's package raises; it is logged
+        _log.warning("health: %s: %s: %s", what, type(error).__name__, truncate_line(str(error), 300))
+        if status_of(error) in (401, 403):
+            return "refused"
+        return "unreachable" if isinstance(error, TimeoutError) or trouble_of(error) == "outage" else "failed"
+    return "ok"
