@@ -4,9 +4,8 @@ import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import islice, repeat
 from math import isfinite
-from typing import NamedTuple, NotRequired
+from typing import NamedTuple, NotRequired, cast
 
 from langgraph.runtime import Runtime
 
@@ -51,37 +50,38 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
     uncited = state.get("uncited", {}) if settings.filters_sentences else None
-    found = dict.fromkeys(key for each in state["candidates"] for key in each["passage_ids"])
-    retrieved = [passages[key] for key in found]
+    found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
+    retrieved = [passages[key] for key in dict.fromkeys(key for _, key in found)]
     long = any(len(passage["text"]) > LONG_SPLIT for passage in retrieved)
     parts_left = await in_turns(lambda passage: _remaining(passage, uncited), retrieved, long=long)
     remaining = {passage["id"]: part for passage, part in zip(retrieved, parts_left, strict=True)}
-    pairs: list[tuple[str, str]] = []
-    for candidates in state["candidates"]:
-        for key in candidates["passage_ids"]:
-            pairs.extend(zip(repeat(candidates["query"]), remaining[key].texts))
-    scores, calls = await score_pairs(runtime, reranker, pairs)
-    rest = iter(scores)  # in the order of the pairs
+    scores, calls = await score_pairs(
+        runtime, reranker, [(query, text) for query, key in found for text in remaining[key].texts]
+    )
+    first = 0  # the place of a passage's score, behind which those of its sentences follow
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
-        scored = [(key, list(islice(rest, len(remaining[key].texts)))) for key in candidates["passage_ids"]]
-        threshold = relevance_threshold(settings, reranker, max((each[0] for _, each in scored), default=0.0))
+        scored: list[tuple[float, str, int]] = []
+        for key in candidates["passage_ids"]:
+            scored.append((scores[first], key, first))
+            first += len(remaining[key].texts)
+        threshold = relevance_threshold(settings, reranker, max((score for score, *_ in scored), default=0.0))
         relevant = [
-            (key, each)
-            for key, each in scored
-            if each[0] >= threshold and (remaining[key].is_whole or remaining[key].sentences)
+            (score, key, place)
+            for score, key, place in scored
+            if score >= threshold and (remaining[key].is_whole or remaining[key].sentences)
         ]
-        relevant.sort(key=lambda each: -each[1][0])
+        relevant.sort(key=lambda each: -each[0])
         kept = [
-            _excerpt(passages[key], remaining[key], each, threshold)
-            for key, each in relevant[: settings.passages_per_extraction]
+            _excerpt(passages[key], remaining[key], scores[place : place + len(remaining[key].texts)], threshold)
+            for _, key, place in relevant[: settings.passages_per_extraction]
         ]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         event = Filtered(
             query=candidates["query"],
             threshold=threshold if isfinite(threshold) else None,
             passages_in=len(scored),
-            sentences_in=sum(len(remaining[key].sentences) for key, _ in scored),
+            sentences_in=sum(len(remaining[key].sentences) for _, key, _ in scored),
             kept=[describe_excerpt(excerpt, passages[excerpt["passage_id"]]) for excerpt in kept],
         )
         emit(runtime, event)
@@ -96,8 +96,8 @@ def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float
     holds = settings.threshold_for is None or reranker.name.split(":")[0] == settings.threshold_for
     if settings.threshold is not None and holds:
         return settings.threshold
-    if isinstance(reranker, AdaptiveReranker):
-        return reranker.adapted_threshold(best)
+    if hasattr(reranker, "adapted_threshold"):
+        return cast("AdaptiveReranker", reranker).adapted_threshold(best)
     if reranker.threshold is None:
         _warn_uncalibrated(sanitize_line(reranker.name))
         return float("-inf")

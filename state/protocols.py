@@ -33,7 +33,6 @@ class Reranker(_PairScorer, Protocol):
         ...
 
 
-@runtime_checkable
 class AdaptiveReranker(Protocol):
     """A reranker that lowers its δ for a query on which no text scores high."""
 
@@ -52,7 +51,6 @@ class EntailmentChecker(_PairScorer, Protocol):
         ...
 
 
-@runtime_checkable
 class AsyncScorer(Protocol):
     """A reranker or an entailment checker that can be awaited, so that no thread waits for it."""
 
@@ -61,7 +59,6 @@ class AsyncScorer(Protocol):
         ...
 
 
-@runtime_checkable
 class CountedScorer(_PairScorer, Protocol):
     """A reranker or an entailment checker that asks a language model, and says what that cost."""
 

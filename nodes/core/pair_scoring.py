@@ -1,7 +1,7 @@
 """Let a reranker or an entailment checker score the pairs of a step."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
@@ -22,15 +22,15 @@ async def score_pairs(
     """
     if not pairs:
         return [], {}
-    if isinstance(scorer, CountedScorer):
-        scores, calls = await scorer.score_with_calls(pairs)
+    if hasattr(scorer, "score_with_calls"):  # as `isinstance` with a protocol, in a tenth of the time
+        scores, calls = await cast("CountedScorer", scorer).score_with_calls(pairs)
         first, reported = current_place().next_numbers(len(calls)), dict[str, Call]()
         for number, call in enumerate(calls, first):
             outcome = "fallback" if call["parse_failures"] == call["attempts"] else "replied"
             reported[report_call(runtime, call, scorer.name, outcome, number)] = call
         return scores, reported
-    if isinstance(scorer, AsyncScorer):
-        given = await scorer.ascore(pairs)
+    if hasattr(scorer, "ascore"):
+        given = await cast("AsyncScorer", scorer).ascore(pairs)
     else:
         given = await in_callers_thread(scorer.score, pairs)
     return check_scores(scorer.name, given, len(pairs)), {}

@@ -87,7 +87,7 @@ def _checked(found: object, retriever: str) -> list[Document]:
     """Return what a retriever gave as a list; CorpusError for something else than LangChain documents."""
     given: list[object] = list(cast("Iterable[object]", found)) if isinstance(found, Iterable) else [found]
     for each in given:
-        if not isinstance(each, Document):
+        if type(each) is not Document and not isinstance(each, Document):
             raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
         # Nothing holds a subclass, or an assignment, to the declared types.
         if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnknownMemberType]
@@ -97,9 +97,10 @@ def _checked(found: object, retriever: str) -> list[Document]:
 
 def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
     """Keep the best of the documents that are neither excluded nor contain the text to leave out."""
-    kept: list[Passage] = []
-    left_out = 0
-    for passage in to_passages(documents, retriever, search.hop):
+    found, kept, left_out = to_passages(documents, retriever, search.hop), list[Passage](), 0
+    if not search.excluded and not search.leave_out:
+        return SearchResult(found[: search.limit], 0)
+    for passage in found:
         if len(kept) == search.limit:
             break
         if passage["id"] in search.excluded:
@@ -131,7 +132,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
             "title": title,
             "text": text,
             "score": _score(metadata, rank),
-            "source": _foreign(named) if (named := _named(metadata, "source")) else unnamed,
+            "source": ("source" in metadata and _foreign(_named(metadata, "source"))) or unnamed,
             "hop": hop,
         }
         if carried:
@@ -176,10 +177,11 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _distinct(passages: Iterable[Passage]) -> list[Passage]:
+def _distinct(passages: Sequence[Passage]) -> list[Passage]:
     """Keep each text of each id once, in order."""
-    known: dict[str, Passage] = {}
-    distinguish_texts(passages, known)
+    known = {passage["id"]: passage for passage in passages}
+    if len(known) < len(passages):
+        distinguish_texts(passages, known := {})
     return list(known.values())
 
 

@@ -34,24 +34,24 @@ async def call_chat_model(
             chat, options = bound.bound, {**bound.kwargs, **options}
     if not isinstance(chat, BaseChatModel) or options.keys() & _OF_TRACES or _is_traced(chat) or is_watched(config):
         return await chat.ainvoke(messages, config, **options)
-    unwatched = AsyncCallbackManagerForLLMRun.get_noop_manager()
+    unwatched = {"run_manager": AsyncCallbackManagerForLLMRun.get_noop_manager()}
     if _is_plain(chat) and not options.get("stream"):
-        result: ChatResult = await getattr(chat, "_agenerate")(list(messages), run_manager=unwatched, **options)  # noqa: B009
+        given = {**options, **unwatched} if _takes_run_manager(type(chat)) else options
+        result: ChatResult = await getattr(chat, "_agenerate")(list(messages), **given)  # noqa: B009
         generation = result.generations[0]  # of several, as with n=2, the first
         message = cast("AIMessage", generation.message)
         known = {**(result.llm_output or {}), **(generation.generation_info or {})}
         message.response_metadata = {**known, **message.response_metadata}
         return message
     generate = getattr(chat, "_agenerate_with_cache")  # noqa: B009 - what `agenerate` calls for each prompt
-    result = await generate(list(messages), run_manager=unwatched, **options)
+    result = await generate(list(messages), **unwatched, **options)
     return cast("AIMessage", result.generations[0].message)
 
 
 def _is_plain(model: BaseChatModel) -> bool:
     """Whether a model has neither cache nor rate limiter, does not stream, and returns its messages as they are."""
     cached = model.cache or (model.cache is None and get_llm_cache() is not None)
-    other = cached or model.rate_limiter or model.output_version == "v1" or getattr(model, "streaming", False)
-    return not other and _takes_run_manager(type(model))
+    return not (cached or model.rate_limiter or model.output_version == "v1" or vars(model).get("streaming"))
 
 
 @cache
