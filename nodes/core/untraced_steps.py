@@ -61,10 +61,10 @@ class _UntracedNode(Runnable[Any, Any]):
         return self._traced.invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        patched = hasattr(cast("Any", type(self._traced)).ainvoke, "__wrapped__")  # by a monitoring agent
+        patched = hasattr(type(self._traced).ainvoke, "__wrapped__")  # by a monitoring agent
         if config is None or patched or callback_handlers(config):
             return await self._traced.ainvoke(input, config, **kwargs)
-        own = cast("RunnableConfig", {key: value for key, value in config.items() if key not in _OF_ONE_RUN})
+        own: Any = {key: value for key, value in config.items() if key not in _OF_ONE_RUN}
         context = copy_context()
         context.run(var_child_runnable_config.set, own)
         update = await _InContext(self._node.ainvoke(input, own), context)

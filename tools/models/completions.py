@@ -5,6 +5,7 @@ token: a bias makes it write each token of the text in turn, and is no part of t
 Text that the model writes itself comes with the likeliest tokens at each place from both.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +27,8 @@ from hopgraph.tools.models.send import (
     UNSUPPORTED_STATUS,
     SendOptions,
     as_model_error,
+    check_key,
     note_refused_key,
-    request_slot,
     request_with_retries,
     send,
 )
@@ -105,7 +106,9 @@ async def complete(
 
 
 async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, options: SendOptions) -> ModelReply:
-    async with request_slot(handle, options):
+    waiting_since = time.monotonic()
+    async with handle.shared.limit(options.parallel):
+        check_key(handle, waiting_since)
         endpoint = _Endpoint(handle, getattr((await handle.here()).model, "root_async_client"))  # noqa: B009
         traced = RunnableLambda(partial(endpoint.reply, request), name="log-probabilities")  # as chat models are
         try:

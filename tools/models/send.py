@@ -3,8 +3,7 @@
 import json
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
@@ -149,15 +148,11 @@ async def send(
     return await run_on(handle.loop(), _send_in_supported_mode(handle, messages, schema, options))
 
 
-@asynccontextmanager
-async def request_slot(handle: ModelHandle, options: SendOptions) -> AsyncGenerator[None]:
-    """Wait until fewer than the most requests are under way; ModelError where a key was refused just now."""
-    began = time.monotonic()
-    async with handle.shared.limit(options.parallel):
-        error, at = handle.shared.key_refusal or (None, 0.0)
-        if error and (began <= at or time.monotonic() < at + _REFUSAL_HOLDS_SECONDS):
-            raise as_model_error(handle, error) from None
-        yield
+def check_key(handle: ModelHandle, since: float) -> None:
+    """Raise a ModelError where the key was refused `since` (of `time.monotonic`) or just before."""
+    error, at = handle.shared.key_refusal or (None, 0.0)
+    if error and (since <= at or time.monotonic() < at + _REFUSAL_HOLDS_SECONDS):
+        raise as_model_error(handle, error) from None
 
 
 def note_refused_key(handle: ModelHandle, error: Exception) -> None:
@@ -172,7 +167,9 @@ async def _send_in_supported_mode(
     untried = list(modes_of(handle.model))
     first_refusal: Exception | None = None
     while True:
-        async with request_slot(handle, options):
+        waiting_since = time.monotonic()
+        async with handle.shared.limit(options.parallel):
+            check_key(handle, waiting_since)
             # While this request waited, another one may have found the mode.
             known = handle.shared.mode
             mode = known if known in untried else untried[0]
