@@ -43,7 +43,7 @@ def _plain(value: object) -> JsonValue:
 def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
     """Refuse, with a SettingsError that names the first difference, to go on under other settings than recorded."""
     current = record_settings(settings)
-    if recorded == current:
+    if recorded is current or recorded == current:
         return
     for name, now in current.items():
         if name in recorded and recorded[name] != now:

@@ -6,7 +6,7 @@ watches, neither can be seen, and both take longer than most steps.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextvars import Context, copy_context
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -55,21 +55,24 @@ class _UntracedNode(Runnable[Any, Any]):
 
     def __init__(self, traced: Any, replaced: frozenset[str]) -> None:
         self.name, self._traced, self._replaced = traced.name, traced, replaced
-        self._node, *self._writers = traced.steps
+        self._node, *writers = traced.steps
+        self._writers = [(each, _read_of_router(each)) for each in writers]
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         return self._traced.invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        patched = hasattr(type(self._traced).ainvoke, "__wrapped__")  # by a monitoring agent
+        patched = hasattr(cast("Any", type(self._traced)).ainvoke, "__wrapped__")  # by a monitoring agent
         if config is None or patched or callback_handlers(config):
             return await self._traced.ainvoke(input, config, **kwargs)
         own: Any = {key: value for key, value in config.items() if key not in _OF_ONE_RUN}
         context = copy_context()
         context.run(var_child_runnable_config.set, own)
         update = await _InContext(self._node.ainvoke(input, own), context)
-        for writer in self._writers:
-            await writer.ainvoke(update, own, **self._lazy_reader(writer, input, update))
+        for writer, read in self._writers:
+            is_lazy = read and isinstance(cast("object", update), dict)
+            given = {"reader": self._lazy_reader(read, input, update)} if is_lazy else {}
+            await writer.ainvoke(update, own, **given)
         return update
 
     async def astream(
@@ -81,21 +84,19 @@ class _UntracedNode(Runnable[Any, Any]):
         async for chunk in self._traced.astream(input, config, **kwargs):  # only handlers ask for it
             yield chunk
 
-    def _lazy_reader(self, writer: Any, state: Mapping[str, Any], update: Any) -> dict[str, Any]:
-        """Return the reader of a router that takes a mapping; none for other writers."""
-        read: Any = writer.kwargs.get("reader")
-        if not (read and isinstance(update, dict) and getattr(writer.func.__self__.path, "takes_mapping", False)):
-            return {}
-        written = cast("dict[str, Any]", update)
+    def _lazy_reader(self, read: Any, state: Mapping[str, Any], update: Mapping[str, Any]) -> Callable[..., Any]:
+        """Return what reads the state with the update for a router, and only what the router asks for."""
         known = {"settings": state["settings"]} if "settings" in state else {}
-        for key in written.keys() & self._replaced:
-            if not isinstance(written[key], Overwrite):
-                known[key] = written[key]
+        for key in update.keys() & self._replaced:
+            if not isinstance(update[key], Overwrite):
+                known[key] = update[key]
+        return partial(_StateAfterNode, known, read)
 
-        def reader(config: RunnableConfig) -> _StateAfterNode:
-            return _StateAfterNode(known, read, config)
 
-        return {"reader": reader}
+def _read_of_router(writer: Any) -> Any:
+    """Return what reads the whole state for a router that takes a mapping; None for other writers."""
+    read = writer.kwargs.get("reader")
+    return read if read and getattr(writer.func.__self__.path, "takes_mapping", False) else None
 
 
 class _InContext(Awaitable[Any]):
