@@ -34,9 +34,9 @@ async def call_chat_model(
             chat, options = bound.bound, {**bound.kwargs, **options}
     if not isinstance(chat, BaseChatModel) or options.keys() & _OF_TRACES or _is_traced(chat) or is_watched(config):
         return await chat.ainvoke(messages, config, **options)
-    unwatched = {"run_manager": AsyncCallbackManagerForLLMRun.get_noop_manager()}
+    unwatched = AsyncCallbackManagerForLLMRun.get_noop_manager
     if _is_plain(chat) and not options.get("stream"):
-        given = {**options, **unwatched} if _takes_run_manager(type(chat)) else options
+        given = {**options, "run_manager": unwatched()} if _takes_run_manager(type(chat)) else options
         result: ChatResult = await getattr(chat, "_agenerate")(list(messages), **given)  # noqa: B009
         generation = result.generations[0]  # of several, as with n=2, the first
         message = cast("AIMessage", generation.message)
@@ -44,7 +44,7 @@ async def call_chat_model(
         message.response_metadata = {**known, **message.response_metadata}
         return message
     generate = getattr(chat, "_agenerate_with_cache")  # noqa: B009 - what `agenerate` calls for each prompt
-    result = await generate(list(messages), **unwatched, **options)
+    result = await generate(list(messages), run_manager=unwatched(), **options)
     return cast("AIMessage", result.generations[0].message)
 
 

@@ -157,3 +157,14 @@ async def test_a_bound_stream_is_streamed() -> None:
             yield ChatGenerationChunk(message=AIMessageChunk(content="in a stream"))
 
     assert (await call_chat_model(Streaming().bind(stream=True), MESSAGES, {})).text == "in a stream"
+
+
+async def test_a_model_that_takes_no_run_manager_is_called_without_one() -> None:
+    class Passes(Noted):
+        @override
+        async def _agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+            assert not args
+            return self._generate(messages, **kwargs)
+
+    assert (await call_chat_model(Passes(), MESSAGES, {}, top_p=1)).text == "[('top_p', 1)]"
+    assert (await Passes().ainvoke(MESSAGES, top_p=1)).text == "[('top_p', 1)]"
