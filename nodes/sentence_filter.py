@@ -58,7 +58,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     scores, calls = await score_pairs(
         runtime, reranker, [(query, text) for query, key in found for text in remaining[key].texts]
     )
-    first = 0  # the place of a passage's score, behind which those of its sentences follow
+    first = 0  # the index of a passage's own score; the scores of its sentences come right after it
     knowledge: list[Knowledge] = []
     for candidates in state["candidates"]:
         scored: list[tuple[float, str, int]] = []
@@ -67,14 +67,14 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
             first += len(remaining[key].texts)
         threshold = relevance_threshold(settings, reranker, max((score for score, *_ in scored), default=0.0))
         relevant = [
-            (score, key, place)
-            for score, key, place in scored
+            (score, key, index)
+            for score, key, index in scored
             if score >= threshold and (remaining[key].is_whole or remaining[key].sentences)
         ]
         relevant.sort(key=lambda each: -each[0])
         kept = [
-            _excerpt(passages[key], remaining[key], scores[place : place + len(remaining[key].texts)], threshold)
-            for _, key, place in relevant[: settings.passages_per_extraction]
+            _excerpt(passages[key], remaining[key], scores[index : index + len(remaining[key].texts)], threshold)
+            for _, key, index in relevant[: settings.passages_per_extraction]
         ]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         event = Filtered(
@@ -96,7 +96,7 @@ def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float
     holds = settings.threshold_for is None or reranker.name.split(":")[0] == settings.threshold_for
     if settings.threshold is not None and holds:
         return settings.threshold
-    if hasattr(reranker, "adapted_threshold"):
+    if getattr(reranker, "adapted_threshold", None) is not None:
         return cast("AdaptiveReranker", reranker).adapted_threshold(best)
     if reranker.threshold is None:
         _warn_uncalibrated(sanitize_line(reranker.name))

@@ -6,6 +6,7 @@ because its first node writes `Overwrite` values, which pass the reducers by.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from hopgraph.state.records import Call, Evidence, Knowledge, Passage
@@ -33,12 +34,11 @@ def merge_passages(old: Sequence[Passage], new: Sequence[Passage]) -> list[Passa
 
     A passage found twice keeps its first hop and the best score of that hop.
     """
-
-    def rank(passage: Passage) -> tuple[int, float, str]:
-        return passage["hop"], -passage["score"], passage["id"]
-
+    ranked = sorted((*old, *new), key=itemgetter("id"))  # three sorts, the last one first, make no tuple for each
+    ranked.sort(key=itemgetter("score"), reverse=True)
+    ranked.sort(key=itemgetter("hop"))
     first: dict[str, Passage] = {}
-    for passage in sorted((*old, *new), key=rank):
+    for passage in ranked:
         first.setdefault(passage["id"], passage)
     return list(first.values())
 

@@ -22,14 +22,14 @@ async def score_pairs(
     """
     if not pairs:
         return [], {}
-    if hasattr(scorer, "score_with_calls"):  # as `isinstance` with a protocol, in a tenth of the time
+    if getattr(scorer, "score_with_calls", None) is not None:  # `isinstance` with a protocol is slow
         scores, calls = await cast("CountedScorer", scorer).score_with_calls(pairs)
         first, reported = current_place().next_numbers(len(calls)), dict[str, Call]()
         for number, call in enumerate(calls, first):
             outcome = "fallback" if call["parse_failures"] == call["attempts"] else "replied"
             reported[report_call(runtime, call, scorer.name, outcome, number)] = call
         return scores, reported
-    if hasattr(scorer, "ascore"):
+    if getattr(scorer, "ascore", None) is not None:
         given = await cast("AsyncScorer", scorer).ascore(pairs)
     else:
         given = await in_callers_thread(scorer.score, pairs)

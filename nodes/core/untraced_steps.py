@@ -56,7 +56,7 @@ class _UntracedNode(Runnable[Any, Any]):
     def __init__(self, traced: Any, replaced: frozenset[str]) -> None:
         self.name, self._traced, self._replaced = traced.name, traced, replaced
         self._node, *writers = traced.steps
-        self._writers = [(each, _read_of_router(each)) for each in writers]
+        self._writers = [(each, _state_reader(each)) for each in writers]
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         return self._traced.invoke(input, config, **kwargs)
@@ -69,9 +69,9 @@ class _UntracedNode(Runnable[Any, Any]):
         context = copy_context()
         context.run(var_child_runnable_config.set, own)
         update = await _InContext(self._node.ainvoke(input, own), context)
-        for writer, read in self._writers:
-            is_lazy = read and isinstance(cast("object", update), dict)
-            given = {"reader": self._lazy_reader(read, input, update)} if is_lazy else {}
+        for writer, reader in self._writers:
+            is_lazy = reader and isinstance(cast("object", update), dict)
+            given = {"reader": self._lazy_reader(reader, input, update)} if is_lazy else {}
             await writer.ainvoke(update, own, **given)
         return update
 
@@ -84,19 +84,19 @@ class _UntracedNode(Runnable[Any, Any]):
         async for chunk in self._traced.astream(input, config, **kwargs):  # only handlers ask for it
             yield chunk
 
-    def _lazy_reader(self, read: Any, state: Mapping[str, Any], update: Mapping[str, Any]) -> Callable[..., Any]:
+    def _lazy_reader(self, reader: Any, state: Mapping[str, Any], update: Mapping[str, Any]) -> Callable[..., Any]:
         """Return what reads the state with the update for a router, and only what the router asks for."""
         known = {"settings": state["settings"]} if "settings" in state else {}
         for key in update.keys() & self._replaced:
             if not isinstance(update[key], Overwrite):
                 known[key] = update[key]
-        return partial(_StateAfterNode, known, read)
+        return partial(_StateAfterNode, known, reader)
 
 
-def _read_of_router(writer: Any) -> Any:
+def _state_reader(writer: Any) -> Any:
     """Return what reads the whole state for a router that takes a mapping; None for other writers."""
-    read = writer.kwargs.get("reader")
-    return read if read and getattr(writer.func.__self__.path, "takes_mapping", False) else None
+    reader = writer.kwargs.get("reader")
+    return reader if reader and getattr(writer.func.__self__.path, "takes_mapping", False) else None
 
 
 class _InContext(Awaitable[Any]):

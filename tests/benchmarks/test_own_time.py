@@ -59,10 +59,12 @@ class Model(ScriptedChatModel):
 
     clock: Any
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         began = time.perf_counter()
         try:
-            return await super()._agenerate(messages, *args, **kwargs)
+            return await super()._agenerate(messages, stop, run_manager, **kwargs)
         finally:
             self.clock.seconds += time.perf_counter() - began
 

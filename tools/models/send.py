@@ -149,7 +149,7 @@ async def send(
 
 
 def check_key(handle: ModelHandle, since: float) -> None:
-    """Raise a ModelError where the key was refused `since` (of `time.monotonic`) or just before."""
+    """Raise a ModelError if the key was refused after `since`, a `time.monotonic()`, or just now."""
     error, at = handle.shared.key_refusal or (None, 0.0)
     if error and (since <= at or time.monotonic() < at + _REFUSAL_HOLDS_SECONDS):
         raise as_model_error(handle, error) from None

@@ -34,24 +34,26 @@ async def call_chat_model(
             chat, options = bound.bound, {**bound.kwargs, **options}
     if not isinstance(chat, BaseChatModel) or options.keys() & _OF_TRACES or _is_traced(chat) or is_watched(config):
         return await chat.ainvoke(messages, config, **options)
-    unwatched = AsyncCallbackManagerForLLMRun.get_noop_manager
+    make_run_manager = AsyncCallbackManagerForLLMRun.get_noop_manager
     if _is_plain(chat) and not options.get("stream"):
-        given = {**options, "run_manager": unwatched()} if _takes_run_manager(type(chat)) else options
-        result: ChatResult = await getattr(chat, "_agenerate")(list(messages), **given)  # noqa: B009
+        managed = {"run_manager": make_run_manager()} if _takes_run_manager(type(chat)) else {}
+        reply = getattr(chat, "_agenerate")  # noqa: B009
+        result: ChatResult = await reply(list(messages), **{"stop": None, **options, **managed})
         generation = result.generations[0]  # of several, as with n=2, the first
         message = cast("AIMessage", generation.message)
         known = {**(result.llm_output or {}), **(generation.generation_info or {})}
         message.response_metadata = {**known, **message.response_metadata}
         return message
     generate = getattr(chat, "_agenerate_with_cache")  # noqa: B009 - what `agenerate` calls for each prompt
-    result = await generate(list(messages), run_manager=unwatched(), **options)
+    result = await generate(list(messages), run_manager=make_run_manager(), **options)
     return cast("AIMessage", result.generations[0].message)
 
 
 def _is_plain(model: BaseChatModel) -> bool:
     """Whether a model has neither cache nor rate limiter, does not stream, and returns its messages as they are."""
     cached = model.cache or (model.cache is None and get_llm_cache() is not None)
-    return not (cached or model.rate_limiter or model.output_version == "v1" or vars(model).get("streaming"))
+    streams = "streaming" in model.model_fields_set and getattr(model, "streaming", False)
+    return not (cached or model.rate_limiter or model.output_version == "v1" or streams)
 
 
 @cache

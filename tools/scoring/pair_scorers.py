@@ -15,7 +15,7 @@ Pair = tuple[str, str]
 """A query and a text, or a premise and a hypothesis."""
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
-_CHARACTERS_IN_A_TURN = 16_000  # how much is scored before the event loop gets its turn
+_CHARACTERS_IN_A_TURN = 8_000  # how much is scored before the event loop gets its turn
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
 """Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 

@@ -162,9 +162,8 @@ async def test_a_bound_stream_is_streamed() -> None:
 async def test_a_model_that_takes_no_run_manager_is_called_without_one() -> None:
     class Passes(Noted):
         @override
-        async def _agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
-            assert not args
-            return self._generate(messages, **kwargs)
+        async def _agenerate(self, messages: Any, stop: Any, **kwargs: Any) -> ChatResult:  # pyright: ignore[reportIncompatibleMethodOverride]
+            return self._generate(messages, stop, **kwargs)
 
     assert (await call_chat_model(Passes(), MESSAGES, {}, top_p=1)).text == "[('top_p', 1)]"
     assert (await Passes().ainvoke(MESSAGES, top_p=1)).text == "[('top_p', 1)]"
