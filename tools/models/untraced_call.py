@@ -15,6 +15,7 @@ from hopgraph.tools.io.callbacks import is_watched
 
 _TRACED = ("ainvoke", "agenerate_prompt", "agenerate")
 """The methods in which a chat model prepares what handlers see."""
+_UNWATCHED = AsyncCallbackManagerForLLMRun.get_noop_manager()
 _OF_TRACES = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out for traces."""
 
@@ -34,9 +35,8 @@ async def call_chat_model(
             chat, options = bound.bound, {**bound.kwargs, **options}
     if not isinstance(chat, BaseChatModel) or options.keys() & _OF_TRACES or _is_traced(chat) or is_watched(config):
         return await chat.ainvoke(messages, config, **options)
-    make_run_manager = AsyncCallbackManagerForLLMRun.get_noop_manager
     if _is_plain(chat) and not options.get("stream"):
-        managed = {"run_manager": make_run_manager()} if _takes_run_manager(type(chat)) else {}
+        managed = {"run_manager": _UNWATCHED} if _takes_run_manager(type(chat)) else {}
         reply = getattr(chat, "_agenerate")  # noqa: B009
         result: ChatResult = await reply(list(messages), **{"stop": None, **options, **managed})
         generation = result.generations[0]  # of several, as with n=2, the first
@@ -45,7 +45,8 @@ async def call_chat_model(
         message.response_metadata = {**known, **message.response_metadata}
         return message
     generate = getattr(chat, "_agenerate_with_cache")  # noqa: B009 - what `agenerate` calls for each prompt
-    result = await generate(list(messages), run_manager=make_run_manager(), **options)
+    unwatched = AsyncCallbackManagerForLLMRun.get_noop_manager()  # its id becomes the message's
+    result = await generate(list(messages), run_manager=unwatched, **options)
     return cast("AIMessage", result.generations[0].message)
 
 
