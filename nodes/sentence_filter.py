@@ -107,8 +107,8 @@ def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float
 @cache
 def _warn_uncalibrated(name: str) -> None:
     logging.getLogger(__name__).warning(
-        "the reranker %s has no calibrated threshold, so every passage counts as relevant: find one with "
-        "`hopgraph calibrate QUESTIONS --corpus DIR --reranker %s` and set it as `threshold`",
+        "the reranker %s has no calibrated threshold, so every passage counts as relevant: set `threshold`; "
+        "for a reranker that is named by a spec, `hopgraph calibrate QUESTIONS --corpus DIR --reranker %s` finds one",
         name,
         shlex.quote(name),
     )

@@ -49,9 +49,9 @@ def test_a_reranker_without_a_threshold_is_warned_of_once(caplog: pytest.LogCapt
         for best in (1.0, 2.0):
             assert relevance_threshold(MigresContext(), Scored("http://host/rerank?a=1", {}), best) == float("-inf")
     assert [record.getMessage() for record in caplog.records] == [
-        "the reranker http://host/rerank?a=1 has no calibrated threshold, so every passage counts as relevant: find "
-        "one with `hopgraph calibrate QUESTIONS --corpus DIR --reranker 'http://host/rerank?a=1'` and set it as "
-        "`threshold`"
+        "the reranker http://host/rerank?a=1 has no calibrated threshold, so every passage counts as relevant: set "
+        "`threshold`; for a reranker that is named by a spec, `hopgraph calibrate QUESTIONS --corpus DIR --reranker "
+        "'http://host/rerank?a=1'` finds one"
     ]
 
 

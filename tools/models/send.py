@@ -253,7 +253,7 @@ def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
     problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"
-    if not usage:
+    if not usage or "input_tokens" not in usage:  # a hit of LangChain's cache may have its cost alone
         return ModelReply(text, problem, sum(count_tokens(str(each.text)) for each in messages), count_tokens(text))
     for tokens in (usage["input_tokens"], usage["output_tokens"]):
         if not isinstance(tokens, int) or tokens < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - from outside

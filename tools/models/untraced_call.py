@@ -13,9 +13,8 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 
 from hopgraph.tools.io.callbacks import is_watched
 
-_TRACED = ("ainvoke", "agenerate_prompt", "agenerate")
+_TRACED = ("ainvoke", "agenerate_prompt", "agenerate", "_agenerate_with_cache")
 """The methods in which a chat model prepares what handlers see."""
-_UNWATCHED = AsyncCallbackManagerForLLMRun.get_noop_manager()
 _OF_TRACES = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out for traces."""
 
@@ -35,8 +34,9 @@ async def call_chat_model(
             chat, options = bound.bound, {**bound.kwargs, **options}
     if not isinstance(chat, BaseChatModel) or options.keys() & _OF_TRACES or _is_traced(chat) or is_watched(config):
         return await chat.ainvoke(messages, config, **options)
+    make_run_manager = AsyncCallbackManagerForLLMRun.get_noop_manager
     if _is_plain(chat) and not options.get("stream"):
-        managed = {"run_manager": _UNWATCHED} if _takes_run_manager(type(chat)) else {}
+        managed = {"run_manager": make_run_manager()} if _takes_run_manager(type(chat)) else {}
         reply = getattr(chat, "_agenerate")  # noqa: B009
         result: ChatResult = await reply(list(messages), **{"stop": None, **options, **managed})
         generation = result.generations[0]  # of several, as with n=2, the first
@@ -45,14 +45,13 @@ async def call_chat_model(
         message.response_metadata = {**known, **message.response_metadata}
         return message
     generate = getattr(chat, "_agenerate_with_cache")  # noqa: B009 - what `agenerate` calls for each prompt
-    unwatched = AsyncCallbackManagerForLLMRun.get_noop_manager()  # its id becomes the message's
-    result = await generate(list(messages), run_manager=unwatched, **options)
+    result = await generate(list(messages), run_manager=make_run_manager(), **options)
     return cast("AIMessage", result.generations[0].message)
 
 
 def _is_plain(model: BaseChatModel) -> bool:
     """Whether a model has neither cache nor rate limiter, does not stream, and returns its messages as they are."""
-    cached = model.cache or (model.cache is None and get_llm_cache() is not None)
+    cached = model.cache is not False and (model.cache is not None or get_llm_cache() is not None)
     streams = "streaming" in model.model_fields_set and getattr(model, "streaming", False)
     return not (cached or model.rate_limiter or model.output_version == "v1" or streams)
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
@@ -242,6 +244,13 @@ async def test_the_declared_fallback_is_taken_in_the_end_and_never_silently() ->
         3,
     )
     assert answered.call["prompt_tokens"] > 0
+
+
+async def test_a_reply_without_usage_from_langchains_cache_is_counted() -> None:
+    model = ScriptedChatModel(replies=[AIMessage(GOOD)], cache=InMemoryCache())  # a hit's usage is a cost of 0
+    asked, again = [await ask(runtime(model=model), spent(), question()) for _ in range(2)]
+    assert again.record == asked.record
+    assert again.call["prompt_tokens"] == asked.call["prompt_tokens"] > 0
 
 
 async def test_usage_is_the_servers_else_counted() -> None:

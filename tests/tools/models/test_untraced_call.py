@@ -72,7 +72,11 @@ async def test_a_cache_and_a_rate_limiter_hold() -> None:
             Counted.taken += 1
             return True
 
-    model = ScriptedChatModel(replies=["Picasso"], cache=InMemoryCache(), rate_limiter=Counted())
+    class Sized(InMemoryCache):
+        def __len__(self) -> int:
+            return 0
+
+    model = ScriptedChatModel(replies=["Picasso"], cache=Sized(), rate_limiter=Counted())
     texts = [(await call_chat_model(model, MESSAGES, {})).text for _ in range(2)]
     assert (texts, Counted.taken) == (["Picasso", "Picasso"], 1)
 
@@ -116,7 +120,7 @@ async def test_counting_inside_of_a_node_sees_the_call() -> None:
     assert counted.usage_metadata["m"]["total_tokens"] == 5
 
 
-@pytest.mark.parametrize("name", ["ainvoke", "agenerate_prompt", "agenerate"])
+@pytest.mark.parametrize("name", ["ainvoke", "agenerate_prompt", "agenerate", "_agenerate_with_cache"])
 async def test_an_agent_that_wraps_langchains_models_sees_the_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, seen = getattr(BaseChatModel, name), list[str]()
 
