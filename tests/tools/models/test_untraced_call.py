@@ -72,13 +72,18 @@ async def test_a_cache_and_a_rate_limiter_hold() -> None:
             Counted.taken += 1
             return True
 
+    model = ScriptedChatModel(replies=["Picasso"], cache=InMemoryCache(), rate_limiter=Counted())
+    texts = [(await call_chat_model(model, MESSAGES, {})).text for _ in range(2)]
+    assert (texts, Counted.taken) == (["Picasso", "Picasso"], 1)
+
+
+async def test_a_cache_that_is_false_while_it_is_empty_holds() -> None:
     class Sized(InMemoryCache):
         def __len__(self) -> int:
             return 0
 
-    model = ScriptedChatModel(replies=["Picasso"], cache=Sized(), rate_limiter=Counted())
-    texts = [(await call_chat_model(model, MESSAGES, {})).text for _ in range(2)]
-    assert (texts, Counted.taken) == (["Picasso", "Picasso"], 1)
+    model = ScriptedChatModel(replies=["Picasso"], cache=Sized())
+    assert [(await call_chat_model(model, MESSAGES, {})).text for _ in range(2)] == ["Picasso", "Picasso"]
 
 
 async def test_a_class_with_an_ainvoke_of_its_own_keeps_it() -> None:
