@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 
 from hopgraph.tools.io.callbacks import is_watched
 
-_TRACED = ("ainvoke", "agenerate_prompt", "agenerate", "_agenerate_with_cache")
+_TRACED = ("ainvoke", "agenerate_prompt", "agenerate")
 """The methods in which a chat model prepares what handlers see."""
 _OF_TRACES = frozenset({"ls_structured_output_format", "structured_output_format"})
 """Options that LangChain takes out for traces."""

@@ -125,7 +125,7 @@ async def test_counting_inside_of_a_node_sees_the_call() -> None:
     assert counted.usage_metadata["m"]["total_tokens"] == 5
 
 
-@pytest.mark.parametrize("name", ["ainvoke", "agenerate_prompt", "agenerate", "_agenerate_with_cache"])
+@pytest.mark.parametrize("name", ["ainvoke", "agenerate_prompt", "agenerate"])
 async def test_an_agent_that_wraps_langchains_models_sees_the_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, seen = getattr(BaseChatModel, name), list[str]()
 
