@@ -195,5 +195,5 @@ class ChainOfReviewsContext(ReviewContext):
         "once; mpc: one more call completes the missing paragraph, which is the query",
     )
     prune_relevance: bool = method_setting(
-        False, "end the chain where nothing on it is relevant; off: it goes on with the review's query"
+        False, "end the chain when nothing on it is relevant; off: continue with the review's query"
     )

@@ -2,7 +2,7 @@
 
 It runs in one node and keeps its own models, retriever and context; a callback counts its model calls and keeps them
 within `max_llm_calls` and `max_tokens`, and `deadline_seconds` ends it. What it writes to the `custom` stream becomes
-step events. Its interrupts pause the run, and it goes on with what that is resumed with.
+step events. Its interrupts pause the run, and it resumes with the run's resume value.
 """
 
 import asyncio

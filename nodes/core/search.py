@@ -87,7 +87,7 @@ def _checked(found: object, retriever: str) -> list[Document]:
     """Return what a retriever gave as a list; CorpusError for something else than LangChain documents."""
     given: list[object] = list(cast("Iterable[object]", found)) if isinstance(found, Iterable) else [found]
     for each in given:
-        if type(each) is not Document and not isinstance(each, Document):
+        if not isinstance(each, Document):
             raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
         # Nothing holds a subclass, or an assignment, to the declared types.
         if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnknownMemberType]
@@ -132,7 +132,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
             "title": title,
             "text": text,
             "score": _score(metadata, rank),
-            "source": ("source" in metadata and _foreign(_named(metadata, "source"))) or unnamed,
+            "source": _foreign(named) if (named := _named(metadata, "source")) else unnamed,
             "hop": hop,
         }
         if carried:

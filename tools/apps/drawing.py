@@ -73,7 +73,7 @@ class _Route:
     label: _Point
     """The centre of its label."""
     leads_up: bool
-    """Or from a node to itself. Nodes stand in the order in which people read them, so it closes a loop."""
+    """Or from a node to itself. Nodes are listed in reading order, so such an edge closes a loop."""
 
 
 def frame_svg(

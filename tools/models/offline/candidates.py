@@ -50,7 +50,7 @@ class EvidenceGraph:
 
     @cached_property
     def anchors(self) -> dict[str, float]:
-        """How far each name that a statement is about stands in the question: 1 word for word, else by its words."""
+        """How well each name that a statement is about matches the question: 1 if verbatim, else by its words."""
         found: dict[str, float] = {}
         for name in dict.fromkeys(s.key for s in self.statements if len(s.key) > 2):
             inside = terms(name)
@@ -86,7 +86,7 @@ class EvidenceGraph:
 
     @cached_property
     def open(self) -> frozenset[str]:
-        """The question's terms outside the titles that stand in it: what it asks about them."""
+        """The question's terms outside the titles it contains: what it asks about them."""
         named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
         return frozenset(self.weights) - frozenset[str]().union(*named)
 

@@ -68,7 +68,7 @@ def described(question: str) -> dict[str, str]:
 
 
 def _compared_sides(graph: EvidenceGraph) -> list[str]:
-    """Return the two things that the question compares: its options, else the titles and names that stand in it.
+    """Return the two things that the question compares: its options, else the titles and names it contains.
 
     In the question's order; fewer than two when it compares nothing.
     """

@@ -27,7 +27,7 @@ _NUMBER = re.compile(
 def read_numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the numbers that a text names, and those that it supports in another text.
 
-    Numbers stand in digits, or in words up to twelve; a decade is given as `1980s`. A text supports its own numbers
+    Numbers are read in digits, or in words up to twelve; a decade is given as `1980s`. A text supports its own numbers
     and the decades of its years. `one`, more often a pronoun, supports a number but names none.
     """
     named: set[str] = set()

@@ -2,7 +2,7 @@
 
 There is one YAML file per paper in `papers/`. A number is null where the paper prints none or it cannot be read; a row
 with such doubts is `unsure`. A column is [data set, our metric or null where a run has none, the paper's head], and a
-row's numbers stand in that order.
+row's numbers are in that order.
 """
 
 import json
