@@ -40,7 +40,8 @@ from langgraph.types import Send
 
 from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
+from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
 from hopgraph.nodes.retrieve import retrieve

@@ -37,7 +37,8 @@ from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
 from hopgraph.nodes.chat.run_method import LentMethod
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
+from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
 
 Context = ChatContext

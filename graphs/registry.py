@@ -13,8 +13,9 @@ from langgraph.graph.state import CompiledStateGraph
 
 from hopgraph import graphs
 from hopgraph.graphs import baselines
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.hosted_graph import AnyGraph, host_graph, keys_of
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph
+from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import Context as Settings
 from hopgraph.state import SettingsError, SpecError
 from hopgraph.state.chat import METHOD_ALIASES as ALIASES

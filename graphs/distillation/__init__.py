@@ -4,7 +4,8 @@ from typing import Any
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
+from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.distillation.record import record
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state.distillation import DistillationContext, DistillationState

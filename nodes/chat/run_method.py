@@ -9,9 +9,9 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.runtime import get_runtime
 
 from hopgraph.nodes.core.budget import calls_left, tokens_left
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.message_stream import MESSAGE_ID, reply_id
-from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Context, Spent
 from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
 from hopgraph.state.environment import resolve_settings

@@ -23,8 +23,9 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from typing_extensions import TypedDict, override
 
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.human_review import check_checkpointer
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
+from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.core.search import to_passages
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hopgraph.graphs import ALIASES, GROUPS, METHODS, chat, find_method, list_methods
 from hopgraph.graphs.registry import find_paper
-from hopgraph.nodes.core.method_graph import CompiledMethod
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.tools.apps.cli.commands import DrawOptions, MethodsOptions, PromptsOptions

@@ -21,8 +21,9 @@ from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.method_graph import CompiledMethod, MethodGraph, Node
+from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.core.reply_text import ReplyModel, ShownNumbers
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.decide import decide

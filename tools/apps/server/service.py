@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat
-from hopgraph.nodes.core.method_graph import CompiledMethod
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings

@@ -13,9 +13,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 from typing_extensions import TypedDict
 
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.hosted_graph import RUN_GRAPH
 from hopgraph.nodes.core.message_stream import ID_PREFIX
-from hopgraph.nodes.core.method_graph import CompiledMethod
 from hopgraph.state import Citation, HopgraphError, Passage, StepEvent, Usage
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.records import StopReason
