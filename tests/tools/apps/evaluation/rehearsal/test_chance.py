@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from hopgraph.graphs import migres
 from hopgraph.nodes.decide import Decision
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import RehearsalOptions
+from hopgraph.tools.apps.evaluation.rehearsal.oracle import RehearsalOptions
 from hopgraph.tools.models import UnusableReplyError, parse_reply
 from support.walks import walk
 
