@@ -9,25 +9,22 @@ parallel requests holds for all loops.
 
 import asyncio
 import os
-import ssl
 import sys
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
-import certifi
-import httpx
 from langchain_core.language_models.chat_models import BaseChatModel
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import SharedLimit, background_loop
+from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
@@ -48,6 +45,7 @@ _LOCAL_TIMEOUT = 600.0
 
 Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
+_OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 
@@ -83,39 +81,34 @@ class _LoopClients:
     def __init__(self) -> None:
         self._open = dict[asyncio.AbstractEventLoop, tuple[_LoopModel, AsyncGenerator[_LoopModel]]]()
 
-    async def here(self, model: BaseChatModel) -> _LoopModel:
+    async def here(self, model: Any) -> _LoopModel:
         """Return the model's copy for the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            await asyncio.to_thread(_certificates)  # reading them takes long
-        if loop not in self._open:
-            for closed in [each for each in list(self._open) if each.is_closed()]:
-                self._open.pop(closed, None)
-            # asyncio.run and uvicorn end the generators that are under way before they close their loop.
-            client = self._with_client(model, loop)
-            self._open[loop] = await anext(client), client
+            address = str(model.root_async_client.base_url)
+            options = await asyncio.to_thread(client_options, address, _PROXY_VARIABLE)
+            if loop not in self._open:  # another request may have come first
+                for closed in [each for each in list(self._open) if each.is_closed()]:
+                    self._open.pop(closed, None)
+                # asyncio.run and uvicorn end the generators that are under way before they close their loop.
+                client = self._with_client(model, loop, options)
+                self._open[loop] = await anext(client), client
         return self._open[loop][0]
 
-    async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[_LoopModel]:
+    async def _with_client(
+        self, model: Any, loop: asyncio.AbstractEventLoop, options: Mapping[str, Any]
+    ) -> AsyncGenerator[_LoopModel]:
         given, kind = model.root_async_client, cast("Any", sys.modules["openai"]).DefaultAsyncHttpxClient
-        client = kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates())
+        client = kind(base_url=given.base_url, timeout=given.timeout, **options)
+        keep_to_server(client)
         root = given.copy(http_client=client)
-        copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-        session = copy.open_session(_certificates()) if hasattr(copy, "open_session") else None
         try:
-            yield _LoopModel(copy)
+            yield _LoopModel(
+                model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
+            )
         finally:
             self._open.pop(loop, None)
             await client.aclose()
-            if session is not None:
-                await session.aclose()
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return httpx's choice of certificates, which every client would read anew."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
 
 
 @dataclass
@@ -270,23 +263,28 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
-    return _client(name, base_url, key or "no-key-needed", sampling, options)
+    http = client_options(base_url or _OPENAI, _PROXY_VARIABLE)
+    model = _client(name, base_url, key or "no-key-needed", sampling, options, http)
+    return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
 
 def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
     name, options = _options("gguf", rest)
     server = serve_gguf(name, **{option: options.pop(option) for option in ("context", "threads") if option in options})
     patient = replace(sampling, request_timeout=max(sampling.request_timeout, _LOCAL_TIMEOUT))
-    options["http_async_client"] = httpx.AsyncClient(trust_env=False)  # never through a proxy
-    return _client(name, server.base_url, server.key, patient, options)
+    http = {"trust_env": False, "verify": no_trust()}  # never through a proxy
+    return _client(name, server.base_url, server.key, patient, options, http)
 
 
-def _client(name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any]) -> BaseChatModel:
+def _client(
+    name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
+) -> BaseChatModel:
     import openai
+    from langchain_openai import ChatOpenAI
 
-    from hopgraph.tools.models.openai_chat import LeanChatOpenAI
-
-    return LeanChatOpenAI(
+    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url or _OPENAI, **http)
+    keep_to_server(asynchronous)
+    return ChatOpenAI(
         model=name,
         base_url=base_url,
         api_key=SecretStr(key),
@@ -294,6 +292,11 @@ def _client(name: str, base_url: str | None, key: str, sampling: Sampling, optio
         # An openai.Timeout, unlike a number, gives the model an HTTP client of its own.
         timeout=openai.Timeout(sampling.request_timeout),
         max_retries=0,  # `send` retries
+        openai_proxy=None,  # is a part of `http`
+        http_client=openai.DefaultHttpxClient(follow_redirects=False, **http),
+        http_async_client=asynchronous,
+        # Older releases have no such field; newer ones would warn that proxies are not looked for.
+        **({"http_socket_options": ()} if "http_socket_options" in ChatOpenAI.model_fields else {}),
         **({} if sampling.seed is None else {"seed": sampling.seed}),
         **options,
     )

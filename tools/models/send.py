@@ -1,7 +1,6 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -64,7 +63,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
 
 def _message_of(error: Exception) -> str:
     """Return what an error says; of a server's JSON, the message in it."""
-    text = re.sub(r"\AError code: \d+ - ", "", str(error))
+    is_status = isinstance(error, openai_error("APIStatusError"))
+    text = cast("Any", error).response.text if is_status else str(error)
     try:
         body = json.loads(text)
         said = body.get("error", body)
