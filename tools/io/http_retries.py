@@ -33,7 +33,7 @@ class UnreadableReplyError(Exception):
 def trouble_of(error: BaseException) -> Trouble:
     """Classify an error: an outage (rate limit, server error, lost or unreadable), a refusal, or neither."""
     status = status_of(error)
-    lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_error("APIConnectionError"))
+    lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
     if status in TRANSIENT_STATUS or isinstance(error, lost + unreadable):
         return "outage"
@@ -117,6 +117,6 @@ async def with_retries(
         await asyncio.sleep(seconds)
 
 
-def openai_error(name: str) -> Any:
-    """Return the named error class of the openai package; where it is not loaded a tuple of no classes."""
+def openai_class(name: str) -> Any:
+    """Return the named class of the openai package; where it is not loaded a tuple of no classes."""
     return getattr(sys.modules.get("openai"), name, ())

@@ -9,7 +9,6 @@ parallel requests holds for all loops.
 
 import asyncio
 import os
-import sys
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -25,6 +24,7 @@ from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import SharedLimit, background_loop
 from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
+from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
@@ -70,9 +70,7 @@ class _LoopModel:
 
 def _takes_clients(model: BaseChatModel) -> bool:
     """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
-    if not is_openai(model) or getattr(model, "http_async_client", None) is not None:
-        return False
-    return isinstance(getattr(model, "root_async_client", None), sys.modules["openai"].AsyncOpenAI)
+    return is_openai(model) and getattr(model, "http_async_client", None) is None
 
 
 class _LoopClients:
@@ -98,7 +96,7 @@ class _LoopClients:
     async def _with_client(
         self, model: Any, loop: asyncio.AbstractEventLoop, options: Mapping[str, Any]
     ) -> AsyncGenerator[_LoopModel]:
-        given, kind = model.root_async_client, cast("Any", sys.modules["openai"]).DefaultAsyncHttpxClient
+        given, kind = model.root_async_client, openai_class("DefaultAsyncHttpxClient")
         client = kind(base_url=given.base_url, timeout=given.timeout, **options)
         keep_to_server(client)
         root = given.copy(http_client=client)

@@ -18,7 +18,7 @@ from hopgraph.tools.io.http_retries import (
     UnreadableReplyError,
     certificate_problem,
     describe_unreachable,
-    openai_error,
+    openai_class,
     status_of,
     trouble_of,
     with_retries,
@@ -29,7 +29,6 @@ from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle, Options
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
-from hopgraph.tools.models.untraced_call import call_chat_model
 
 ResultT = TypeVar("ResultT")
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
@@ -54,7 +53,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"{_OTHER_FORMAT} ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
-    elif isinstance(error, openai_error("OpenAIError")):
+    elif isinstance(error, openai_class("OpenAIError")):
         said = detail
     else:
         return error
@@ -63,7 +62,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
 
 def _message_of(error: Exception) -> str:
     """Return what an error says; of a server's JSON, the message in it."""
-    is_status = isinstance(error, openai_error("APIStatusError"))
+    is_status = isinstance(error, openai_class("APIStatusError"))
     text = cast("Any", error).response.text if is_status else str(error)
     try:
         body = json.loads(text)
@@ -75,7 +74,7 @@ def _message_of(error: Exception) -> str:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
+    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError")))
 
 
 def _address(handle: ModelHandle) -> str:
@@ -223,7 +222,7 @@ async def _request(
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await call_chat_model(model, messages, CONFIG, **whole), messages)
+        return _read_reply(reply or await model.ainvoke(messages, CONFIG, **whole), messages)
     except Exception as error:
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError

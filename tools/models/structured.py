@@ -1,7 +1,6 @@
 """Ask a model for a JSON object in the strictest way that it offers: by the JSON schema of the reply's class."""
 
 import json
-import sys
 from collections.abc import Mapping
 from functools import cache
 from math import ceil
@@ -12,6 +11,8 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, JsonValue
+
+from hopgraph.tools.io.http_retries import openai_class
 
 Mode = Literal["bounded_schema", "json_schema", "function_calling", "json_mode", "text"]
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
@@ -94,11 +95,8 @@ def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
 
 
 def is_openai(model: BaseChatModel) -> bool:
-    """Whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
-    module = sys.modules.get("langchain_openai.chat_models.base")
-    # While another thread imports it, the module exists without its class, and so does no instance.
-    kind = getattr(module, "BaseChatOpenAI", None)
-    return kind is not None and isinstance(model, kind)
+    """Whether a model asks by the openai package, as those of langchain-openai do."""
+    return isinstance(getattr(model, "root_async_client", None), openai_class("AsyncOpenAI"))
 
 
 def _is_served_by_openai(model: BaseChatModel) -> bool:
@@ -126,7 +124,8 @@ def own_limit(model: BaseChatModel) -> int | None:
 
 
 def _uses_responses(model: BaseChatModel) -> bool:
-    return getattr(model, "_use_responses_api")({})  # noqa: B009 - langchain-openai's own
+    # Where langchain-openai chooses that API by the model's name, the first request finds out.
+    return bool(getattr(model, "use_responses_api", None)) or getattr(model, "output_version", None) == "responses/v1"
 
 
 def _limit_field(model: BaseChatModel) -> str | None:

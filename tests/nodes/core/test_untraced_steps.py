@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph import END, START
 from langgraph.types import Send
@@ -16,7 +17,6 @@ from hopgraph.nodes.core import method_graph
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import Context
 from hopgraph.state.reducers import merge_ids
-from hopgraph.tools.io.callbacks import is_watched
 from support.chain_runs import Runs
 
 SET: ContextVar[str] = ContextVar("SET", default="by the caller")
@@ -135,7 +135,7 @@ async def test_handlers_that_langchain_adds_to_every_call_see_what_a_node_calls(
     watched: list[bool] = []
 
     async def node(state: State) -> dict[str, Any]:
-        watched.append(is_watched(None))
+        watched.append(bool(AsyncCallbackManager.configure().handlers))
         return {}
 
     graph = walk(node, lambda state: "left")
