@@ -6,6 +6,7 @@
 # make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
 # make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
 #                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
+# make drawings   draw the graphs anew, in graphs/DRAWINGS.md and README
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
@@ -31,7 +32,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test models students local slow long notebooks check docs wheel attacks benchmark clean
+.PHONY: demo install test models students local slow long drawings notebooks check docs wheel attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -83,6 +84,9 @@ long: $(VENV)/dev $(MODELS_VENV)/dev
 $(PACKAGES): tests/javascript/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: the guide's JavaScript is not run" >&2; exit 0; }; \
 	  npm ci --prefix tests/javascript --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
+
+drawings: $(VENV)/dev
+	HOPGRAPH_REWRITE_DRAWINGS=1 $(BIN)/pytest -q tests/graphs/test_drawings.py
 
 notebooks: $(VENV)/dev
 	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q -m "" tests/test_notebooks.py

@@ -187,7 +187,6 @@ class PromptsOptions:
 @command(
     "methods_command.run_draw",
     "hopgraph draw migres",
-    "hopgraph draw migres --format svg --out migres.svg",
     'hopgraph ask "…" --method tree_of_reviews --save run.json',
     "hopgraph draw --run run.json",
     "hopgraph draw --run run.json --format png --out run.png",
@@ -198,7 +197,7 @@ class DrawOptions:
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None
     run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
     format_name: Literal["mermaid", "ascii", "svg", "png"] | None = option(
-        "What to write: mermaid for a method, ascii for a run; svg; png (needs the extra `png`).",
+        "What to write: mermaid for a method; for a run ascii, svg, or png (needs the extra `png`).",
         "--format",
         show_default="mermaid for a method, ascii for a run",
     )
