@@ -36,10 +36,12 @@ Where this differs from the paper:
 from typing import Literal
 
 from langgraph.graph import END, START
+from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import Unpack
 
 from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.draft_answers import draft_answers
@@ -61,10 +63,10 @@ Context = BlendFilterContext
 
 
 def what_to_ask(
-    _state: BlendFilterState, settings: BlendFilterContext
+    _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> list[Literal["reason", "recall", "topic", "blend"]]:
     """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
-    return [*first_steps(settings)] or ["blend"]
+    return [*first_steps(runtime.context)] or ["blend"]
 
 
 def all_queries(state: BlendFilterState) -> list[Send]:
@@ -77,9 +79,11 @@ def is_filtered(state: QueryBranchState) -> Literal["filter", "as found"]:
     return "filter" if state["branch"]["reserved"] else "as found"
 
 
-def filter_the_union(_state: BlendFilterState, settings: BlendFilterContext) -> Literal["union to filter", "ready"]:
+def filter_the_union(
+    _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
+) -> Literal["union to filter", "ready"]:
     """Whether the filter comes after the union."""
-    return "union to filter" if settings.filtering == "union" else "ready"
+    return "union to filter" if runtime.context.filtering == "union" else "ready"
 
 
 def build_branch(name: BranchName) -> CompiledMethod:
@@ -98,9 +102,9 @@ def build_branch(name: BranchName) -> CompiledMethod:
     return builder.compile(name=name)
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("reason", reason, reserve_calls=0)
     builder.add_node("recall", recall, reserve_calls=0)

@@ -27,8 +27,11 @@ Where this differs from the paper:
 
 from typing import Literal
 
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
+
 from hopgraph.nodes.compress import compress
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.decide import decide, final_answer
 from hopgraph.nodes.extract import extract
 from hopgraph.nodes.generate_queries import generate_queries
@@ -41,17 +44,19 @@ from hopgraph.state.migres import MigresContext, MigresState
 Context = MigresContext
 
 
-def after_filter(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall", "to compress"]:
+def after_filter(
+    state: MigresState, runtime: Runtime[MigresContext]
+) -> Literal["to extract", "to recall", "to compress"]:
     """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
-    if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
+    if runtime.context.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
-    return extract_or_recall(state, settings)
+    return extract_or_recall(state, runtime)
 
 
-def extract_or_recall(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall"]:
+def extract_or_recall(state: MigresState, runtime: Runtime[MigresContext]) -> Literal["to extract", "to recall"]:
     """Go by way of `recall_knowledge` if at least one query kept no passage and `recall` is on."""
     empty = any(not entry["excerpts"] for entry in state["knowledge"])
-    return "to recall" if empty and settings.recall else "to extract"
+    return "to recall" if empty and runtime.context.recall else "to extract"
 
 
 def after_decision(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
@@ -61,9 +66,9 @@ def after_decision(state: MigresState) -> Literal["answerable", "missing", "limi
     return "limit reached" if state["stop_reason"] else "missing"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(MigresState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(MigresState, Context, **changes)
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final

@@ -33,9 +33,11 @@ Where this differs from the paper:
 from typing import Literal
 
 from langgraph.graph import END, START
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
 
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.fuse import fuse
@@ -56,10 +58,10 @@ def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths
 
 
 def what_was_decided(
-    state: GrowState, settings: TreeOfReviewsContext
+    state: GrowState, runtime: Runtime[TreeOfReviewsContext]
 ) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
-    enough = settings.early_stop
+    enough = runtime.context.early_stop
     if state["stop_reason"] or (enough is not None and len(majority_nodes(state["tree"])) >= enough):
         return "all paths closed"
     if state["frontier"]:
@@ -68,12 +70,12 @@ def what_was_decided(
 
 
 def what_was_found(
-    state: ReviewTreeState, settings: ReviewContext
+    state: ReviewTreeState, runtime: Runtime[ReviewContext]
 ) -> Literal["evidence", "no evidence", "nothing to read"]:
     """Read the evidence pool; an empty one leaves paragraphs, and without these what the model knows."""
     if state["evidence"]:
         return "evidence"
-    readable = any(each["excerpts"] for each in state["knowledge"]) or not settings.abstain
+    readable = any(each["excerpts"] for each in state["knowledge"]) or not runtime.context.abstain
     return "no evidence" if readable else "nothing to read"
 
 
@@ -94,9 +96,9 @@ def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Nod
     return builder
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(ReviewTreeState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("grow", build_grow().compile(name="grow"))
     builder.add_node("gather", gather)
     builder.add_node("fuse", fuse)

@@ -17,7 +17,10 @@ the question. H hops of Q queries and S answers cost H Q + S calls: 15, or 3 as 
 
 from typing import Literal
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
+
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.fuse_rankings import fuse_rankings
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.sample_answers import sample_answers_with
@@ -33,14 +36,14 @@ def passages_to_fuse(settings: DspContext, _iteration: int) -> int:
     return settings.passages_per_query * (3 if settings.queries_per_hop > 1 else 1)
 
 
-def another_hop(state: DspState, settings: DspContext) -> Literal["next hop", "last hop"]:
+def another_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next hop", "last hop"]:
     """Count the hops."""
-    return "next hop" if len(state["knowledge"]) < settings.max_hops else "last hop"
+    return "next hop" if len(state["knowledge"]) < runtime.context.max_hops else "last hop"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(DspState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(DspState, Context, **changes)
     builder.add_node("write_queries", write_queries, reserve_calls=1)
     builder.add_node("retrieve", retrieve_with(passages_to_fuse))
     builder.add_node("fuse", fuse_rankings)

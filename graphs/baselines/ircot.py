@@ -17,9 +17,11 @@ Where this differs from the paper:
 N sentences cost N + 1 calls.
 """
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.collect import collect
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_thought import next_thought
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import IrcotContext, IrcotState
@@ -27,9 +29,9 @@ from hopgraph.state.baselines import IrcotContext, IrcotState
 Context = IrcotContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(IrcotState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("collect", collect)
     builder.add_node("reason", next_thought, reserve_calls=1)

@@ -16,8 +16,10 @@ the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leave
 T rounds cost T + 2 calls and T searches; a round of `refine` that finds nothing new costs no call.
 """
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_document import write_document
@@ -26,9 +28,9 @@ from hopgraph.state.revising import ItrgContext, ItrgState
 Context = ItrgContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(ItrgState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(ItrgState, Context, **changes)
     builder.add_node("write", write_document, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

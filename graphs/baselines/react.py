@@ -18,8 +18,10 @@ Where this differs from the paper:
 H searches cost H + 1 calls.
 """
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.read_passages import observe
@@ -30,9 +32,9 @@ from hopgraph.state.hops import HopsState
 Context = ReactContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(HopsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("act", deduce_with("act", Action, show_passages=True), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("observe", observe)

@@ -19,9 +19,11 @@ R rounds with N nodes read cost R + N + 1 calls.
 
 from typing import Literal
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top_with
@@ -37,9 +39,9 @@ def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SearchainState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SearchainState, Context, **changes)
     builder.add_node("chain", write_chain, reserve_calls=1)
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)

@@ -22,8 +22,11 @@ H follow-up questions cost 2 H + 1 calls, less one for each that finds no passag
 
 from typing import Literal
 
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
+
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import FollowUp, JointFollowUp
 from hopgraph.nodes.read_passages import observe, read_passages
@@ -34,14 +37,14 @@ from hopgraph.state.hops import HopsState
 Context = SelfAskContext
 
 
-def how_to_ask(_state: HopsState, settings: SelfAskContext) -> Literal["separate prompts", "one prompt"]:
+def how_to_ask(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["separate prompts", "one prompt"]:
     """Choose between a prompt for each intermediate answer and one for a whole turn."""
-    return "separate prompts" if settings.prompting == "separate" else "one prompt"
+    return "separate prompts" if runtime.context.prompting == "separate" else "one prompt"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(HopsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("follow_up", deduce_with("follow_up", FollowUp), reserve_calls=1)
     builder.add_node(
         "follow_up_jointly", deduce_with("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1

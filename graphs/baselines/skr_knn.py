@@ -15,8 +15,10 @@ by exact match; without a neighbour that retrieval harms, passages are looked up
 compares shared words, so that nothing has to be installed: name a model, as st:NAME, to compare meaning. One call.
 """
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.weigh_neighbours import weigh_neighbours
@@ -25,9 +27,9 @@ from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 Context = SkrKnnContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SelfRagState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("weigh_neighbours", weigh_neighbours)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

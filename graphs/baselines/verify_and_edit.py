@@ -18,9 +18,12 @@ n calls where the samples agree; for a rationale of S sentences 2 S + 1 more whe
 
 from typing import Literal
 
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
@@ -33,15 +36,15 @@ from hopgraph.state.revising import EditingState, VerifyAndEditContext
 Context = VerifyAndEditContext
 
 
-def whether_to_edit(state: EditingState, settings: VerifyAndEditContext) -> Literal["agreed", "disagreed"]:
+def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Literal["agreed", "disagreed"]:
     """Whether at least half of the samples give the same answer."""
     votes = count_votes([draft["answer"] for draft in state["drafts"]])
-    return "agreed" if 2 * max(votes, default=0) >= settings.samples else "disagreed"
+    return "agreed" if 2 * max(votes, default=0) >= runtime.context.samples else "disagreed"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(EditingState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(EditingState, Context, **changes)
     builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)
     builder.add_node("ask", verifying_questions, reserve_calls=1)

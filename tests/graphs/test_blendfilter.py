@@ -11,6 +11,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
+from langgraph.runtime import Runtime
 
 from hopgraph.graphs import blendfilter
 from hopgraph.state import SettingsError
@@ -439,4 +440,4 @@ Routed = Callable[[Any, blendfilter.Context], Any]
     ],
 )
 def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:
-    assert router({}, blendfilter.Context(**settings)) == expected
+    assert router({}, Runtime(context=blendfilter.Context(**settings))) == expected

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
 
 from hopgraph.graphs.migres import Context, after_decision, after_filter, extract_or_recall
 
@@ -19,10 +20,10 @@ from hopgraph.graphs.migres import Context, after_decision, after_filter, extrac
 )
 def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: bool, edge: str) -> None:
     state: Any = {"knowledge": [{"query": "q", "excerpts": [None] * count} for count in excerpts]}
-    settings = Context(compression=compression, recall=recall)
-    assert after_filter(state, settings) == edge
+    runtime = Runtime(context=Context(compression=compression, recall=recall))
+    assert after_filter(state, runtime) == edge
     if edge != "to compress":
-        assert extract_or_recall(state, settings) == edge
+        assert extract_or_recall(state, runtime) == edge
 
 
 @pytest.mark.parametrize(

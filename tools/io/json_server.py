@@ -18,7 +18,7 @@ import httpx
 from pydantic import ValidationError
 
 from hopgraph.state import HopgraphError, ModelError, SpecError
-from hopgraph.state.errors import Trouble, describe_problem
+from hopgraph.state.errors import Trouble, describe_problem, server_error
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_clients import client_options
 from hopgraph.tools.io.http_retries import describe_unreachable, status_of, trouble_of, with_retries
@@ -89,7 +89,7 @@ class JsonServer:
             raise self._failure(f"no answer in {self.seconds:g} s", "outage") from None
         except httpx.TransportError as error:
             lead = f"{self.name}: " if self.name else ""
-            raise self.error(f"{lead}{describe_unreachable(error, redact(self.url))}", "outage") from None
+            raise server_error(self.error, f"{lead}{describe_unreachable(error, redact(self.url))}", "outage") from None
         except UnicodeEncodeError as error:
             what = f"the request, or {self.key_variable or 'its key'}"
             raise self._failure(f"{what}, cannot be sent: {error.reason}") from None
@@ -120,7 +120,7 @@ class JsonServer:
         return os.environ.get(self.key_variable, "").strip()
 
     def _failure(self, what: str, trouble: Trouble = "") -> HopgraphError:
-        return self.error(f"{self.name or redact(self.url)}: {what}", trouble)
+        return server_error(self.error, f"{self.name or redact(self.url)}: {what}", trouble)
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from hopgraph.state import ModelError
+from hopgraph.state.errors import server_error
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
     UnreadableReplyError,
@@ -57,7 +58,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = detail
     else:
         return error
-    return ModelError(f"{handle.name}: {said}", trouble)
+    return server_error(ModelError, f"{handle.name}: {said}", trouble)
 
 
 def _message_of(error: Exception) -> str:
