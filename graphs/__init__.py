@@ -15,7 +15,7 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
    labelled. A router may take the settings that the run recorded (not those of the groups Limits and Operation) after
    the state, as `settings`. Compile with a name. A part of another method's figure can be a node too, as
-   `tree_of_reviews.build_grow`, with a step replaced.
+   `ra_isf.build_solve`.
 
 Name it by its path, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.
 Any other compiled graph that takes `question` and returns `answer` works, too (`hopgraph.nodes.core.hosted_graph`).
