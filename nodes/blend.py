@@ -99,8 +99,10 @@ async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -
     `iteration`, 2 where there are any.
     """
     queries = _queries(state, runtime.context)
-    emit(runtime, Blended(queries=dict(queries)))
-    found = await take_top(state, runtime) if "original" in queries else {"knowledge": []}
+    emit(runtime, Blended(queries={**queries}))
+    found: Update = {"knowledge": []}
+    if "original" in queries:
+        found = dict(await take_top(state, runtime))
     augmented = [Query(text=query, why=name) for name, query in queries.items() if name != "original"]
     return {**found, "candidates": [], "queries": augmented, "iteration": 2 if augmented else 1}
 

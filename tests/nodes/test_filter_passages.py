@@ -42,7 +42,8 @@ async def test_a_budget_filters_the_first_entries_only() -> None:
     update = await weigh_passages(state, node_runtime(settings))
     assert (update["judgements"], update["cut_off"]) == (["", "b", None], True)
     settings = BlendFilterContext(model=ScriptedChatModel(replies=['{"relevant": [2]}']), max_llm_calls=5)
-    update = await select_passages({**state, **update}, node_runtime(settings))
+    state |= update
+    update = await select_passages(state, node_runtime(settings))
     assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [
         [],
         ["b"],
