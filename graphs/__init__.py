@@ -15,9 +15,9 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
    labelled. Nodes and routers take what LangGraph gives by name: `runtime` (its `context` is the settings), `config`,
    `writer`, `store`. Compile with a name. A part of another method's figure can be a node too, as
-   `tree_of_reviews.build_grow`, with a step replaced.
+   `ra_isf.build_solve`.
 
-Where a method that is there would do but for a step or two, make a variant of it: `migres.build(nodes={"decide": mine})`
+To change a step or two of an existing method, make a variant of it: `migres.build(nodes={"decide": mine})`
 (`docs/change_one_step.md`).
 
 Name it by its path, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.

@@ -7,9 +7,8 @@ from pydantic import Field, field_validator, model_validator
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, Presets, method_setting, setting
-from hopgraph.state.records import Call, Evidence, Passage, StopReason
-from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
-from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
+from hopgraph.state.reducers import merge_tree
+from hopgraph.state.schemas import MethodState
 
 ROOT = "0"
 """The id of the root, which stands for the question."""
@@ -48,35 +47,13 @@ merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], di
 """Merge two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
 
 
-class ReviewTree(TypedDict):
-    """The tree."""
+class ReviewTreeState(MethodState):
+    """The shared keys, and the tree."""
 
     tree: Annotated[dict[str, ReviewNode], merge_reviews]
     """Every node so far by id, the pruned ones too, each before its children."""
-
-
-class ReviewTreeState(ReviewTree, MethodState):
-    """The shared keys, and the tree."""
-
     frontier: list[str]
     """Ids of the nodes to expand next; then those that the queries under way were written for, in their order."""
-
-
-class GrowOutput(ReviewTree):
-    """What growing the tree gives back."""
-
-    calls: Annotated[dict[str, Call], merge_calls]
-    passages: Annotated[list[Passage], merge_passages]
-    evidence: Annotated[list[Evidence], merge_evidence]
-    asked: list[str]
-    stop_reason: StopReason | None
-    """Set when the budget ended the search."""
-
-
-class GrowState(QuestionInput, GrowOutput, SearchState):
-    """What growing the tree works on; its keys mean what they mean in `ReviewTreeState`."""
-
-    frontier: list[str]
 
 
 class ReviewContext(Context):
