@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
-from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import get_protocol_members
@@ -67,14 +66,14 @@ class Context(BaseModel):
     ignored: ClassVar[frozenset[str]] = frozenset()
     """The settings of this class that a run does not read: of a graph with models and a context of its own."""
 
-    model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = setting(
+    model: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Model",
         None,
         "the model: offline:extractive, gguf:FILE, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
         f"none: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
     )
-    models: dict[str, str | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
-        default_factory=dict[str, str | BaseChatModel],
+    models: dict[str, str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]]] = Field(
+        default_factory=dict[str, str | Runnable[Any, Any]],
         description="another model for some roles: role (migres/decide) or prefix of roles (migres) → model",
         json_schema_extra={"group": "Model"},
     )
@@ -103,14 +102,14 @@ class Context(BaseModel):
         "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a folder with "
         "STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
     )
-    retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+    retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval",
         None,
         "where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
         "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
     )
-    second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+    second_retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval", None, "a second retriever asked side by side; both results go to the reranker (Table 9)"
     )
     passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)

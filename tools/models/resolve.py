@@ -11,13 +11,15 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import HopgraphError, SpecError
@@ -26,6 +28,7 @@ from hopgraph.tools.io.background import SharedLimit, background_loop
 from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
 from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
@@ -63,12 +66,12 @@ class Sampling:
 class _LoopModel:
     """A model with one loop's client."""
 
-    model: BaseChatModel
+    model: AnyRunnable
     bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
     """What was made of it for ways of asking."""
 
 
-def _takes_clients(model: BaseChatModel) -> bool:
+def _takes_clients(model: AnyRunnable) -> bool:
     """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
     return is_openai(model) and getattr(model, "http_async_client", None) is None
 
@@ -79,34 +82,42 @@ class _LoopClients:
     def __init__(self) -> None:
         self._open = dict[asyncio.AbstractEventLoop, tuple[_LoopModel, AsyncGenerator[_LoopModel]]]()
 
-    async def here(self, model: Any) -> _LoopModel:
+    async def here(self, model: AnyRunnable) -> _LoopModel:
         """Return the model's copy for the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            address = str(model.root_async_client.base_url)
-            options = await asyncio.to_thread(client_options, address, _PROXY_VARIABLE)
+            own = [each for each in leaves_of(model) if _takes_clients(each)]
+            addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
+            options = [await asyncio.to_thread(client_options, each, _PROXY_VARIABLE) for each in addresses]
             if loop not in self._open:  # another request may have come first
                 for closed in [each for each in list(self._open) if each.is_closed()]:
                     self._open.pop(closed, None)
                 # asyncio.run and uvicorn end the generators that are under way before they close their loop.
-                client = self._with_client(model, loop, options)
+                client = self._with_clients(model, own, options, loop)
                 self._open[loop] = await anext(client), client
         return self._open[loop][0]
 
-    async def _with_client(
-        self, model: Any, loop: asyncio.AbstractEventLoop, options: Mapping[str, Any]
+    async def _with_clients(
+        self,
+        model: AnyRunnable,
+        own: Sequence[Any],
+        options: Sequence[Mapping[str, Any]],
+        loop: asyncio.AbstractEventLoop,
     ) -> AsyncGenerator[_LoopModel]:
-        given, kind = model.root_async_client, openai_class("DefaultAsyncHttpxClient")
-        client = kind(base_url=given.base_url, timeout=given.timeout, **options)
-        keep_to_server(client)
-        root = given.copy(http_client=client)
-        try:
-            yield _LoopModel(
-                model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-            )
-        finally:
-            self._open.pop(loop, None)
-            await client.aclose()
+        copies = dict[int, Any]()
+        async with AsyncExitStack() as opened:
+            for each, how in zip(own, options, strict=True):
+                given, kind = each.root_async_client, openai_class("DefaultAsyncHttpxClient")
+                client = kind(base_url=given.base_url, timeout=given.timeout, **how)
+                opened.push_async_callback(client.aclose)
+                keep_to_server(client)
+                root = given.copy(http_client=client)
+                replaced = {"root_async_client": root, "async_client": root.chat.completions}
+                copies[id(each)] = each.model_copy(update=replaced)
+            try:
+                yield _LoopModel(replace_leaves(model, lambda each: copies.get(id(each), each)))
+            finally:
+                self._open.pop(loop, None)
 
 
 @dataclass
@@ -140,13 +151,15 @@ class ModelHandle:
 
     name: str
     """The spec, or the class of a ready object; without keys."""
-    model: BaseChatModel
+    model: AnyRunnable
+    """A chat model, or another Runnable that replies as one."""
     from_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
     shared: SharedModelState
 
     def __post_init__(self) -> None:
-        self._own_model = None if _takes_clients(self.model) else _LoopModel(self.model)
+        takes_clients = any(map(_takes_clients, leaves_of(self.model)))
+        self._own_model = None if takes_clients else _LoopModel(self.model)
 
     async def bound(
         self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_reply_tokens: int | None = None
@@ -156,11 +169,16 @@ class ModelHandle:
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
         derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
-        limit = max_reply_tokens or own_limit(self.model) or derived
-        key = (schema, mode, sampling, limit, self.shared.newest_limit)
+        newest = self.shared.newest_limit
+        key = (schema, mode, sampling, max_reply_tokens or derived, newest)
         here = await self.here()
+
+        def bound(model: AnyRunnable) -> AnyRunnable:
+            limit = max_reply_tokens or own_limit(model) or derived
+            return bind(limit_reply(model, limit, newest=newest), schema, mode)
+
         if key not in here.bound:
-            model = bind(limit_reply(here.model, limit, newest=self.shared.newest_limit), schema, mode)
+            model = replace_leaves(here.model, bound)
             here.bound[key] = model.bind(**dict(sampling)) if sampling else model
         return here.bound[key]
 
@@ -191,13 +209,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
-    """Resolve a spec, or wrap a ready model.
+async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHandle:
+    """Resolve a spec, or wrap a ready model: a chat model, or a Runnable that takes messages and replies as one.
 
     A spec gives the same handle each time, as long as the keys and addresses of the environment are the same.
     SpecError for an unknown spec, which names the valid ones, a missing package or a missing key.
     """
-    if isinstance(given, BaseChatModel):
+    if not isinstance(given, str):
+        if isinstance(given, BaseRetriever):
+            raise SpecError(f"the model is a retriever ({type(given).__name__}); give a chat model, or a spec")
         if id(given) not in _state_by_id:
             _state_by_id[id(given)] = SharedModelState()
             weakref.finalize(given, _state_by_id.pop, id(given), None)
@@ -218,10 +238,13 @@ def _build_once(key: object, given: str, sampling: Sampling) -> None:
             _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared)
 
 
-def model_name(given: str | BaseChatModel) -> str:
+def model_name(given: str | AnyRunnable) -> str:
     """Return a model's display name: its spec, or its class and model name; never with a key."""
     if isinstance(given, str):
         return redact(given)
+    models = leaves_of(given)
+    if models != [given]:
+        return ", else ".join(map(model_name, models))
     own = getattr(given, "model_name", None) or getattr(given, "model", None)
     return f"{type(given).__name__}({own})" if own else type(given).__name__
 

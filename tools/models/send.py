@@ -223,7 +223,14 @@ async def _request(
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await model.ainvoke(messages, CONFIG, **whole), messages)
+        reply = reply or await model.ainvoke(messages, CONFIG, **whole)
+        if isinstance(reply, str):  # of a chain that ends with a parser of texts
+            reply = AIMessage(reply)
+        if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
+            raise ModelError(
+                f"{handle.name} replied with {type(reply).__name__}; a chat model replies with an AIMessage"
+            )
+        return _read_reply(reply, messages)
     except Exception as error:
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
