@@ -85,7 +85,11 @@ def test_a_variant_is_a_method_by_its_files_name(run: Run, mine: Path) -> None:
     command = ("eval", str(SAMPLE), "--methods", "noted.py,noted.py:other,blendfilter", "--out", "runs", "--limit", "2")
     ran = run(*command, "--model", "offline:extractive")
     assert ran.code == 0, ran.err
-    outcomes = [each for path in Path("runs/results").iterdir() for each in map(json.loads, path.open("rb"))]
+    outcomes = [
+        each
+        for path in Path("runs/results").iterdir()
+        for each in map(json.loads, path.read_text("utf-8").splitlines())
+    ]
     noted, other, theirs = (
         {each["id"]: each["answer"] for each in outcomes if each["method"] == name}
         for name in ("noted", "other", "blendfilter")
