@@ -17,7 +17,7 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    `writer`, `store`. Compile with a name. A part of another method's figure can be a node too, as
    `tree_of_reviews.build_grow`, with a step replaced.
 
-Where a method that is there would do but for a step or two, make a variant of it: `migres.build(nodes={"decide": mine})`
+Where a method that is there would do but for a step or two, make a variant: `migres.build(nodes={"decide": mine})`
 (`docs/change_one_step.md`).
 
 Name it by its path, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.

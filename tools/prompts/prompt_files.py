@@ -78,7 +78,8 @@ def list_built_in_steps(method: str) -> frozenset[str]:
 def find_file(role: str, ending: str, folders: Iterable[str] = ()) -> Path | None:
     """Find a file of the role `method/step`: `METHOD/STEP<ending>`, else `common/STEP<ending>`; None for neither.
 
-    For a method whose Context is a subclass of another's, that one's file comes before the common one. All are looked for in one folder after the other, and then among the built-in files.
+    For a method whose Context is a subclass of another's, that one's file comes before the common one. All are looked
+    for in one folder after the other, and then among the built-in files.
     """
     method, step = role.split("/", 1)
     roots = (*map(Path, folders), prompts_root())
