@@ -175,6 +175,11 @@ class Context(BaseModel):
         "Operation", None, "a folder that keeps replies and gives them back for the same prompt; none: no cache"
     )
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
+        _LINEAGES.setdefault(cls.method, tuple(dict.fromkeys(own)))
+
     if not TYPE_CHECKING:  # type checkers and editors know the fields
 
         def __init__(self, **values: Any) -> None:
@@ -218,6 +223,14 @@ class Context(BaseModel):
             known = ", ".join(cls.presets) or "none"
             raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
         return make_settings(cls, {**cls.presets[family], **settings})
+
+
+_LINEAGES: dict[str, tuple[str, ...]] = {}
+
+
+def method_lineage(method: str) -> tuple[str, ...]:
+    """Return a method's name and those of the methods that its Context is a subclass of, whose prompts it shares."""
+    return _LINEAGES.get(method) or (method,)
 
 
 def settings_in_use(cls: type[Context]) -> set[str]:

@@ -179,10 +179,12 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return made
 
     def compile(self, *args: Any, **options: Any) -> CompiledMethod:
-        """Compile the graph; arguments are those of `StateGraph.compile`."""
+        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's."""
         led = self.copy()
         led._lead_to_reviews()
-        compiled = StateGraph.compile(led, *args, **options)
+        compiled = StateGraph.compile(
+            led, *args, **{**options, "name": options.get("name") or self._settings.method or None}
+        )
         compiled.builder = self
         # Under a context of others it is run as any graph is.
         return CompiledMethod.of(compiled) if self._converts else cast("Any", compiled)

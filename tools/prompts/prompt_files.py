@@ -26,6 +26,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from hopgraph.state import PromptError, SettingsError
+from hopgraph.state.context import method_lineage
 from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.io.guarded_files import open_source
 
@@ -70,17 +71,19 @@ def prompts_root() -> Path:
 
 def list_built_in_steps(method: str) -> frozenset[str]:
     """List the steps that have a built-in prompt for a method, its own or the common one."""
-    return frozenset(path.stem for part in (method, "common") for path in (prompts_root() / part).glob("*.md"))
+    parts = (*method_lineage(method), "common")
+    return frozenset(path.stem for part in parts for path in (prompts_root() / part).glob("*.md"))
 
 
 def find_file(role: str, ending: str, folders: Iterable[str] = ()) -> Path | None:
     """Find a file of the role `method/step`: `METHOD/STEP<ending>`, else `common/STEP<ending>`; None for neither.
 
-    Both are looked for in one folder after the other, and then among the built-in files.
+    For a method whose Context is a subclass of another's, that one's file comes before the common one. All are looked
+    for in one folder after the other, and then among the built-in files.
     """
     method, step = role.split("/", 1)
     roots = (*map(Path, folders), prompts_root())
-    candidates = (root / part / f"{step}{ending}" for root in roots for part in (method, "common"))
+    candidates = (root / part / f"{step}{ending}" for root in roots for part in (*method_lineage(method), "common"))
     return next((path for path in candidates if path.is_file()), None)
 
 

@@ -128,7 +128,7 @@ async def both(graph: Any, **options: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize("node", KINDS, ids=repr)
+@pytest.mark.parametrize("node", KINDS, ids=range(len(KINDS)))
 async def test_a_node_takes_what_it_names(node: Any) -> None:
     assert (await both(graph_of(node)))["answer"] == "seen"
 
@@ -140,7 +140,7 @@ async def test_a_writer_writes_to_the_stream() -> None:
     assert written == [{"written": True}]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=repr)
+@pytest.mark.parametrize("kind", KINDS, ids=range(len(KINDS)))
 async def test_a_router_takes_what_it_names(kind: Any) -> None:
     if isinstance(kind, RunnableLambda):
         router: Any = kind | (lambda _: "left")

@@ -7,8 +7,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.config import get_config
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import push_message
+from typing_extensions import TypedDict
 
-from hopgraph.tools.io.framework_internals import assistant_of, keep_server_files_in
+from hopgraph.tools.io.framework_internals import assistant_of, keep_server_files_in, message_handlers
 
 
 @pytest.mark.parametrize(
@@ -40,3 +45,25 @@ def test_the_server_is_told_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_graph_has_one_assistant() -> None:
     pytest.importorskip("langgraph_api", reason="the development server is not installed")
     assert assistant_of("migres") == assistant_of("migres") != assistant_of("chat")
+
+
+class State(TypedDict):
+    """Nothing but a key."""
+
+    text: str
+
+
+async def test_the_handlers_of_the_messages_stream() -> None:
+    seen = list[Any]()
+
+    async def node(_state: State) -> Any:
+        handlers = message_handlers(get_config())
+        push_message(AIMessage("hello", id="1"), state_key=None)
+        seen.append([sorted(each.seen) for each in handlers])
+        return {}
+
+    builder: Any = StateGraph(State).add_node("node", node).add_edge(START, "node").add_edge("node", END)
+    graph = builder.compile()
+    for mode in ("messages", "updates"):
+        _ = [each async for each in graph.astream({"text": ""}, stream_mode=mode)]
+    assert seen == [[["1"]], []], "StreamMessagesHandler of langgraph.pregel._messages, or its `seen`"
