@@ -73,7 +73,7 @@ def look_up() -> CompiledMethod:
     methods = chat_methods()
     Context.choices = (AUTO, *methods)
     for name, method in methods.items():
-        builder.add_node(name, LentMethod.of(method.graph))
+        builder.add_node(name, LentMethod.of(method.graph.copy()))
         builder.add_edge(name, END)
     builder.add_conditional_edges(START, chosen_method, {name: name for name in methods})
     return builder.compile(name="Look up")

@@ -127,8 +127,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return self
 
     def compile(self, *args: Any, **options: Any) -> CompiledMethod:
-        """Compile the graph; arguments are those of `StateGraph.compile`."""
-        compiled = super().compile(*args, **options)
+        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's."""
+        compiled = super().compile(*args, **{**options, "name": options.get("name") or self._context.method or None})
         run_untraced(compiled, _AsyncNode)
         return CompiledMethod.of(compiled)
 
