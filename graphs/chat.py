@@ -2,9 +2,11 @@
 
 Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
 
-* `prepare` reads the last message, given as text or as blocks. The reply says what is wrong with an unreadable one.
+* `prepare` reads the user's newest message, given as text or as blocks. The reply says what is wrong with an unreadable
+  one.
 * `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
-  Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother.
+  Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother. What other agents and their tools
+  said after the user's message, before they handed over, helps as well.
 * `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
   `method_for`.
 * `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable

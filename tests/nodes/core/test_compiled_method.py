@@ -18,7 +18,7 @@ from hopgraph.graphs import chat, migres, tree_of_reviews
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, MethodState, QuestionInput, SettingsError
 from support.chain_runs import Runs
-from support.servers.scripted_model import ScriptedChatModel
+from support.servers.scripted_agent import ScriptedAgentModel
 
 QUESTION: QuestionInput = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 ANSWER = "Guadalajara"
@@ -128,7 +128,7 @@ def through_an_agent(context: Any) -> Any:
         return migres.graph.invoke({"question": question})["answer"]
 
     call = AIMessage("", tool_calls=[{"name": "look_up", "args": dict(QUESTION), "id": "1"}])
-    model = ScriptedChatModel(replies=[call, AIMessage("Done.")])
+    model = ScriptedAgentModel(replies=[call, AIMessage("Done.")])
     agent: Any = create_agent(model, [look_up], context_schema=HostContext)
     return lambda: agent.invoke({"messages": [("user", QUESTION["question"])]}, context=context)
 
