@@ -1,5 +1,7 @@
 """The chat graph as one of several agents: behind a hand-off, the user's newest message is the question."""
 
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -14,6 +16,9 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 from typing_extensions import TypedDict
 
 from hopgraph.graphs import chat
+from hopgraph.tools.models.offline import OfflineExtractive
+from support.paths import ROOT
+from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_agent import ScriptedAgentModel
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -23,6 +28,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been move
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 ANSWER = "Guadalajara [1]"
 THREAD: Any = {"configurable": {"thread_id": "1"}}
+
+WITHOUT_DEEPAGENTS = "deepagents 0.7 asks for an older tenacity than constraints.txt names"
+PAGE = (ROOT / "docs" / "multi_agent.md").read_text(encoding="utf-8")
+PAGE_PYTHON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 LIBRARIAN = chat.build().compile(name="librarian")
 
@@ -107,8 +116,47 @@ async def test_what_was_said_since_is_context_for_the_question() -> None:
     assert "Tool: The director is Guillermo del Toro." in prompts[0]
 
 
+@pytest.fixture(scope="module")
+def openai() -> Iterator[OpenAIServer]:
+    """What stands in for OpenAI: the offline model for hopgraph's roles, and a script for the other agents."""
+    offline = OfflineExtractive()
+
+    def reply(role: str, messages: list[BaseMessage]) -> str | AIMessage:
+        if role:
+            return offline.invoke(messages).text
+        if isinstance(messages[-1], HumanMessage):
+            return (
+                calling("task", description=QUESTION, subagent_type="librarian") if deep(messages) else to_librarian()
+            )
+        return AIMessage(f"It says: {next(each.text for each in reversed(messages) if ANSWER in each.text)}")
+
+    def to_librarian() -> AIMessage:
+        return calling("transfer_to_librarian")
+
+    def deep(messages: list[BaseMessage]) -> bool:
+        return any("`task`" in each.text for each in messages)
+
+    with OpenAIServer(ScriptedChatModel(replies=reply), api_key="sk-page", models=("gpt-4.1-mini",)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("snippet", PAGE_PYTHON, ids=range(1, len(PAGE_PYTHON) + 1))
+def test_the_pages_python_runs(
+    snippet: str, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "deepagents" in snippet:
+        pytest.importorskip("deepagents", reason=WITHOUT_DEEPAGENTS)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-page")
+    monkeypatch.setenv("OPENAI_BASE_URL", openai.base_url)
+    exec(compile(snippet, "docs/multi_agent.md", "exec"), {"__name__": "page"})  # noqa: S102 - it is our own
+    printed = capsys.readouterr().out
+    assert "Guadalajara" in printed
+    if "additional_kwargs" in snippet:
+        assert "Pan's Labyrinth" in printed.splitlines()[-1]
+
+
 async def test_a_subagent_of_deepagents() -> None:
-    deepagents = pytest.importorskip("deepagents", reason="deepagents pins versions beside which hopgraph is not tried")
+    deepagents = pytest.importorskip("deepagents", reason=WITHOUT_DEEPAGENTS)
     model = ScriptedAgentModel(
         replies=[calling("task", description=QUESTION, subagent_type="librarian"), AIMessage("In Guadalajara.")]
     )
