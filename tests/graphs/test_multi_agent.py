@@ -125,16 +125,10 @@ def openai() -> Iterator[OpenAIServer]:
         if role:
             return offline.invoke(messages).text
         if isinstance(messages[-1], HumanMessage):
-            return (
-                calling("task", description=QUESTION, subagent_type="librarian") if deep(messages) else to_librarian()
-            )
-        return AIMessage(f"It says: {next(each.text for each in reversed(messages) if ANSWER in each.text)}")
-
-    def to_librarian() -> AIMessage:
-        return calling("transfer_to_librarian")
-
-    def deep(messages: list[BaseMessage]) -> bool:
-        return any("`task`" in each.text for each in messages)
+            return calling("transfer_to_librarian")
+        if "not a valid tool" in messages[-1].text:  # deepagents has one of its own
+            return calling("task", description=QUESTION, subagent_type="librarian")
+        return AIMessage(f"It says: {next((each.text for each in reversed(messages) if ANSWER in each.text), None)}")
 
     with OpenAIServer(ScriptedChatModel(replies=reply), api_key="sk-page", models=("gpt-4.1-mini",)) as running:
         yield running
