@@ -171,6 +171,11 @@ class Context(BaseModel):
         ge=0,
         le=20,
     )
+    allow_changed_settings: bool = setting(
+        "Operation",
+        False,
+        "resume a run, or fork it from a checkpoint, under other settings than it began with",
+    )
     cache_dir: str | None = setting(
         "Operation", None, "a folder that keeps replies and gives them back for the same prompt; none: no cache"
     )

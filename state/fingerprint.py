@@ -83,13 +83,16 @@ def _name_of(value: object) -> str:
 
 
 def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
-    """Refuse, with a SettingsError that names the first difference, to go on under other settings than recorded."""
+    """Refuse, with a SettingsError that names the first difference, to go on under other settings than recorded.
+
+    With `allow_changed_settings` nothing is refused; the record stays that of the run's beginning.
+    """
     current = record_settings(settings)
-    if recorded is current or recorded == current:
+    if recorded is current or recorded == current or settings.allow_changed_settings:
         return
     for name, now in current.items():
         if name in recorded and recorded[name] != now:
             raise SettingsError(
-                f"this run began with {name} = {recorded[name]!r} and was resumed with {now!r}; "
-                "give the same context again, or start a new run"
+                f"this run began with {name} = {recorded[name]!r} and was resumed with {now!r}; give the same context "
+                "again, start a new run, or set allow_changed_settings=True to go on under the new settings"
             )
