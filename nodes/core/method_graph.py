@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import StateGraph
 from langgraph.runtime import Runtime, get_runtime
+from langgraph.stream import CustomTransformer
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
@@ -127,8 +128,10 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return self
 
     def compile(self, *args: Any, **options: Any) -> CompiledMethod:
-        """Compile the graph; arguments are those of `StateGraph.compile`."""
-        compiled = super().compile(*args, **options)
+        """Compile the graph; arguments are those of `StateGraph.compile`. Event streams show the step events, too."""
+        given = options.pop("transformers", None) or ()
+        others = [each for each in given if each is not CustomTransformer]
+        compiled = super().compile(*args, transformers=[CustomTransformer, *others], **options)
         run_untraced(compiled, _AsyncNode)
         return CompiledMethod.of(compiled)
 
