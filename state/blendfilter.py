@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from hopgraph.state.context import Context, Presets, method_setting, setting
+from hopgraph.state.context import Context, Presets, StepNodes, method_setting, setting
 from hopgraph.state.records import Draft
 from hopgraph.state.reducers import any_true
 from hopgraph.state.schemas import AnswerOutput, MethodState
@@ -47,6 +47,13 @@ class BlendFilterContext(Context):
         "select_passages",
         "shorten",
     )
+    step_nodes: ClassVar[StepNodes] = {
+        "answer_step_by_step": ("answer",),
+        "write_passage": ("recall",),
+        "name_topic": ("topic",),
+        "weigh_passages": ("judge", "judge_union"),
+        "select_passages": ("select", "select_union"),
+    }
     presets: ClassVar[Presets] = {
         "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
         "open_domain": {"passages_per_query": 5},

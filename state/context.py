@@ -1,7 +1,7 @@
 """Settings: one immutable model, with a subclass for each method."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -23,6 +23,9 @@ ContextT = TypeVar("ContextT", bound="Context")
 Presets = dict[str, dict[str, Any]]
 """From a family of data sets to settings."""
 
+StepNodes = Mapping[str, tuple[str, ...]]
+"""From a step to the nodes that ask it."""
+
 Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need besides a model."""
 
@@ -30,10 +33,19 @@ Resource = Literal["retriever", "reranker", "entailment"]
 SENTENCE_STEP = "write_sentence"
 """The last step of every method with `answer_type="sentence"`."""
 
+LAST_NODE = "finish"
+"""The node of every method that asks it."""
+
+MAX_PROMPT = 100_000
+"""Characters of a prompt that is a setting."""
+
 MAX_STYLE = 4_000
 """Characters of `answer_style`."""
 
-SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation"]
+PROMPT = "prompt_"
+"""How the settings begin that hold the prompts of steps."""
+
+SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation", "Prompts"]
 """The headings of the settings panel; those of Limits and Operation may change when a run is resumed."""
 
 DefaultT = TypeVar("DefaultT")
@@ -50,8 +62,19 @@ def method_setting(default: DefaultT, description: str, **bounds: Any) -> Defaul
     return setting("Method", default, description, **bounds)
 
 
+def _prompt_setting(role: str, nodes: Sequence[str]) -> Any:
+    """Declare the field of a step's prompt, which Studio edits on the nodes that ask the step."""
+    return Field(
+        default="",
+        max_length=MAX_PROMPT,
+        description=f"the prompt of {role}: what its file holds (`hopgraph prompts` copies it), or its instructions "
+        "alone; empty: the file's",
+        json_schema_extra={"group": "Prompts", "langgraph_nodes": [*nodes], "langgraph_type": "prompt"},
+    )
+
+
 class Context(BaseModel):
-    """The settings that every method has."""
+    """The settings that every method has; each of its steps has one more for its prompt, `prompt_STEP`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -59,6 +82,8 @@ class Context(BaseModel):
     """The method's name: the first part of its roles."""
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
+    step_nodes: ClassVar[StepNodes] = {}
+    """The nodes of its graph that ask a step, for steps that are not asked by a node of their name."""
     resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
     """What a run needs besides its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
@@ -185,6 +210,14 @@ class Context(BaseModel):
         own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
         _LINEAGES.setdefault(cls.method, tuple(dict.fromkeys(own)))
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the prompts of its steps to its fields, before pydantic collects these."""
+        super().__init_subclass__(**options)
+        nodes = {SENTENCE_STEP: (LAST_NODE,), **cls.step_nodes}
+        for step in cls.all_steps():
+            cls.__annotations__[f"{PROMPT}{step}"] = str
+            setattr(cls, f"{PROMPT}{step}", _prompt_setting(f"{cls.method}/{step}", nodes.get(step, (step,))))
+
     if not TYPE_CHECKING:  # type checkers and editors know the fields
 
         def __init__(self, **values: Any) -> None:
@@ -215,6 +248,11 @@ class Context(BaseModel):
     def prompt_folders(self) -> tuple[str, ...]:
         """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
+
+    def prompt_of(self, step: str) -> str:
+        """Return the text that stands for the prompt file of a step; empty for the file."""
+        text: str = getattr(self, f"{PROMPT}{step}", "")
+        return text if text.strip() else ""
 
     @classmethod
     def all_steps(cls) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from hopgraph.state.context import Presets, Resource, method_setting, setting
+from hopgraph.state.context import Presets, Resource, StepNodes, method_setting, setting
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -26,6 +26,7 @@ class MigresContext(KnowledgeContext):
 
     method = "migres"
     steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
+    step_nodes: ClassVar[StepNodes] = {"summarise": ("compress",), "snippet": ("compress",)}
     presets: ClassVar[Presets] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},

@@ -1,9 +1,9 @@
 """State and settings of the baselines that write first, and revise what they wrote by what is retrieved for it."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
-from hopgraph.state.context import Context, method_setting
+from hopgraph.state.context import Context, StepNodes, method_setting
 from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext
@@ -22,6 +22,7 @@ class ItrgContext(Context):
 
     method = "itrg"
     steps = ("write_passage", "rewrite_passage", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_passage": ("write",), "rewrite_passage": ("write",), "answer": ("read",)}
 
     iterations: int = method_setting(5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
     mode: Literal["refine", "refresh"] = method_setting(
@@ -40,6 +41,11 @@ class VerifyAndEditContext(SamplingContext, FilterContext):
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "answer_step_by_step": ("sample",),
+        "verifying_questions": ("ask",),
+        "answer_in_a_sentence": ("edit",),
+    }
 
     max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
 
@@ -60,6 +66,11 @@ class VtgContext(Context):
 
     method = "vtg"
     steps = ("next_sentence", "verifying_questions", "final_answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "next_sentence": ("write",),
+        "verifying_questions": ("ask",),
+        "final_answer": ("answer",),
+    }
     resources = ("retriever", "entailment")
 
     max_sentences: int = method_setting(6, "sentences of the text at most", ge=1, le=50)
@@ -80,6 +91,7 @@ class SearchainContext(HopsContext):
 
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_link": ("check",)}
 
     max_rounds: int = method_setting(5, "chains that are written at most", ge=1, le=20)
     min_confidence: int = method_setting(

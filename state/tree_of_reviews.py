@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, Presets, method_setting, setting
+from hopgraph.state.context import Context, Presets, StepNodes, method_setting, setting
 from hopgraph.state.reducers import merge_tree
 from hopgraph.state.schemas import MethodState
 
@@ -90,6 +90,11 @@ class TreeOfReviewsContext(ReviewContext):
 
     method = "tree_of_reviews"
     steps = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {
+        "review_directly": ("review",),
+        "complete": ("expand",),
+        "answer_step_by_step": ("answer", "fuse"),
+    }
     presets: ClassVar[Presets] = {"multi_hop": {"search": "depth", "demonstrations": "multi_hop"}}
 
     widths: tuple[Width, ...] = method_setting(
@@ -163,6 +168,11 @@ class ChainOfReviewsContext(ReviewContext):
 
     method = "chain_of_reviews"
     steps = ("review", "review_directly", "complete", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {
+        "review_directly": ("review",),
+        "complete": ("expand",),
+        "answer_step_by_step": ("answer",),
+    }
     presets: ClassVar[Presets] = {"multi_hop": {"demonstrations": "multi_hop"}}
 
     max_depth: int = method_setting(3, "turns of retrieval and review at most", ge=1, le=10)

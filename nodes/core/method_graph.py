@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_o
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import StateGraph
+from langgraph.stream import CustomTransformer
 from langgraph.types import Command
 from pydantic import JsonValue
 from typing_extensions import TypedDict
@@ -179,12 +180,15 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return made
 
     def compile(self, *args: Any, **options: Any) -> CompiledMethod:
-        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's."""
+        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's.
+
+        Event streams show the step events, too.
+        """
         led = self.copy()
         led._lead_to_reviews()
-        compiled = StateGraph.compile(
-            led, *args, **{**options, "name": options.get("name") or self._settings.method or None}
-        )
+        options["name"] = options.get("name") or self._settings.method or None
+        others = [each for each in options.pop("transformers", None) or () if each is not CustomTransformer]
+        compiled = StateGraph.compile(led, *args, transformers=[CustomTransformer, *others], **options)
         compiled.builder = self
         # Under a context of others it is run as any graph is.
         return CompiledMethod.of(compiled) if self._converts else cast("Any", compiled)

@@ -98,8 +98,13 @@ def read_text(path: Path) -> str:
         raise PromptError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def read_prompt(role: str, folders: Collection[str] = ()) -> PromptFile:
-    """Read the prompt of a role, where `find_file` finds it; PromptError for none, or variables that do not fit."""
+def read_prompt(role: str, folders: Collection[str] = (), text: str = "") -> PromptFile:
+    """Read the prompt of a role, where `find_file` finds it; PromptError for none, or variables that do not fit.
+
+    A `text` stands for the file: all of it, or its instructions alone; it takes the variables that the file takes.
+    """
+    if text:
+        return _with_text(text.replace("\r\n", "\n"), read_prompt(role, folders), role)
     if not folders and role in _built_in:
         return _built_in[role]
     path = find_file(role, ".md", folders)
@@ -161,6 +166,18 @@ def _checked(path: Path, _modified: int) -> PromptFile:
     built_in = prompts_root() / "common" / path.name
     if built_in.is_file() and built_in != path:
         _refuse_other_variables(prompt, parse_prompt(read_text(built_in), str(built_in)))
+    return prompt
+
+
+@lru_cache(maxsize=512)
+def _with_text(text: str, file: PromptFile, role: str) -> PromptFile:
+    """Parse a text that stands for a prompt file."""
+    if not (text.startswith("variables:") or "\n--- input\n" in text):
+        used = set(PLACEHOLDER.findall(text + file.input)) | ({ABSTAIN} & file.variables)
+        names = (f"{name}?" if name in file.optional else name for name in sorted(used))
+        text = f"variables: {', '.join(names)}\n--- instructions\n{text}\n--- input\n{file.input}"
+    prompt = parse_prompt(text, f"the prompt of {role} among the settings")
+    _refuse_other_variables(prompt, file)
     return prompt
 
 
