@@ -232,12 +232,12 @@ def test_prompts_beside_the_file_are_found_and_prompts_dir_overlays_them(tmp_pat
     own = find_method(written(other, code)).Context
     (other / "prompts" / "shorter_way" / "verify.md").write_text(VERIFY, "utf-8")
     assert own().prompt_folders == (str(other / "prompts"),)
-    assert read_prompt("shorter_way/verify", own().prompt_folders).instructions == "Answer MINE."
+    assert read_prompt("shorter_way/verify", own().prompt_folders).instructions.startswith("Answer MINE.")
     assert read_prompt("shorter_way/answer", own().prompt_folders).source == str(prompts_root() / "common/answer.md")
     (tmp_path / "common").mkdir()
     (tmp_path / "common" / "verify.md").write_text(VERIFY.replace("MINE", "OVER"), "utf-8")
     overlaid = own(prompts_dir=str(tmp_path)).prompt_folders
-    assert read_prompt("shorter_way/verify", overlaid).instructions == "Answer OVER."
+    assert read_prompt("shorter_way/verify", overlaid).instructions.startswith("Answer OVER.")
     assert [name for name, _ in list_prompt_files("shorter_way", own.steps, own().prompt_folders)][-1] == (
         "shorter_way/verify.md"
     )

@@ -398,12 +398,9 @@ async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: 
         return GOOD
 
     await ask(runtime(model=ScriptedChatModel(replies=reply), prompts_dir=str(tmp_path)), spent(), question("Who?"))
-    assert seen == [
-        (
-            "migres/recall_knowledge",
-            ["Role: migres/recall_knowledge\n\nSay it in JSON.", "<question>\nWho?\n</question>"],
-        )
-    ]
+    ((role, (system, human)),) = seen
+    assert (role, human) == ("migres/recall_knowledge", "<question>\nWho?\n</question>")
+    assert system.startswith("Role: migres/recall_knowledge\n\nSay it in JSON.\n\n")
 
 
 async def test_a_prompt_with_other_variables_is_refused(tmp_path: Path) -> None:

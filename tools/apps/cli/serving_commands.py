@@ -148,11 +148,8 @@ def run_serve(options: ServeOptions) -> None:
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
-        from uvicorn.config import HTTP_PROTOCOLS  # which the server brings along
-
         from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
-        HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
         # The server would silently take another port.
         open_listener(host, port).close()
         print_stand_in(console_on(stderr=True), settings)
