@@ -5,8 +5,8 @@ lies in the folder of a method, or in `common` for all of them.
 
 A prompt file has three parts: the variables that its input takes, the instructions, and the input. A variable
 with `?` may be left out. What stands between `{{#passages}}` and `{{/passages}}` is shown where that variable is
-given, between `{{^passages}}` and `{{/passages}}` where it is not. `abstain` is given where the setting of this name
-is on; it has no other value.
+given, between `{{^passages}}` and `{{/passages}}` where it is not. A variable that only chooses such parts is never
+shown itself, such as `abstain`, which is given where the setting of this name is on.
 
     variables: passages, question, answer_type?
     --- instructions
@@ -40,6 +40,7 @@ ABSTAIN = "abstain"
 """The variable that chooses sections by the setting of this name, and is itself never shown."""
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 """Where a prompt puts a variable."""
+_SECTION_STARTS = re.compile(r"\{\{[#^](\w+)\}\}")
 SECTION = re.compile(r"\{\{([#^])(\w+)\}\}(.*?)\{\{/\2\}\}", re.DOTALL)
 """A part of a prompt for a variable that is given (`#`) or is not (`^`): sign, variable, text."""
 
@@ -180,7 +181,7 @@ def parse_prompt(text: str, source: str) -> PromptFile:
     names = [name.strip() for name in parts["variables"].split(",") if name.strip()]
     declared = {name.removesuffix("?") for name in names}
     text = parts["instructions"] + parts["input"]
-    used = set(PLACEHOLDER.findall(text)) | (declared & {ABSTAIN})
+    used = set(PLACEHOLDER.findall(text)) | (declared & set(_SECTION_STARTS.findall(text)))
     if declared != used:
         name = min(declared ^ used)
         problem = "used but not declared" if name in used else "declared but not used"
