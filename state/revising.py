@@ -15,19 +15,23 @@ class ItrgState(MethodState):
 
     document: str
     """As it is now; empty while the model has written none."""
+    round_before: list[str]
+    """Ids of the passages that the last round found."""
 
 
 class ItrgContext(Context):
-    """The settings of ITRG; rounds and passages are the paper's."""
+    """The settings of ITRG; rounds and passages are the paper's, and so is the better mode."""
 
     method = "itrg"
-    steps = ("write_passage", "rewrite_passage", "answer")
+    steps = ("rewrite_passage", "answer")
 
-    iterations: int = method_setting(5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
+    iterations: int = method_setting(
+        5, "T: rounds of retrieving and rewriting the document, after the first search", ge=1, le=20
+    )
     mode: Literal["refine", "refresh"] = method_setting(
-        "refine",
-        "refine: update the document with the passages that a round is the first to find; refresh: write it anew from "
-        "all passages of the round",
+        "refresh",
+        "refresh: write the document again from all passages of the round; refine: update it with those that the "
+        "round before did not find",
     )
 
 
