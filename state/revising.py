@@ -6,7 +6,6 @@ from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
 from hopgraph.state.context import Context, method_setting
 from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
-from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
 
@@ -39,12 +38,17 @@ class EditingState(SamplesState, PartsState):
     """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
 
 
-class VerifyAndEditContext(SamplingContext, FilterContext):
-    """The settings of Verify-and-Edit; number and temperature of the samples are the paper's."""
+class VerifyAndEditContext(SamplingContext):
+    """The settings of Verify-and-Edit; number and temperature of the samples, and the sentences, are the paper's."""
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
 
+    resources = ("retriever", "reranker")
+
+    nearest_sentences: int = method_setting(
+        3, "sentences of the passages that are shown to edit a sentence, the nearest to its question", ge=1, le=50
+    )
     max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
 
 
@@ -80,7 +84,7 @@ class SearchainState(PartsState):
 
 
 class SearchainContext(HopsContext):
-    """The settings of SearChain; the rounds are the paper's. Of the passages of a query the reader sees the best."""
+    """The settings of SearChain; the rounds are the paper's."""
 
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")

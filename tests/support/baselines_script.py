@@ -192,6 +192,7 @@ def settings_for(method: str, script: Script, **more: Any) -> Any:
         "model": script.model(),
         "retriever": FixedRetriever(found=FOUND_BY_NAME if method == "itrg" else FOUND if hops else POOL),
         "reranker": Rated(by_title),
+        **({"queries_per_hop": 5, "samples": 5} if method == "dsp" else {}),
     }
     return METHODS[method].Context(**{**given, **more})
 
