@@ -80,7 +80,8 @@ def review_with(
         chosen = choose(nodes_with_status(state["tree"], "open"), runtime.context)
         passages = passages_by_id(state["passages"])
         paths = [passages_on_path(state["tree"], node) for node in chosen]
-        wanted = [_ask(state["question"], path, passages, runtime.context) for path in paths]
+        asked = state["asked"] if runtime.context.shows_queries else []
+        wanted = [_ask(state["question"], path, passages, runtime.context, asked) for path in paths]
         answers = await ask_all(runtime, state, wanted)
         reviewed = [
             _reviewed(node, answer, runtime.context)
@@ -117,10 +118,17 @@ def by_search_order(opened: list[ReviewNode], settings: TreeOfReviewsContext) ->
     return opened if settings.search == "breadth" else opened[:1]
 
 
-def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], settings: ReviewContext) -> Ask[Review]:
+def _ask(
+    question: str,
+    path: Sequence[str],
+    passages: Mapping[str, Passage],
+    settings: ReviewContext,
+    asked: Sequence[str],
+) -> Ask[Review]:
     variables: dict[str, Value] = {
         "passages": prompt_passages(whole_excerpts(path, passages), passages),
         "question": question,
+        **({"asked": asked} if asked else {}),
         **yes_no_variable(settings),
     }
     step = "review_directly" if settings.expansion == "direct" else "review"

@@ -350,30 +350,36 @@ class IrcotContext(Context):
 
 
 class DspState(SamplesState):
-    """The shared keys, the samples of the answer, and those of the queries."""
+    """The shared keys, the samples of the answer, and those of the queries; `iteration` counts the hops."""
 
     sampled: dict[str, int]
     """How many samples gave each query of this hop, by its text."""
 
 
 class DspContext(SamplingContext):
-    """The settings of DSP; how many queries and answers are sampled is a choice of ours."""
+    """The settings of DSP; how many queries and answers are sampled is as in the authors' code."""
 
     method = "dsp"
     steps = ("write_query", "answer_step_by_step")
     step_nodes: ClassVar[StepNodes] = {"write_query": ("write_queries",), "answer_step_by_step": ("sample",)}
     presets: ClassVar[Presets] = {
         **SamplingContext.presets,
-        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3},
+        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3, "context": "all_hops"},
     }
 
     max_hops: int = method_setting(2, "hops of queries and retrieval", ge=1, le=10)
     queries_per_hop: int = method_setting(
-        5,
-        "queries sampled for each hop, which keeps `passages_per_query` passages of three times as many that each "
-        "finds; 1: a single one, not sampled, which finds as many",
+        10,
+        "queries sampled for each hop, which, with the question, keeps `passages_per_query` passages of three times as "
+        "many that each finds; 1: a single one, not sampled, which finds as many",
         ge=1,
         le=50,
+    )
+    samples: int = method_setting(20, "answers that are sampled, all at the same time", ge=1, le=100)
+    context: Literal["last_hop", "all_hops"] = method_setting(
+        "last_hop",
+        "last_hop: what a hop keeps, after the first with the reason for its query in front, replaces what the hops "
+        "before kept; all_hops: it is added to that, as in DSPy",
     )
 
 

@@ -6,7 +6,6 @@ from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
 from hopgraph.state.context import Context, StepNodes, method_setting
 from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
-from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
 
@@ -15,20 +14,24 @@ class ItrgState(MethodState):
 
     document: str
     """As it is now; empty while the model has written none."""
+    round_before: list[str]
+    """Ids of the passages that the last round found."""
 
 
 class ItrgContext(Context):
-    """The settings of ITRG; rounds and passages are the paper's."""
+    """The settings of ITRG; rounds and passages are the paper's, and so is the better mode."""
 
     method = "itrg"
-    steps = ("write_passage", "rewrite_passage", "answer")
-    step_nodes: ClassVar[StepNodes] = {"write_passage": ("write",), "rewrite_passage": ("write",), "answer": ("read",)}
+    steps = ("rewrite_passage", "answer")
+    step_nodes: ClassVar[StepNodes] = {"rewrite_passage": ("write",), "answer": ("read",)}
 
-    iterations: int = method_setting(5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
+    iterations: int = method_setting(
+        5, "T: rounds of retrieving and rewriting the document, after the first search", ge=1, le=20
+    )
     mode: Literal["refine", "refresh"] = method_setting(
-        "refine",
-        "refine: update the document with the passages that a round is the first to find; refresh: write it anew from "
-        "all passages of the round",
+        "refresh",
+        "refresh: write the document again from all passages of the round; refine: update it with those that the "
+        "round before did not find",
     )
 
 
@@ -36,8 +39,8 @@ class EditingState(SamplesState, PartsState):
     """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
 
 
-class VerifyAndEditContext(SamplingContext, FilterContext):
-    """The settings of Verify-and-Edit; number and temperature of the samples are the paper's."""
+class VerifyAndEditContext(SamplingContext):
+    """The settings of Verify-and-Edit; number and temperature of the samples, and the sentences, are the paper's."""
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
@@ -47,6 +50,11 @@ class VerifyAndEditContext(SamplingContext, FilterContext):
         "answer_in_a_sentence": ("edit",),
     }
 
+    resources = ("retriever", "reranker")
+
+    nearest_sentences: int = method_setting(
+        3, "sentences of the passages that are shown to edit a sentence, the nearest to its question", ge=1, le=50
+    )
     max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
 
 
@@ -87,7 +95,7 @@ class SearchainState(PartsState):
 
 
 class SearchainContext(HopsContext):
-    """The settings of SearChain; the rounds are the paper's. Of the passages of a query the reader sees the best."""
+    """The settings of SearChain; the rounds are the paper's."""
 
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import Context, Presets, StepNodes, method_setting, setting
 from hopgraph.state.reducers import merge_tree
@@ -74,6 +74,11 @@ class ReviewContext(Context):
         "always is (section 4.4)",
         ge=1,
     )
+
+    @property
+    def shows_queries(self) -> bool:
+        """Whether a review sees the queries asked so far, so that it asks for something else."""
+        return False
 
 
 Width = Annotated[int, Field(ge=1, le=1000)]
@@ -184,3 +189,9 @@ class ChainOfReviewsContext(ReviewContext):
     prune_relevance: bool = method_setting(
         False, "end the chain when nothing on it is relevant; off: continue with the review's query"
     )
+
+    @property
+    @override
+    def shows_queries(self) -> bool:
+        """Always: its reviews are of one growing path."""
+        return True

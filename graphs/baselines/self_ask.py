@@ -10,9 +10,9 @@ intermediate answer, until no further question is asked.
 Where this differs from the paper:
 * with `prompting=separate`, the default, the intermediate answer is a call of its own, over the passages of its
   follow-up question alone, and the next follow-up question sees it with its source sentence; with `prompting=joint`
-  one prompt, with all passages so far before the question, answers the last follow-up question and gives the next
-  one or the final answer, one call per turn, as those papers describe it (BlendFilter, appendix C; MIGRES, section
-  4.1 and the calls of Table 4; Tree of Reviews, section 4.3);
+  the question is searched for first, and one prompt, with all passages so far before the question, answers the last
+  follow-up question and gives the next one or the final answer, one call per turn, as those papers describe it
+  (BlendFilter, appendix C; MIGRES, section 4.1 and the calls of Table 4; Tree of Reviews, section 4.3);
 * a limit of follow-up questions, and an end when one is repeated, both with one more call for a best-effort
   answer;
 * zero-shot unless `demonstrations` is set.
@@ -54,9 +54,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph:
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with())
 
-    builder.add_conditional_edges(
-        "prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "follow_up_jointly"}
-    )
+    builder.add_conditional_edges("prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "retrieve"})
     for asking in ("follow_up", "follow_up_jointly"):
         builder.add_conditional_edges(
             asking, route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}

@@ -8,9 +8,7 @@ that is answered in plain text), and the input. After the instructions the model
 between tags, unless the file says so itself, and before the example to reply with one JSON object.
 
 A variable with `?` may be left out. What stands between `{{#passages}}` and `{{/passages}}` is shown where that
-variable is given, between `{{^passages}}` and `{{/passages}}` where it is not. `abstain` is given where the setting of
-this name is on; it has no other value.
-
+variable is XX
     variables: passages, question, answer_type?
     --- instructions
     Read the passages …
@@ -50,6 +48,7 @@ ABSTAIN = "abstain"
 """The variable that chooses sections by the setting of this name, and is itself never shown."""
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 """Where a prompt puts a variable."""
+_SECTION_STARTS = re.compile(r"\{\{[#^](\w+)\}\}")
 SECTION = re.compile(r"\{\{([#^])(\w+)\}\}(.*?)\{\{/\2\}\}", re.DOTALL)
 """A part of a prompt for a variable that is given (`#`) or is not (`^`): sign, variable, text."""
 
@@ -214,7 +213,7 @@ def parse_prompt(text: str, source: str) -> PromptFile:
     if parts["reply"]:
         instructions += f"\n\n{_REPLY}\n{parts['reply'].strip()}"
     text = instructions + parts["input"]
-    used = set(PLACEHOLDER.findall(text)) | (declared & {ABSTAIN})
+    used = set(PLACEHOLDER.findall(text)) | (declared & set(_SECTION_STARTS.findall(text)))
     if declared != used:
         name = min(declared ^ used)
         problem = "used but not declared" if name in used else "declared but not used"
