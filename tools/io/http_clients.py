@@ -6,6 +6,7 @@ client is made: `ALL_PROXY=socks://…`, which GNOME sets, would be an error eve
 
 import os
 import ssl
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
@@ -117,7 +118,7 @@ def _covers(entry: str, host: str) -> bool:
         return entry == host
 
 
-def keep_to_server(client: Any) -> None:
+def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> None:
     """Let an async client of httpx send to the server of its `base_url` alone, wherever that redirects to.
 
     It raises a ModelError before anything is sent elsewhere: neither keys nor prompts are meant for another server.
@@ -134,4 +135,4 @@ def keep_to_server(client: Any) -> None:
                 "refusal",
             )
 
-    client.event_hooks = {"request": [refuse_others]}
+    client.event_hooks = {"request": [refuse_others], "response": [*on_reply]}

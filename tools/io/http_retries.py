@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -19,8 +19,9 @@ from hopgraph.state.errors import Trouble
 
 ResultT = TypeVar("ResultT")
 
-TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""HTTP statuses with which the same request may succeed later."""
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 499})
+_FINAL_STATUS = frozenset({501, 505})
+"""With these and every other status from 500 on the same request may succeed later, or not."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
@@ -35,7 +36,10 @@ def trouble_of(error: BaseException) -> Trouble:
     status = status_of(error)
     lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
-    if status in TRANSIENT_STATUS or isinstance(error, lost + unreadable):
+    if status == 429 and "insufficient_quota" in text_of(error):
+        return "refusal"
+    transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in _FINAL_STATUS)
+    if transient or isinstance(error, lost + unreadable):
         return "outage"
     return "refusal" if status in REFUSED_STATUS else ""
 
@@ -55,6 +59,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
+
+
+def text_of(error: BaseException) -> str:
+    """Return what a server's answer to a failed request holds; of other errors what they say."""
+    is_status = isinstance(error, openai_class("APIStatusError"))
+    return cast("Any", error).response.text if is_status else str(error)
 
 
 def certificate_problem(error: BaseException) -> str:

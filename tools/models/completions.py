@@ -33,6 +33,7 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send,
 )
+from hopgraph.tools.models.server_replies import raise_reported
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
 
@@ -204,7 +205,10 @@ class _Endpoint:
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
         model = getattr(leaves_of(self.handle.model)[0], "model_name")  # noqa: B009 - ChatOpenAI's
-        return await self.client.post("/completions", cast_to=object, body={"model": model, "temperature": 0, **body})
+        request = {"model": model, "temperature": 0, **body}
+        reply = await self.client.post("/completions", cast_to=object, body=request)
+        raise_reported(reply)
+        return reply
 
 
 def _as_reply(tokens: list[TokenLogprob], usage: Mapping[str, int]) -> ModelReply:

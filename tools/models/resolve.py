@@ -30,6 +30,7 @@ from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
+from hopgraph.tools.models.server_replies import note_body
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
 VALID_SPECS = (
@@ -110,7 +111,7 @@ class _LoopClients:
                 given, kind = each.root_async_client, openai_class("DefaultAsyncHttpxClient")
                 client = kind(base_url=given.base_url, timeout=given.timeout, **how)
                 opened.push_async_callback(client.aclose)
-                keep_to_server(client)
+                keep_to_server(client, note_body)
                 root = given.copy(http_client=client)
                 replaced = {"root_async_client": root, "async_client": root.chat.completions}
                 copies[id(each)] = each.model_copy(update=replaced)

@@ -179,8 +179,9 @@ def _with_format(model: AnyRunnable, response_format: Mapping[str, object]) -> B
 
 def reply_text(message: AIMessage) -> str:
     """Return the text that should hold the object: the called function's arguments, else the content."""
-    if message.tool_calls:
+    if message.tool_calls and (message.tool_calls[0]["args"] or not message.text):
         return json.dumps(message.tool_calls[0]["args"])
-    if message.invalid_tool_calls:
-        return message.invalid_tool_calls[0]["args"] or ""
-    return str(message.text)
+    if message.invalid_tool_calls and message.invalid_tool_calls[0]["args"]:
+        return message.invalid_tool_calls[0]["args"]
+    older: Any = message.additional_kwargs.get("function_call")  # before there were several calls
+    return str(message.text) or (str(older["arguments"]) if older else "")
