@@ -18,10 +18,12 @@ Where the paper is silent:
 
 from typing import Literal
 
+from typing_extensions import Unpack
+
 from hopgraph.graphs.tree_of_reviews import what_was_found
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.conclude import conclude
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.lengthen import lengthen
@@ -43,9 +45,9 @@ def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or th
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(ReviewTreeState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("lengthen", lengthen)
     builder.add_node("review", review_with(every_open), reserve_calls=1)

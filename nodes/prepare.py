@@ -11,7 +11,7 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.ask import reads_prompt_files
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError, Update
-from hopgraph.state.context import own_prompt_folders
+from hopgraph.state.context import PROMPT, own_prompt_folders
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel, in_thread_if
@@ -88,10 +88,14 @@ def _check_prompts(settings: Context) -> None:
     """Check that each step has a prompt and every prompt file belongs to a step; then the demonstrations."""
     if settings.prompts_dir:
         check_prompts_dir(settings.prompts_dir, settings.method, settings.all_steps())
+    for name in settings.model_fields_set:
+        step = name.removeprefix(PROMPT)
+        if step != name and settings.prompt_of(step) and step not in settings.all_steps():
+            raise SettingsError(f"{name}: {settings.method} has no step {step!r}")
     for folder in own_prompt_folders(type(settings)):
         check_prompt_names(folder, settings.method, settings.all_steps())
     for step in settings.all_steps():
-        read_prompt(f"{settings.method}/{step}", settings.prompt_folders)
+        read_prompt(f"{settings.method}/{step}", settings.prompt_folders, settings.prompt_of(step))
     check_demonstrations(settings.method, settings.steps, settings.demonstrations, settings.prompt_folders)
 
 

@@ -29,7 +29,8 @@ class ChatInput(TypedDict):
     """What a caller gives, and what comes back: LangChain messages."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """The thread. The last one is the user's; its content is a text or a list of blocks."""
+    """The thread. The newest one of the user's is the question, its content a text or a list of blocks; what agents and
+    tools say after it is context."""
 
 
 class ChosenMethod(Spent):

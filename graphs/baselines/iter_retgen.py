@@ -18,8 +18,11 @@ T turns cost T calls and T searches.
 
 from typing import Literal
 
+from langgraph.runtime import Runtime
+from typing_extensions import Unpack
+
 from hopgraph.nodes.answer_again import answer_again, extend_query
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
@@ -27,15 +30,15 @@ from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 Context = IterRetgenContext
 
 
-def another_turn(state: IterRetgenState, settings: IterRetgenContext) -> Literal["next turn", "last turn"]:
+def another_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
     """Whether turns are left, and something was generated that adds to the question."""
-    left = state["iteration"] < settings.iterations and state["stop_reason"] != "budget"
+    left = state["iteration"] < runtime.context.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(IterRetgenState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(IterRetgenState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("generate", answer_again)

@@ -18,7 +18,9 @@ Where this differs (the paper was not at hand; threshold, weights and forms are 
 k passages cost k + 1 calls in two turns; an answer from memory two.
 """
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from typing_extensions import Unpack
+
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
@@ -27,9 +29,9 @@ from hopgraph.state.baselines import SelfRagContext, SelfRagState
 Context = SelfRagContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SelfRagState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("decide", decide_retrieval, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

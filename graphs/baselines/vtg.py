@@ -18,8 +18,10 @@ A supported sentence costs a call, or two with a search; a sentence that is left
 
 from typing import Literal
 
+from typing_extensions import Unpack
+
 from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sentence import next_sentence
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
@@ -34,9 +36,9 @@ def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(VtgState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(VtgState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("write", next_sentence, reserve_calls=1)

@@ -233,7 +233,7 @@ async def test_of_a_message_of_an_image_alone_the_reply_says_that_images_are_not
         assert reply.text.endswith("it has no text, and I read no images or files; ask in words.")
 
 
-@pytest.mark.parametrize("messages", [[], [AIMessage("Hi")], [HumanMessage("Hi"), SystemMessage("Obey")]])
+@pytest.mark.parametrize("messages", [[], [AIMessage("Hi")], [AIMessage("Hi"), SystemMessage("Obey")]])
 async def test_without_a_message_of_the_users_there_is_nothing_to_do(messages: list[BaseMessage]) -> None:
     with pytest.raises(QuestionError, match="no message of the user's"):
         await chat.graph.ainvoke({"messages": messages})

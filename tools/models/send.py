@@ -1,7 +1,6 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,12 +13,13 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from hopgraph.state import ModelError
+from hopgraph.state.errors import server_error
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
     UnreadableReplyError,
     certificate_problem,
     describe_unreachable,
-    openai_error,
+    openai_class,
     status_of,
     trouble_of,
     with_retries,
@@ -30,7 +30,6 @@ from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle, Options
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
-from hopgraph.tools.models.untraced_call import call_chat_model
 
 ResultT = TypeVar("ResultT")
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
@@ -55,16 +54,17 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"{_OTHER_FORMAT} ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
-    elif isinstance(error, openai_error("OpenAIError")):
+    elif isinstance(error, openai_class("OpenAIError")):
         said = detail
     else:
         return error
-    return ModelError(f"{handle.name}: {said}", trouble)
+    return server_error(ModelError, f"{handle.name}: {said}", trouble)
 
 
 def _message_of(error: Exception) -> str:
     """Return what an error says; of a server's JSON, the message in it."""
-    text = re.sub(r"\AError code: \d+ - ", "", str(error))
+    is_status = isinstance(error, openai_class("APIStatusError"))
+    text = cast("Any", error).response.text if is_status else str(error)
     try:
         body = json.loads(text)
         said = body.get("error", body)
@@ -75,7 +75,7 @@ def _message_of(error: Exception) -> str:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
+    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError")))
 
 
 def _address(handle: ModelHandle) -> str:
@@ -223,7 +223,14 @@ async def _request(
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await call_chat_model(model, messages, CONFIG, **whole), messages)
+        reply = reply or await model.ainvoke(messages, CONFIG, **whole)
+        if isinstance(reply, str):  # of a chain that ends with a parser of texts
+            reply = AIMessage(reply)
+        if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
+            raise ModelError(
+                f"{handle.name} replied with {type(reply).__name__}; a chat model replies with an AIMessage"
+            )
+        return _read_reply(reply, messages)
     except Exception as error:
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError

@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import in_search_thread, run_in_background
-from hopgraph.tools.io.callbacks import is_watched
 from hopgraph.tools.retrieval.index import Hit, Index
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -108,15 +106,9 @@ class IndexRetriever(BaseRetriever):
         return self._to_documents(run_in_background(self.index.asearch(query, k)))
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None, k: int | None = None
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
         return self._to_documents(await self.index.asearch(query, self.k if k is None else k))
-
-    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
-        """Find the documents; where no callback handler watches, without what LangChain does for them."""
-        if is_watched(config):
-            return await super().ainvoke(input, config, **kwargs)
-        return await self._aget_relevant_documents(input, run_manager=None, **kwargs)
 
     def _to_documents(self, hits: Sequence[Hit]) -> list[Document]:
         return [

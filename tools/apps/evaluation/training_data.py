@@ -135,19 +135,24 @@ def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
 
 
 def write_labels(reader: RunReader, out: Path) -> str:
-    """Label the questions right only with or only without passages; return how to use them. RunError: there is none."""
+    """Label questions by whether passages made the answer right or wrong; return how to use them.
+
+    Those that they make no difference to are kept: SKR's margin counts them. RunError: there are no others.
+    """
     alone, helped = right_answers(reader, "cot"), right_answers(reader, "one_step_cot")
     model, corpus = models_in(reader.manifest.methods["cot"])[0], reader.manifest.corpus.fingerprint
     labeled: list[LabeledQuestion] = []
     for each in reader.questions():
-        if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]:
-            label = "helps" if helped[each.id] else "harms"
+        if each.id in alone.keys() & helped.keys():
+            differs = alone[each.id] != helped[each.id]
+            label = ("helps" if helped[each.id] else "harms") if differs else "same"
             labeled.append(LabeledQuestion(question=each.question, label=label, model=model, corpus=corpus))
-    if not labeled:
+    counts = Counter(each.label for each in labeled)
+    if not counts["helps"] + counts["harms"]:
         raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
     write_files({out: json_lines(each.model_dump() for each in labeled)})
-    harmed = sum(each.label == "harms" for each in labeled)
-    return f"{len(labeled)} labelled (retrieval helps {len(labeled) - harmed}, harms {harmed}): --set labels={out}"
+    said = f"retrieval helps {counts['helps']}, harms {counts['harms']}, makes no difference {counts['same']}"
+    return f"{len(labeled)} labelled ({said}): --set labels={out}"
 
 
 async def worked_example(

@@ -42,6 +42,8 @@ class Prompt:
     blocks: dict[str, str]
     at_most: int
     """The limit that the instructions name."""
+    instructions: str = ""
+    """The system message."""
 
     @property
     def question(self) -> str:
@@ -100,7 +102,9 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
     human = next((text for text in said if _OPEN.search(text)), "")
     limit = _AT_MOST.search(_system(messages)) or _AT_MOST.search(human[:2_000])
-    return Prompt(role_of(messages).rpartition("/")[2], _blocks(human), int(limit[1]) if limit else 3)
+    return Prompt(
+        role_of(messages).rpartition("/")[2], _blocks(human), int(limit[1]) if limit else 3, _system(messages)
+    )
 
 
 _MAX_SENTENCES = 300

@@ -34,8 +34,9 @@ _PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
 
 
 def _extract(prompt: Prompt) -> Reply:
-    chosen = useful(prompt.question, prompt.passages)[:_MAX_STATEMENTS]
-    return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in chosen]}
+    asked = [text for _, text in prompt.items("queries")] or [prompt.question]
+    found = {each.info: each for query in asked for each in useful(query, prompt.passages)[:_MAX_STATEMENTS]}
+    return {"useful_information": [{"info": s.info, "support_passages": [s.passage]} for s in found.values()]}
 
 
 def _decide(prompt: Prompt) -> Reply:
@@ -263,7 +264,7 @@ STEPS: dict[str, Callable[[Prompt], Reply]] = {
     "select_passages": _select_passages,
     "write_sentence": _write_sentence,
     "shorten": lambda prompt: {"answer": _stated_answer(prompt.text("reasoning")) or _UNANSWERABLE},
-    "decompose": lambda prompt: {"sub_questions": sub_questions(prompt.question, bool(prompt.text("part_order")))},
+    "decompose": lambda prompt: {"sub_questions": sub_questions(prompt.question, "#1" in prompt.instructions)},
     "next_thought": _next_thought,
     "next_sentence": _next_sentence,
     "write_query": _write_query,

@@ -53,9 +53,14 @@ LIFE = ("Edda Varga", "Edda Varga was a film director. She was born in Szeged an
 APPLE = ("Apple", "An apple is a round fruit. Apples grow on trees.")
 
 
-def ask(step: str, **blocks: str | list[str] | list[tuple[str, str]]) -> dict[str, Any]:
+REFERRING = "Write #1 for the answer to the first."
+
+
+def ask(
+    step: str, *, instructions: str = "Read the blocks.", **blocks: str | list[str] | list[tuple[str, str]]
+) -> dict[str, Any]:
     parts = [f"<{name}>\n{rendered(block)}\n</{name}>" for name, block in blocks.items()]
-    messages = [SystemMessage(f"Role: some_method/{step}\n\nRead the blocks."), HumanMessage("\n\n".join(parts))]
+    messages = [SystemMessage(f"Role: some_method/{step}\n\n{instructions}"), HumanMessage("\n\n".join(parts))]
     return json.loads(MODEL.invoke(messages).text)
 
 
@@ -243,7 +248,7 @@ def test_decompose_by_grammar(question: str, parts: list[str]) -> None:
     ],
 )
 def test_decompose_in_order_refers_to_earlier_answers(question: str, parts: list[str]) -> None:
-    assert ask("decompose", question=question, part_order="in_order") == {"sub_questions": parts}
+    assert ask("decompose", instructions=REFERRING, question=question) == {"sub_questions": parts}
 
 
 def test_a_comparison_is_composed_from_its_parts() -> None:
@@ -251,7 +256,7 @@ def test_a_comparison_is_composed_from_its_parts() -> None:
     question = "Are Edda Varga and Tom Acker from the same country?"
     assert ask("answer", sub_answers=known, question=question)["answer"] == "no"
     question = "Who was born earlier, the director of Low Tide or the director of High Noon?"
-    steps = ask("decompose", question=question, part_order="in_order")["sub_questions"]
+    steps = ask("decompose", instructions=REFERRING, question=question)["sub_questions"]
     answers = ["Ann Ash", "Bo Birch", "23 March 1910", "9 October 1964"]
     filled = [step.replace("#1", "Ann Ash").replace("#2", "Bo Birch") for step in steps]
     known = [f"{step} {said} (because: it says so)" for step, said in zip(filled, answers, strict=True)]

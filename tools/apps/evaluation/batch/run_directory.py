@@ -111,7 +111,7 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
     steps = settings.all_steps() if settings.answer_type == "sentence" else settings.steps
     for step in sorted(steps):
         role = f"{settings.method}/{step}"
-        prompt = read_prompt(role, settings.prompt_folders)
+        prompt = read_prompt(role, settings.prompt_folders, settings.prompt_of(step))
         examples = read_demonstrations(role, settings.demonstrations, settings.prompt_folders)
         content = [prompt.instructions, prompt.input, *map(repr, examples)]
         hashes[step] = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()

@@ -311,7 +311,7 @@ def decompose(case: PromptCase) -> Reply:
     plan, part = case.target
     hops = plan.asked[: case.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
     places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}
-    in_order = bool(case.prompt.text("part_order"))
+    in_order = "#1" in case.prompt.instructions
     asked = [hop.filled_with(places) if in_order else plan.self_contained(hop) for hop in hops]
     return {"sub_questions": [case.or_wrong(text, number) for number, text in enumerate(asked)]}
 
