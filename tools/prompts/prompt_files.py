@@ -8,7 +8,9 @@ that is answered in plain text), and the input. After the instructions the model
 between tags, unless the file says so itself, and before the example to reply with one JSON object.
 
 A variable with `?` may be left out. What stands between `{{#passages}}` and `{{/passages}}` is shown where that
-variable is XX
+variable is given, between `{{^passages}}` and `{{/passages}}` where it is not. `abstain` is given where the setting of
+this name is on; it has no other value.
+
     variables: passages, question, answer_type?
     --- instructions
     Read the passages …

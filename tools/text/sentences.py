@@ -5,18 +5,14 @@ looked for here. Abbreviations are in lower case without their last period, as P
 letters, which it knows by their shape, and abbreviations that are words are left out.
 """
 
-import os
 import re
-import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 from hopgraph.tools.text.analyser import once_per_passage
@@ -193,9 +189,6 @@ def _last_gap(text: str, start: int, stop: int) -> int:
     return gap if gap > start else stop
 
 
-_PUNKT = "nltk.tokenize.punkt"
-_SYSTEM_HOMES = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-"""Where NLTK looks for its data, besides the interpreter's prefix and the user's home."""
 _LOADING = Lock()
 
 
@@ -204,38 +197,10 @@ def _tokenizer() -> Any:
     """Load Punkt, which has no type stubs, once: the installed English model, else our own parameters."""
     # Imported on first use, so that `hopgraph --help` does not wait for it.
     with _LOADING:
-        punkt = _import_punkt()
-        if "nltk" in sys.modules:
-            with suppress(LookupError, OSError):
-                return punkt.PunktTokenizer("english")
+        punkt: Any = import_module("nltk.tokenize.punkt")
+        with suppress(LookupError, OSError):
+            return punkt.PunktTokenizer("english")
     return punkt.PunktSentenceTokenizer(_parameters(punkt.PunktParameters()))
-
-
-def _import_punkt() -> Any:
-    """Import NLTK's Punkt, alone unless NLTK data is installed: the full NLTK takes another 0.3 s and 15 MB."""
-    homes = [*(f"{sys.prefix}{part}" for part in ("", "/share", "/lib")), "~", *_SYSTEM_HOMES]
-    folders = [*os.environ.get("NLTK_DATA", "").split(os.pathsep), *(f"{home}/nltk_data" for home in homes)]
-    # Not pathlib, which raises if there is no home directory or a folder is unreadable.
-    has_data = any(os.path.isdir(os.path.expanduser(each)) for each in folders if each)
-    if "nltk" not in sys.modules and os.name != "nt" and not has_data:
-        with suppress(ImportError, AttributeError), _empty_nltk():  # another version may have another layout
-            return import_module(_PUNKT)
-    return import_module(_PUNKT)
-
-
-@contextmanager
-def _empty_nltk() -> Generator[None]:
-    """Replace NLTK's packages, whose `__init__` imports everything, with empty ones; later imports get all of NLTK."""
-    (folder,) = getattr(find_spec("nltk"), "submodule_search_locations", None) or ("",)
-    try:
-        for name, path in (("nltk", folder), ("nltk.tokenize", f"{folder}/tokenize")):
-            sys.modules[name] = package = ModuleType(name)
-            package.__path__ = [path]
-        yield
-    finally:
-        for name in list(sys.modules):  # a copy: other threads may be importing
-            if name.partition(".")[0] == "nltk":
-                del sys.modules[name]
 
 
 def _parameters(parameters: Any) -> Any:

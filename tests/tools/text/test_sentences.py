@@ -129,46 +129,6 @@ SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by X
 
 
 @pytest.mark.slow
-def test_the_full_nltk_is_imported_only_on_request(tmp_path: Path) -> None:
-    code = f"import sys; {SHOW}; print('nltk' in sys.modules); import nltk; print(nltk.FreqDist('aab')['a'])"
-    places = {"NLTK_DATA": str(tmp_path / "nothing"), "HOME": str(tmp_path)}
-    for first, whole in (("pass", False), ("import nltk", True)):
-        done = subprocess.run(
-            [sys.executable, "-c", f"{first}; {code}"],
-            env=os.environ | places,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.splitlines() == ["[(0, 14), (15, 21), (22, 30)]", str(whole), "2"]
-
-
-@pytest.mark.slow
-def test_punkt_is_imported_while_other_threads_import() -> None:
-    code = """
-import sys, threading, types
-from hopgraph.tools.text import sentences
-sys.setswitchinterval(1e-5)
-done = threading.Event()
-def churn():
-    while not done.is_set():
-        for number in range(300): sys.modules[f"module{number}"] = types.ModuleType("module")
-        for number in range(300): del sys.modules[f"module{number}"]
-thread = threading.Thread(target=churn)
-thread.start()
-try:
-    for number in range(100):
-        sentences._tokenizer.cache_clear()
-        assert len(sentences.split_sentences(f"One {number}. Two.")) == 2
-finally:
-    done.set()
-    thread.join()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
 def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     model = tmp_path / "tokenizers" / "punkt_tab" / "english"
     model.mkdir(parents=True)

@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
@@ -27,7 +28,6 @@ from hopgraph.tools.apps.cli.console import (
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation import student_check
-from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.datasets import read_questions
@@ -73,7 +73,7 @@ def run_build(options: evaluation_options.BuildOptions) -> bool:
 def run_distill(options: evaluation_options.DistillOptions) -> bool:
     """Make the data or resume that, with progress on standard error, and return whether any question failed."""
     out, run = _run_folder(options.out)
-    cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
+    cls: Any = GRAPHS[options.role].context_schema
     _check_choices(options, cls)
     dataset = eval_command.dataset_file(options, options.dataset, run)
     settings = _settings(options, cls, dataset)
