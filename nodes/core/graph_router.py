@@ -28,7 +28,8 @@ def make_router(
     def given(state: Any) -> tuple[Runtime[Any], Context]:
         runtime = cast("Runtime[Any] | None", get_runtime())
         if runtime is None:  # in `update_state`, which takes no context: the settings that the run recorded
-            recorded = state.get("settings") if isinstance(state, Mapping) else getattr(state, "settings", None)
+            known = cast("Mapping[str, Any]", state if isinstance(state, Mapping) else vars(state))
+            recorded = known.get("settings")
             runtime = Runtime(context=cls.model_construct(**recorded) if recorded else None)
         settings = settings_of_run(runtime.context, cls)
         return (runtime.override(context=settings) if gets_settings else runtime), settings

@@ -2,7 +2,7 @@
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin
@@ -122,7 +122,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         `options` are those of `add_node` that change. `outer.inner` names a node of a subgraph. A SettingsError names a
         node that is not there.
         """
-        outer, _, inner = name.partition(".")
+        outer, _, inner = (name, "", "") if name in self._options else name.partition(".")
         if outer not in self._options:
             raise SettingsError(f"the graph has no node {outer!r}{did_you_mean(outer, self._options)}")
         if inner:
@@ -141,14 +141,13 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         SettingsError names an edge that is not there, or one that a `Send` takes, which would pass the node by.
         """
         (outer, _, first), (_, _, last) = source.partition("."), target.partition(".")
-        if first and target.startswith(f"{outer}."):
+        if first and target.startswith(f"{outer}.") and source not in self._options:
             changed = self._subgraph(outer).insert_between(first, last, node, name, **options)
             return self._replace_subgraph(outer, changed)
         name = name or _name_of(node)
         branches = self.branches.get(source, {})
-        routed = {
-            each: dict(branch.ends) for each, branch in branches.items() if target in (branch.ends or {}).values()
-        }
+        led = {each: cast("Mapping[Any, str]", branch.ends or {}) for each, branch in branches.items()}
+        routed = {each: ends for each, ends in led.items() if target in ends.values()}
         joined = [starts for starts, end in self.waiting_edges if source in starts and end == target]
         is_edge = (source, target) in self.edges
         if not (is_edge or routed or joined):
@@ -182,12 +181,11 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's."""
         led = self.copy()
         led._lead_to_reviews()
-        compiled = StateGraph.compile(
-            led, *args, **{**options, "name": options.get("name") or self._settings.method or None}
-        )
+        options["name"] = options.get("name") or self._settings.method or None
+        compiled = cast("Any", StateGraph.compile)(led, *args, **options)
         compiled.builder = self
         # Under a context of others it is run as any graph is.
-        return CompiledMethod.of(compiled) if self._converts else cast("Any", compiled)
+        return CompiledMethod.of(compiled) if self._converts else compiled
 
     def _subgraph(self, name: str) -> "MethodGraph":
         compiled: Any = self.nodes[name].runnable if name in self.nodes else None
