@@ -33,12 +33,11 @@ Where this differs from the paper:
   kept for the answer.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import Unpack
 
 from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

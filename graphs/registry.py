@@ -159,7 +159,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
 def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType) -> AnyGraph:
     """Name a variant of a method of ours; its Context is put into its module, where other processes find it, too."""
     title = f"{place.name}_context"
-    own: Any = type(title, (variant.context_schema,), {"__module__": module.__name__, "method": name})
+    own = type(title, (cast("Any", variant).context_schema,), {"__module__": module.__name__, "method": name})
     setattr(module, title, own)
     builder = cast("MethodGraph", variant.builder).copy()
     builder.context_schema = own

@@ -17,7 +17,7 @@ Where this differs from the paper:
 N sentences cost N + 1 calls.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.collect import collect

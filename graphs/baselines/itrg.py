@@ -16,7 +16,7 @@ the mode that MIGRES ran; what counts as newly found. *Ours*: a round that leave
 T rounds cost T + 2 calls and T searches; a round of `refine` that finds nothing new costs no call.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

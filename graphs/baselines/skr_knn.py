@@ -15,7 +15,7 @@ by exact match; without a neighbour that retrieval harms, passages are looked up
 compares shared words, so that nothing has to be installed: name a model, as st:NAME, to compare meaning. One call.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

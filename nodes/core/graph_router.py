@@ -1,12 +1,10 @@
 """A router as LangGraph runs it: under the method's own settings, and by way of the reviews that they ask for."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import Runtime, get_runtime
-from pydantic import JsonValue
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.step_function import StepFunction
 from hopgraph.state.context import Context
@@ -62,15 +60,3 @@ def function_of(path: Runnable[Any, Any], state: type[Any]) -> StepFunction:
         return await path.ainvoke(state, config)
 
     return StepFunction.of("router", route, state)
-
-
-class _Recorded(TypedDict, total=False):
-    settings: dict[str, JsonValue]
-
-
-def _no_review(_state: _Recorded) -> Literal["no review"]:
-    return "no review"
-
-
-NO_REVIEW = StepFunction.of("router", _no_review, _Recorded)
-"""Leads past a review, where the settings do not ask for it."""

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node
-from hopgraph.nodes.core.graph_router import NO_REVIEW, Ways, function_of, make_router
+from hopgraph.nodes.core.graph_router import Ways, function_of, make_router
 from hopgraph.nodes.core.step_function import StepFunction, state_keys
 from hopgraph.state.context import Context
 from hopgraph.state.errors import SettingsError, did_you_mean
@@ -217,12 +217,17 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
                     led = {way: (each.setting, labels[way]) for way, each in reviewed.items()}
                     to_reviews = {labels[way]: each.name for way, each in reviewed.items()}
                     branches[name] = branch._replace(path=self._route(name, router, led), ends={**ends, **to_reviews})
+        gate = StepFunction.of("router", _no_review, self.state_schema)
         for start, end in [*self.edges]:
             review = self._reviews.get(end)
             if review and start != review.name:
                 self.edges.discard((start, end))
-                gate = self._route(f"to_{review.name}", NO_REVIEW, {"no review": (review.setting, "review")})
-                super().add_conditional_edges(start, gate, {"no review": end, "review": review.name})
+                route = self._route(f"to_{review.name}", gate, {"no review": (review.setting, "review")})
+                super().add_conditional_edges(start, route, {"no review": end, "review": review.name})
+
+
+def _no_review(_state: object) -> str:
+    return "no review"
 
 
 # A TypedDict that is made at run time has no static type.
