@@ -143,7 +143,8 @@ def _load(place: CodePlace, name: str = "") -> Method:
     graph = cast("AnyGraph", found)
     own = graph.context_schema if isinstance(graph.context_schema, type) else None
     own_name = own.method if own is not None and issubclass(own, Settings) else ""
-    is_variant = own is not None and bool(own_name) and own.__module__.startswith(_OURS) and not _is_built_in(place)
+    is_of_ours = bool(own_name) and own is not None and own.__module__.startswith(_OURS)
+    is_variant = is_of_ours and not _is_built_in(place) and isinstance(graph.builder, MethodGraph)
     own_name = (name or _name_of(place)) if is_variant else own_name
     name = name or own_name or _name_of(place)
     if own_name not in ("", name):
@@ -163,7 +164,7 @@ def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType)
     setattr(module, title, own)
     builder = cast("MethodGraph", variant.builder).copy()
     builder.context_schema = own
-    return builder.compile(name=variant.get_name())
+    return builder.compile_as(variant)
 
 
 def _is_built_in(place: CodePlace) -> bool:

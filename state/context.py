@@ -179,7 +179,7 @@ class Context(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
-        _LINEAGES.setdefault(cls.method, tuple(dict.fromkeys(own)))
+        _LINEAGES[cls.method] = tuple(dict.fromkeys(own))
 
     if not TYPE_CHECKING:  # type checkers and editors know the fields
 

@@ -187,6 +187,12 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         # Under a context of others it is run as any graph is.
         return CompiledMethod.of(compiled) if self._converts else compiled
 
+    def compile_as(self, other: Any) -> CompiledMethod:
+        """Compile the graph with the name and the options of another one that was compiled."""
+        kept = {key: getattr(other, key) for key in ("checkpointer", "store", "cache", "name")}
+        stops = {"interrupt_before": other.interrupt_before_nodes, "interrupt_after": other.interrupt_after_nodes}
+        return self.compile(**kept, **stops)
+
     def _subgraph(self, name: str) -> "MethodGraph":
         compiled: Any = self.nodes[name].runnable if name in self.nodes else None
         if not isinstance(getattr(compiled, "builder", None), MethodGraph):
@@ -195,9 +201,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 
     def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:
         old: Any = self.nodes[name].runnable
-        kept = {key: getattr(old, key) for key in ("checkpointer", "store", "cache", "name")}
-        stops = {"interrupt_before": old.interrupt_before_nodes, "interrupt_after": old.interrupt_after_nodes}
-        made = changed.compile(**kept, **stops)
+        made = changed.compile_as(old)
         return self.replace_node(name, type(old).of(made) if isinstance(old, CompiledMethod) else made)
 
     def _route(self, name: str, router: StepFunction, led: Ways | None = None) -> Runnable[Any, Any]:
