@@ -4,6 +4,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin
 
@@ -79,7 +80,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     def _node(self, name: str, step: Any, reserve_calls: int | None, options: dict[str, Any]) -> GraphNode:
         """Make a function a node, with its review in front; adds to the options what LangGraph reads off functions."""
         function = StepFunction.of(f"node {name}", step, self.state_schema)
-        keys = state_keys(options.get("input_schema") or function.schema)
+        function = replace(function, schema=options.get("input_schema") or function.schema)
+        keys = state_keys(function.schema)
         if not keys:
             raise SettingsError(f"node {name}: its state {function.schema!r} names no keys; use a TypedDict")
         known: HumanReview | None = self._reviews.get(name)

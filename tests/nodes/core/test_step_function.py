@@ -243,6 +243,15 @@ async def test_a_state_may_be_an_object(kind: Any) -> None:
         assert (await both(graph_of(each, router, state=kind)))["answer"] == "none yet to who?"
 
 
+async def test_a_named_input_schema_is_what_a_node_gets() -> None:
+    def node(state) -> Any:  # type: ignore[no-untyped-def] # pyright: ignore
+        assert isinstance(state, Data)
+        return {"answer": state.question}
+
+    builder: Any = MethodGraph(State, Tone).add_node("mine", node, input_schema=Data)
+    assert (await both(builder.add_path(START, "mine", END).compile()))["answer"] == "who?"
+
+
 @dataclass
 class Mine:
     tone: str = "mild"
