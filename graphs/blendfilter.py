@@ -34,10 +34,9 @@ Where this differs from the paper:
   kept for the answer.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.blend import add_found, blend, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

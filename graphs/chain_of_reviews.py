@@ -16,9 +16,7 @@ Where the paper is silent:
   relevant, else of all, else, with `abstain` off, of none.
 """
 
-from typing import Literal
-
-from typing_extensions import Unpack
+from typing import Literal, Unpack
 
 from hopgraph.graphs.tree_of_reviews import what_was_found
 from hopgraph.nodes.answer import answer_with

@@ -27,10 +27,9 @@ Where this differs from the paper:
 H hops cost H + 1 deductions and one call for each batch that is read, one more where a citation was not found.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -26,10 +26,9 @@ Where this differs from the paper:
 * the model's own knowledge is cited as such, never as a passage.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.compress import compress
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

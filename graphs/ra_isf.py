@@ -30,12 +30,11 @@ Passages are shown whole: the 64 tokens of section 4.3 are the length of the ret
 follows (Ram et al., 2023), not of passages.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer_question import answer_question, give_up
 from hopgraph.nodes.compose import best_effort, compose

@@ -143,7 +143,8 @@ def _load(place: CodePlace, name: str = "") -> Method:
     graph = cast("AnyGraph", found)
     own = graph.context_schema if isinstance(graph.context_schema, type) else None
     own_name = own.method if own is not None and issubclass(own, Settings) else ""
-    is_variant = own is not None and bool(own_name) and own.__module__.startswith(_OURS) and not _is_built_in(place)
+    is_of_ours = bool(own_name) and own is not None and own.__module__.startswith(_OURS)
+    is_variant = is_of_ours and not _is_built_in(place) and isinstance(graph.builder, MethodGraph)
     own_name = (name or _name_of(place)) if is_variant else own_name
     name = name or own_name or _name_of(place)
     if own_name not in ("", name):
@@ -159,11 +160,11 @@ def _load(place: CodePlace, name: str = "") -> Method:
 def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType) -> AnyGraph:
     """Name a variant of a method of ours; its Context is put into its module, where other processes find it, too."""
     title = f"{place.name}_context"
-    own: Any = type(title, (variant.context_schema,), {"__module__": module.__name__, "method": name})
+    own = type(title, (cast("Any", variant).context_schema,), {"__module__": module.__name__, "method": name})
     setattr(module, title, own)
     builder = cast("MethodGraph", variant.builder).copy()
     builder.context_schema = own
-    return builder.compile(name=variant.get_name())
+    return builder.compile_as(variant)
 
 
 def _is_built_in(place: CodePlace) -> bool:

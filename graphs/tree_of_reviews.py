@@ -30,10 +30,9 @@ Where this differs from the paper:
   paragraphs) are there, and off.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -208,7 +208,7 @@ class Context(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
-        _LINEAGES.setdefault(cls.method, tuple(dict.fromkeys(own)))
+        _LINEAGES[cls.method] = tuple(dict.fromkeys(own))
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the prompts of its steps to its fields, before pydantic collects these."""

@@ -94,5 +94,5 @@ def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) ->
         if name in recorded and recorded[name] != now:
             raise SettingsError(
                 f"this run began with {name} = {recorded[name]!r:.200} and was resumed with {now!r:.200}; "
-                "give the same context again, start a new run, or set allow_changed_settings=True to go on under the new ones"
+                "give the same context again, start a new run, or set allow_changed_settings=True to go on"
             )

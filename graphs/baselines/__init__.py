@@ -1,13 +1,16 @@
 """The baselines that the papers compare with, as small graphs on the same nodes."""
 
-from typing_extensions import Unpack
+from collections.abc import Callable
+from typing import Unpack
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph, Build, Changes
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.state import Context, MethodState
 
 
-def chain(context: type[Context], state: type[MethodState] = MethodState, /, **steps: Node) -> Build:
+def chain(
+    context: type[Context], state: type[MethodState] = MethodState, /, **steps: Node
+) -> Callable[..., AnswerGraph]:
     """Return the `build` of a method whose steps, by their nodes' names, follow one another up to `finish`."""
 
     def build(**changes: Unpack[Changes]) -> AnswerGraph:

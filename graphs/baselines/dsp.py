@@ -15,10 +15,9 @@ Checked against the authors' published code and notebooks. *Ours*: zero-shot unl
 rationale is cited as the model's own words. H hops of Q queries and S answers cost H Q + S calls: 40, or 3 as in DSPy.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.fuse_rankings import fuse_rankings

@@ -10,7 +10,7 @@ its own; the question is answered from theirs. GenGround says no more than that 
 is read is cited as the model's own knowledge, never as a passage.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with

@@ -8,7 +8,7 @@ The caller gives the passages: along with the question, as `gold_passages`, a li
 optionally "id", or by the setting of this name. Without any the question is refused. One call.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

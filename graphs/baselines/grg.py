@@ -11,10 +11,9 @@ knowledge.
 *Ours*: one written passage for each query, and the reader that every baseline has, not a trained one.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with

@@ -19,7 +19,7 @@ As in the authors' code a conclusion ("Thus, …") is not searched for; the last
 N sentences cost N + 1 calls.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.collect import collect
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -16,10 +16,9 @@ Where this differs from the paper:
 T turns cost T calls and T searches.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer_again import answer_again, extend_query
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -16,7 +16,7 @@ has. *Ours*: a round that leaves the document as it was is the last.
 T rounds cost T + 2 calls and T + 1 searches; a round of `refine` that finds nothing new costs no call.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -16,7 +16,7 @@ Where this differs from the paper:
 N sub-questions cost N + 2 calls.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer_in_turn import answer_in_turn
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

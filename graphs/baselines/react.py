@@ -18,7 +18,7 @@ Where this differs from the paper:
 After the first search, H searches cost H + 1 calls.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

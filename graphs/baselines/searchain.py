@@ -20,9 +20,7 @@ short, where the paper's is long.
 R rounds with N nodes read cost R + N + 1 calls.
 """
 
-from typing import Literal
-
-from typing_extensions import Unpack
+from typing import Literal, Unpack
 
 from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with

@@ -20,10 +20,9 @@ Where this differs from the paper:
 H follow-up questions cost 2 H + 1 calls, less one for each that finds no passage; jointly H + 1.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

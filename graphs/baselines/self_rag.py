@@ -18,7 +18,7 @@ Where this differs (the paper was not at hand; threshold, weights and forms are 
 k passages cost k + 1 calls in two turns; an answer from memory two.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.reflect import critique, decide_retrieval

@@ -16,7 +16,7 @@ match; `embedding=lexical`, the default, compares shared words (the code: SimCSE
 name a model, e.g. st:NAME, to compare meaning. One call.
 """
 
-from typing_extensions import Unpack
+from typing import Unpack
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

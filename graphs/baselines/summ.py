@@ -9,14 +9,14 @@ five (k) are relevant, as many at the same time as are missing to k; zero-shot. 
 them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
 from hopgraph.nodes.compress_next import compress_next_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph, Build, Changes
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
@@ -34,7 +34,7 @@ def enough_relevant(
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> Build:
+def compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> Callable[..., AnswerGraph]:
     """Return the `build` of a method whose step cuts passages down, one call each, until k are relevant."""
 
     def build(**changes: Unpack[Changes]) -> AnswerGraph:

@@ -16,10 +16,9 @@ or the model abstains, and is its own query without a usable question.
 n calls where the samples agree; for a rationale of S sentences 2 S + 1 more where they do not.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
-from typing_extensions import Unpack
 
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with

@@ -16,9 +16,7 @@ answer from its statements; a sentence that repeats one ends the text.
 A supported sentence costs a call, or two with a search; a sentence that is left out 2 (n + 1), and the answer one.
 """
 
-from typing import Literal
-
-from typing_extensions import Unpack
+from typing import Literal, Unpack
 
 from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes

@@ -1,11 +1,11 @@
 """The graph of a method, from a question to its answer: what all of them begin and end with."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.core.step_function import state_keys
@@ -24,14 +24,6 @@ class Changes(TypedDict, total=False):
     """A subclass of the method's, with settings, prompts or a name of its own."""
     State: type[Any]
     """The method's state with further keys, which `prepare` empties."""
-
-
-class Build(Protocol):
-    """The `build` of a method."""
-
-    def __call__(self, **changes: Unpack[Changes]) -> "AnswerGraph":
-        """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
-        ...
 
 
 class AnswerGraph(MethodGraph):

@@ -1,12 +1,10 @@
 """A router as LangGraph runs it: under the method's own settings, and by way of the reviews that they ask for."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import Runtime, get_runtime
-from pydantic import JsonValue
-from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.step_function import StepFunction
 from hopgraph.state.context import Context
@@ -28,7 +26,8 @@ def make_router(
     def given(state: Any) -> tuple[Runtime[Any], Context]:
         runtime = cast("Runtime[Any] | None", get_runtime())
         if runtime is None:  # in `update_state`, which takes no context: the settings that the run recorded
-            recorded = state.get("settings") if isinstance(state, Mapping) else getattr(state, "settings", None)
+            known = cast("Mapping[str, Any]", state if isinstance(state, Mapping) else vars(state))
+            recorded = known.get("settings")
             runtime = Runtime(context=cls.model_construct(**recorded) if recorded else None)
         settings = settings_of_run(runtime.context, cls)
         return (runtime.override(context=settings) if gets_settings else runtime), settings
@@ -61,15 +60,3 @@ def function_of(path: Runnable[Any, Any], state: type[Any]) -> StepFunction:
         return await path.ainvoke(state, config)
 
     return StepFunction.of("router", route, state)
-
-
-class _Recorded(TypedDict, total=False):
-    settings: dict[str, JsonValue]
-
-
-def _no_review(_state: _Recorded) -> Literal["no review"]:
-    return "no review"
-
-
-NO_REVIEW = StepFunction.of("router", _no_review, _Recorded)
-"""Leads past a review, where the settings do not ask for it."""

@@ -2,8 +2,9 @@
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin
 
@@ -16,7 +17,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node
-from hopgraph.nodes.core.graph_router import NO_REVIEW, Ways, function_of, make_router
+from hopgraph.nodes.core.graph_router import Ways, function_of, make_router
 from hopgraph.nodes.core.step_function import StepFunction, state_keys
 from hopgraph.state.context import Context
 from hopgraph.state.errors import SettingsError, did_you_mean
@@ -80,7 +81,8 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     def _node(self, name: str, step: Any, reserve_calls: int | None, options: dict[str, Any]) -> GraphNode:
         """Make a function a node, with its review in front; adds to the options what LangGraph reads off functions."""
         function = StepFunction.of(f"node {name}", step, self.state_schema)
-        keys = state_keys(options.get("input_schema") or function.schema)
+        function = replace(function, schema=options.get("input_schema") or function.schema)
+        keys = state_keys(function.schema)
         if not keys:
             raise SettingsError(f"node {name}: its state {function.schema!r} names no keys; use a TypedDict")
         known: HumanReview | None = self._reviews.get(name)
@@ -123,7 +125,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         `options` are those of `add_node` that change. `outer.inner` names a node of a subgraph. A SettingsError names a
         node that is not there.
         """
-        outer, _, inner = name.partition(".")
+        outer, _, inner = (name, "", "") if name in self._options else name.partition(".")
         if outer not in self._options:
             raise SettingsError(f"the graph has no node {outer!r}{did_you_mean(outer, self._options)}")
         if inner:
@@ -142,14 +144,13 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         SettingsError names an edge that is not there, or one that a `Send` takes, which would pass the node by.
         """
         (outer, _, first), (_, _, last) = source.partition("."), target.partition(".")
-        if first and target.startswith(f"{outer}."):
+        if first and target.startswith(f"{outer}.") and source not in self._options:
             changed = self._subgraph(outer).insert_between(first, last, node, name, **options)
             return self._replace_subgraph(outer, changed)
         name = name or _name_of(node)
         branches = self.branches.get(source, {})
-        routed = {
-            each: dict(branch.ends) for each, branch in branches.items() if target in (branch.ends or {}).values()
-        }
+        led = {each: cast("Mapping[Any, str]", branch.ends or {}) for each, branch in branches.items()}
+        routed = {each: ends for each, ends in led.items() if target in ends.values()}
         joined = [starts for starts, end in self.waiting_edges if source in starts and end == target]
         is_edge = (source, target) in self.edges
         if not (is_edge or routed or joined):
@@ -188,10 +189,16 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         led._lead_to_reviews()
         options["name"] = options.get("name") or self._settings.method or None
         others = [each for each in options.pop("transformers", None) or () if each is not CustomTransformer]
-        compiled = StateGraph.compile(led, *args, transformers=[CustomTransformer, *others], **options)
+        compiled = cast("Any", StateGraph.compile)(led, *args, transformers=[CustomTransformer, *others], **options)
         compiled.builder = self
         # Under a context of others it is run as any graph is.
-        return CompiledMethod.of(compiled) if self._converts else cast("Any", compiled)
+        return CompiledMethod.of(compiled) if self._converts else compiled
+
+    def compile_as(self, other: Any) -> CompiledMethod:
+        """Compile the graph with the name and the options of another one that was compiled."""
+        kept = {key: getattr(other, key) for key in ("checkpointer", "store", "cache", "name")}
+        stops = {"interrupt_before": other.interrupt_before_nodes, "interrupt_after": other.interrupt_after_nodes}
+        return self.compile(**kept, **stops)
 
     def _subgraph(self, name: str) -> "MethodGraph":
         compiled: Any = self.nodes[name].runnable if name in self.nodes else None
@@ -201,9 +208,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 
     def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:
         old: Any = self.nodes[name].runnable
-        kept = {key: getattr(old, key) for key in ("checkpointer", "store", "cache", "name")}
-        stops = {"interrupt_before": old.interrupt_before_nodes, "interrupt_after": old.interrupt_after_nodes}
-        made = changed.compile(**kept, **stops)
+        made = changed.compile_as(old)
         return self.replace_node(name, type(old).of(made) if isinstance(old, CompiledMethod) else made)
 
     def _route(self, name: str, router: StepFunction, led: Ways | None = None) -> Runnable[Any, Any]:
@@ -223,12 +228,17 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
                     led = {way: (each.setting, labels[way]) for way, each in reviewed.items()}
                     to_reviews = {labels[way]: each.name for way, each in reviewed.items()}
                     branches[name] = branch._replace(path=self._route(name, router, led), ends={**ends, **to_reviews})
+        gate = StepFunction.of("router", _no_review, self.state_schema)
         for start, end in [*self.edges]:
             review = self._reviews.get(end)
             if review and start != review.name:
                 self.edges.discard((start, end))
-                gate = self._route(f"to_{review.name}", NO_REVIEW, {"no review": (review.setting, "review")})
-                super().add_conditional_edges(start, gate, {"no review": end, "review": review.name})
+                route = self._route(f"to_{review.name}", gate, {"no review": (review.setting, "review")})
+                super().add_conditional_edges(start, route, {"no review": end, "review": review.name})
+
+
+def _no_review(_state: object) -> str:
+    return "no review"
 
 
 # A TypedDict that is made at run time has no static type.

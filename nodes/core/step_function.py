@@ -46,7 +46,7 @@ class StepFunction:
             raise SettingsError(
                 f"{what}: it has no parameter for the state; write (state), (state, runtime), …"
             ) from None
-        bound = cast("partial[Any]", function).keywords if isinstance(function, partial) else {}
+        bound: Mapping[str, Any] = getattr(function, "keywords", {})  # of a partial
         takes = {each.name for each in others if each.name in INJECTED and each.kind in _NAMED} - bound.keys()
         for each in (first, *others):
             required = each.default is each.empty and each.kind not in _STARRED and each.name not in takes
@@ -76,7 +76,7 @@ class StepFunction:
             "previous": runtime.previous,
         }
         is_made = isinstance(state, Mapping) and (is_dataclass(self.schema) or issubclass(self.schema, BaseModel))
-        given = self.schema(**cast("Mapping[str, Any]", state)) if is_made else state
+        given = self.schema(**cast("dict[str, Any]", state)) if is_made else cast("Any", state)
         return self.function(given, **{name: known[name] for name in self.takes})
 
     async def run(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
@@ -96,9 +96,10 @@ def state_keys(schema: type[Any]) -> dict[str, Any]:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations; none where they name what only type checkers import, as `StateGraph` has it."""
-    while isinstance(function, partial):
-        function = cast("partial[Any]", function).func
+    called: Any = function
+    while isinstance(called, partial):
+        called = cast("partial[Any]", called).func
     try:
-        return get_type_hints(function if inspect.isroutine(function) else type(function).__call__)
+        return get_type_hints(called if inspect.isroutine(called) else type(called).__call__)
     except (NameError, TypeError):
         return {}

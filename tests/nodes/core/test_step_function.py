@@ -1,9 +1,10 @@
 """Nodes and routers of one's own take what `StateGraph` takes, and what nothing is given to is refused at once."""
 
 import asyncio
+import inspect
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -142,18 +143,14 @@ async def test_a_writer_writes_to_the_stream() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=range(len(KINDS)))
 async def test_a_router_takes_what_it_names(kind: Any) -> None:
+    async def awaited_router(state: State, runtime: Runtime[Tone], config: RunnableConfig) -> str:
+        return "left" if check(state, config, runtime) else "right"
+
+    router: Any = Router(kind)
     if isinstance(kind, RunnableLambda):
-        router: Any = kind | (lambda _: "left")
-    elif asyncio.iscoroutinefunction(kind) or isinstance(kind, AwaitableNode):
-
-        async def router(state: State, runtime: Runtime[Tone], config: RunnableConfig) -> str:
-            return "left" if check(state, config, runtime) else "right"
-    else:
-        router = Router(kind)
-
-    async def nothing(state: State) -> Any:
-        return {}
-
+        router = RunnableLambda(lambda _: "left", name="always")
+    elif inspect.iscoroutinefunction(kind) or isinstance(kind, AwaitableNode):
+        router = awaited_router
     assert (await both(graph_of(nothing, router)))["answer"] == "left"
 
 
@@ -199,7 +196,7 @@ def unnamed_runtime(state: State, rt: Runtime[Tone]) -> Any:
         (unnamed_runtime, "'rt'"),
         (keyword_state, "'state'"),
         (no_state, "state"),
-        (partial(unknown, "a", "b"), "state"),
+        (partial(cast("Any", unknown), "a", "b"), "state"),
     ],
 )
 def test_what_nothing_is_given_to_is_refused_when_it_is_added(step: Any, named: str) -> None:
@@ -229,7 +226,7 @@ class Model(BaseModel):
 
 @pytest.mark.parametrize("kind", [Data, Model])
 async def test_a_state_may_be_an_object(kind: Any) -> None:
-    async def node(state: kind, runtime: Runtime[Tone]) -> Any:
+    async def node(state: Any, runtime: Runtime[Tone]) -> Any:
         assert isinstance(state, kind)
         return kind(question=state.question, answer=f"{state.answer} to {state.question}")
 
@@ -241,8 +238,18 @@ async def test_a_state_may_be_an_object(kind: Any) -> None:
         assert isinstance(state, kind)
         return "right" if "who?" in state.answer else "left"
 
+    node.__annotations__["state"] = kind
     for each in (node, plain):
         assert (await both(graph_of(each, router, state=kind)))["answer"] == "none yet to who?"
+
+
+async def test_a_named_input_schema_is_what_a_node_gets() -> None:
+    def node(state) -> Any:  # type: ignore[no-untyped-def] # pyright: ignore
+        assert isinstance(state, Data)
+        return {"answer": state.question}
+
+    builder: Any = MethodGraph(State, Tone).add_node("mine", node, input_schema=Data)
+    assert (await both(builder.add_path(START, "mine", END).compile()))["answer"] == "who?"
 
 
 @dataclass
@@ -290,7 +297,7 @@ async def test_a_sync_node_may_block() -> None:
     loop = asyncio.get_running_loop()
 
     def node(state: State) -> Any:
-        assert get_config()["metadata"]["langgraph_node"] == "mine"
+        assert get_config().get("metadata", {})["langgraph_node"] == "mine"
         done = asyncio.run_coroutine_threadsafe(asyncio.sleep(0, "the loop is free"), loop)
         return {"answer": done.result(30)}
 

@@ -56,7 +56,7 @@ class State(TypedDict):
 async def test_the_handlers_of_the_messages_stream() -> None:
     seen = list[Any]()
 
-    async def node(_state: State) -> Any:
+    async def node(state: State) -> Any:
         handlers = message_handlers(get_config())
         push_message(AIMessage("hello", id="1"), state_key=None)
         seen.append([sorted(each.seen) for each in handlers])
