@@ -36,9 +36,8 @@ def test_each_step_has_a_prompt_field_on_nodes_of_the_graph(name: str) -> None:
     for field in fields.values():
         assert field["langgraph_type"] == "prompt"
         assert field["default"] == ""
-    if name != "chat":
-        named = {node for field in fields.values() for node in field["langgraph_nodes"]}
-        assert named <= module.graph.nodes.keys()
+    named = {node for field in fields.values() for node in field["langgraph_nodes"]}
+    assert named <= module.graph.nodes.keys()
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"skr_knn"}))
