@@ -49,7 +49,7 @@ def test_studio_shows_a_prompt_on_the_nodes_that_ask_with_it(name: str, more: di
     for event in ran.events:
         if event["event"] == "asked":
             node = str(event["path"]).partition("|")[0].partition("/")[0]
-            assert node in fields[event["data"]["role"].partition("/")[2]]["langgraph_nodes"]
+            assert node in fields[str(event["data"]["role"]).partition("/")[2]]["langgraph_nodes"]
 
 
 @pytest.mark.parametrize("whole", [False, True])
