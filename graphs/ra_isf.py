@@ -10,7 +10,8 @@ and Algorithm 1; give_up its lines 2-4 and Table 2; joint judging and answers wi
 
 The questions form a tree in the state. Open questions are solved side by side, each in a run of the subgraph
 `solve`; one that refers to the answers of earlier parts opens when these are settled, and a question is composed
-when all its parts are.
+when all its parts are. A run can be stopped, edited and forked between questions. Within one it cannot: each question
+takes its own way through the modules, and drawn flat all would wait at every module for the slowest.
 
 Where this differs from the paper:
 * a part may refer to the answer of an earlier one (`#1`), and waits for it; where that is unknown, so is the part.

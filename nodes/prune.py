@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
-from hopgraph.state import Passage, Update
+from hopgraph.state import Passage, QuestionError, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.tree_of_reviews import ROOT, ReviewNode, ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
@@ -71,10 +71,16 @@ def _similar(passages: Mapping[str, Passage], least: float, key: str, others: li
 
 
 def parents_of(state: ReviewTreeState) -> list[ReviewNode]:
-    """List the nodes whose queries were searched, in the order of the candidates; at first the root."""
+    """List the nodes whose queries were searched, in the order of the candidates; at first the root.
+
+    QuestionError where there are not as many: queries that were put into the state by hand.
+    """
     if not state["tree"]:
         return [make_root(state["question"])]
-    return [state["tree"][key] for key in state["frontier"]]
+    parents, searched = state["frontier"], len(state["candidates"])
+    if len(parents) != searched:  # somebody wrote other queries into the state
+        raise QuestionError(f"queries: {searched} for the {len(parents)} paths in 'frontier'; write one for each")
+    return [state["tree"][key] for key in parents]
 
 
 def grow_tree(

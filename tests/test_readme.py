@@ -115,6 +115,17 @@ def test_its_python_runs(
     assert not printed or any(answer in printed for answer in answers), printed
 
 
+def test_the_page_on_replay_and_fork_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "replay_and_fork.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": "__main__"}
+    for snippet in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        exec(compile(snippet, "replay_and_fork.md", "exec"), names)  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert "('review',)" in printed
+    assert "Guadalajara" in printed
+    assert "next: prepare" in printed
+
+
 def test_its_commands_and_options_exist(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")

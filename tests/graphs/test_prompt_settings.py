@@ -36,9 +36,8 @@ def test_each_step_has_a_prompt_field_on_nodes_of_the_graph(name: str) -> None:
     for field in fields.values():
         assert field["langgraph_type"] == "prompt"
         assert field["default"] == ""
-    if name != "chat":
-        named = {node for field in fields.values() for node in field["langgraph_nodes"]}
-        assert named <= module.graph.nodes.keys()
+    named = {node for field in fields.values() for node in field["langgraph_nodes"]}
+    assert named <= module.graph.nodes.keys()
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"skr_knn"}))
@@ -50,7 +49,7 @@ def test_studio_shows_a_prompt_on_the_nodes_that_ask_with_it(name: str, more: di
     for event in ran.events:
         if event["event"] == "asked":
             node = str(event["path"]).partition("|")[0].partition("/")[0]
-            assert node in fields[event["data"]["role"].partition("/")[2]]["langgraph_nodes"]
+            assert node in fields[str(event["data"]["role"]).partition("/")[2]]["langgraph_nodes"]
 
 
 @pytest.mark.parametrize("whole", [False, True])

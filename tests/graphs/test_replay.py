@@ -6,6 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs import METHODS
+from hopgraph.state import QuestionError
 from support.honest import input_for, model
 from support.review_worlds import QUESTION, accept, fused, reject, script, search, world
 from support.walks import Script
@@ -70,3 +71,6 @@ def test_a_tree_of_reviews_is_forked_inside_its_tree() -> None:
     tree = graph.get_state(THREAD).values["tree"]
     assert [node["passage_ids"] for node in tree.values() if node["depth"] == 2] == [["city"]]
     assert asked.steps[len(before) :] == ["review", "fuse"]
+    wrong = graph.update_state(searched.config, {"queries": [{"text": each, "why": ""} for each in ("a", "b")]})
+    with pytest.raises(QuestionError, match="2 for the 1 paths"):
+        graph.invoke(None, wrong, context=context)

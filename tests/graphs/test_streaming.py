@@ -1,6 +1,6 @@
 """What LangGraph's streams show of a method: its steps among the events of version 3, its answer among the messages."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from typing import Any
 
 import pytest
@@ -65,7 +65,7 @@ def test_the_steps_are_among_the_events_of_version_3(transformers: Any) -> None:
 
 
 async def test_so_are_those_of_a_subgraph_under_its_namespace() -> None:
-    run: AsyncIterator[Any] = await ra_isf.graph.astream_events(input_for("ra_isf"), version="v3")
+    run: AsyncIterable[Any] = await ra_isf.graph.astream_events(input_for("ra_isf"), version="v3")
     params = [event["params"] async for event in run if event["method"] == "custom"]
     found = [(each["namespace"], each["data"]) for each in params]
     assert {namespace[0].partition(":")[0] for namespace, _ in found if namespace} == {"solve"}
