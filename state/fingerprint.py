@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, cast
 
 from pydantic import JsonValue
@@ -19,6 +20,21 @@ _PASSWORD = re.compile(r"://[^/@\s]*@")  # name and password in an address
 def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
     """Write down, as plain data, the settings that shape a result, not to be changed; objects as their class name."""
     return once_per_run(settings, ("record", *without), lambda: _record(settings, without))
+
+
+def record_changes(settings: Context) -> dict[str, JsonValue]:
+    """Write down what `record_settings` does, without the values that are a method's defaults; not to be changed."""
+    return once_per_run(settings, "changes", lambda: _changes(settings))
+
+
+def _changes(settings: Context) -> dict[str, JsonValue]:
+    defaults = _defaults(type(settings))
+    return {name: value for name, value in record_settings(settings).items() if value != defaults[name]}
+
+
+@cache
+def _defaults(cls: type[Context]) -> dict[str, JsonValue]:
+    return {name: _plain(field.get_default(call_default_factory=True)) for name, field in cls.model_fields.items()}
 
 
 def _record(settings: Context, without: Sequence[SettingGroup]) -> dict[str, JsonValue]:
@@ -45,12 +61,14 @@ def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) ->
 
     With `allow_changed_settings` nothing is refused; the record stays that of the run's beginning.
     """
-    current = record_settings(settings)
+    current = record_changes(settings)
     if recorded is current or recorded == current or settings.allow_changed_settings:
         return
-    for name, now in current.items():
-        if name in recorded and recorded[name] != now:
+    defaults = _defaults(type(settings))
+    for name in record_settings(settings):
+        began, now = (record.get(name, defaults[name]) for record in (recorded, current))
+        if began != now:
             raise SettingsError(
-                f"this run began with {name} = {recorded[name]!r} and was resumed with {now!r}; give the same context "
+                f"this run began with {name} = {began!r} and was resumed with {now!r}; give the same context "
                 "again, start a new run, or set allow_changed_settings=True to go on under the new settings"
             )

@@ -31,9 +31,11 @@ class AnswerGraph(MethodGraph):
         A key that the state does not have is that of a setting, as the run recorded it.
         """
         [yes], [no] = some, none
+        fields = self._context.model_fields
 
         def route(state: Mapping[str, Any]) -> str:
-            return yes if (state if key in state else state["settings"])[key] else no
+            given = state if key in state else state["settings"]
+            return yes if (given[key] if key in given else fields[key].default) else no
 
         route.__name__ = f"any_{key}"
         route.__annotations__["state"] = self.state_schema  # else LangGraph shows it no more than the node reads
