@@ -5,6 +5,7 @@ import json
 import re
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, cast
 
 from pydantic import BaseModel, JsonValue
@@ -28,6 +29,21 @@ _PASSWORD = re.compile(r"://[^/@\s]*@")  # name and password in an address
 def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
     """Write down, as plain data, the settings that shape a result, not to be changed; objects by name and a hash."""
     return once_per_run(settings, ("record", *without), lambda: _record(settings, without))
+
+
+def record_changes(settings: Context) -> dict[str, JsonValue]:
+    """Write down what `record_settings` does, without the values that are a method's defaults; not to be changed."""
+    return once_per_run(settings, "changes", lambda: _changes(settings))
+
+
+def _changes(settings: Context) -> dict[str, JsonValue]:
+    defaults = _defaults(type(settings))
+    return {name: value for name, value in record_settings(settings).items() if value != defaults[name]}
+
+
+@cache
+def _defaults(cls: type[Context]) -> dict[str, JsonValue]:
+    return {name: _plain(field.get_default(call_default_factory=True)) for name, field in cls.model_fields.items()}
 
 
 def _record(settings: Context, without: Sequence[SettingGroup]) -> dict[str, JsonValue]:
@@ -87,12 +103,14 @@ def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) ->
 
     With `allow_changed_settings` nothing is refused; the record stays that of the run's beginning.
     """
-    current = record_settings(settings)
+    current = record_changes(settings)
     if recorded is current or recorded == current or settings.allow_changed_settings:
         return
-    for name, now in current.items():
-        if name in recorded and recorded[name] != now:
+    defaults = _defaults(type(settings))
+    for name in record_settings(settings):
+        began, now = (record.get(name, defaults[name]) for record in (recorded, current))
+        if began != now:
             raise SettingsError(
-                f"this run began with {name} = {recorded[name]!r:.200} and was resumed with {now!r:.200}; "
+                f"this run began with {name} = {began!r:.200} and was resumed with {now!r:.200}; "
                 "give the same context again, start a new run, or set allow_changed_settings=True to go on"
             )

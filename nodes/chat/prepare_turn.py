@@ -13,7 +13,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, TurnResult, settings_for_method
-from hopgraph.state.fingerprint import record_settings
+from hopgraph.state.fingerprint import record_changes
 
 LEFT_OUT = "(a message of {size:,} characters, left out)"
 
@@ -43,7 +43,7 @@ def prepare_turn(
             **_read(state["messages"][newest]),
             "chosen": None,
             "calls": Overwrite({}),
-            "settings": record_settings(settings),
+            "settings": record_changes(settings),
             "started_at": time.time(),
         }
 

@@ -12,11 +12,13 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
+from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from hopgraph.graphs import chat, migres, tree_of_reviews
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, MethodState, QuestionInput, SettingsError
+from hopgraph.state.fingerprint import check_same_settings, record_changes, record_settings
 from support.chain_runs import Runs
 from support.servers.scripted_agent import ScriptedAgentModel
 
@@ -191,3 +193,31 @@ def test_without_a_name_of_its_own_a_graph_has_the_methods_in_traces(module: Any
     assert compiled.name == module.Context.method
     assert runs.begun[module.Context.method] == 1
     assert module.build().compile(name="Mine").name == "Mine"
+
+
+@pytest.mark.parametrize("module", [migres, tree_of_reviews])
+def test_the_first_update_is_small_and_leaves_nothing_of_an_earlier_run(module: Any) -> None:
+    graph = module.build().compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    first, again = (next(graph.stream(QUESTION, thread, stream_mode="updates")) for _ in range(2))
+    assert len(repr(first)) < 600
+    assert first["prepare"]["settings"] == {}
+    assert again["prepare"].keys() == first["prepare"].keys()
+    context = module.Context(max_iterations=3) if module is migres else module.Context(max_depth=2)
+    done = graph.invoke(QUESTION, thread, context=context)
+    assert done["citations"]
+    begun = next(graph.stream({"question": "Who painted Guernica?"}, thread, stream_mode="updates"))["prepare"]
+    assert begun["passages"] == Overwrite([])
+    state = graph.get_state(thread).values
+    assert (state["passages"], state["evidence"], state["calls"]) == ([], [], {})
+
+
+def test_settings_are_recorded_where_they_differ_from_the_defaults() -> None:
+    recorded = record_changes(migres.Context(max_iterations=7, passages_per_query=50))
+    assert recorded == {"max_iterations": 7}
+    whole = record_settings(migres.Context(max_iterations=7))
+    for before in (recorded, whole):  # as an earlier version wrote it
+        check_same_settings(before, migres.Context(max_iterations=7))
+        for other in (migres.Context(), migres.Context(max_iterations=7, recall=False)):
+            with pytest.raises(SettingsError, match="this run began with"):
+                check_same_settings(before, other)
