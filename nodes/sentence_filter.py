@@ -51,9 +51,8 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     is scored in its place.
 
     Reads `candidates`, `passages` and `shown`. Writes `knowledge`: one entry per query, best first, ties in retrieval
-    order. *Ours*: a sentence is scored with its
-    passage's title in front, since "He was born there" names no person, and one that points back so is kept with the
-    sentence before it.
+    order. As in the authors' code a sentence is scored with its passage's title in front, since "He was born there"
+    names no person. *Ours*: one that points back so is kept with the sentence before it.
     """
     settings = runtime.context
     reranker = await get_reranker(settings)
