@@ -21,6 +21,9 @@ Where this differs from the paper:
 * when the last iteration has no answer, when the budget ends, or when no new query can be written, one final call must
   answer or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own
   knowledge; the paper does not say how a run ends there;
+* T counts the first search, too; the authors' code makes T rounds after it;
+* a statement is checked against the cited passages as a whole, joined and titled; the code checks it against what was
+  shown of each, and is content with one;
 * recalled knowledge is dropped only if the whole reply amounts to "I don't know";
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.

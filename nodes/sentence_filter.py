@@ -1,6 +1,7 @@
 """Drop irrelevant passages, and irrelevant sentences of the rest."""
 
 import logging
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -24,6 +25,13 @@ from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.analyser import LONGEST_CACHED
 from hopgraph.tools.text.sanitize import sanitize_line
 
+_POINTS_BACK = re.compile(
+    r"\W*(?:he|she|it|they|his|her|hers|its|their|this|that|these|those|there|then|such|both|the (?:former|latter)"
+    r"|er|sie|es|ihr|ihre|sein|seine|dies|diese|dieser|dieses|dort|damals|beide"
+    r"|il|elle|ils|elles|son|sa|ses|leur|leurs|ce|cet|cette|ces|[eé]l|ella|ellos|ellas|su|sus|est[aeo]s?)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that is not understood without the one before it (English, German, French, Spanish)."""
 _SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each below the title, are cached
 
 
@@ -43,8 +51,8 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     is scored in its place.
 
     Reads `candidates`, `passages` and `shown`. Writes `knowledge`: one entry per query, best first, ties in retrieval
-    order. *Ours*: a sentence is scored with its
-    passage's title in front, since "He was born there" names no person.
+    order. As in the authors' code a sentence is scored with its passage's title in front, since "He was born there"
+    names no person. *Ours*: one that points back so is kept with the sentence before it.
     """
     settings = runtime.context
     reranker = await get_reranker(settings)
@@ -155,11 +163,11 @@ def _excerpt(passage: Passage, remaining: _Remaining, scores: Sequence[float], t
     wins = score > max(sentence_scores, default=float("-inf"))
     if wins and remaining.is_whole:
         return whole_excerpt(passage, score)
-    kept = [
-        [start, end]
-        for (start, end), sentence_score in zip(remaining.sentences, sentence_scores, strict=True)
-        if wins or sentence_score >= threshold
-    ]
+    chosen = [wins or sentence_score >= threshold for sentence_score in sentence_scores]
+    for at in range(len(chosen) - 1, 0, -1):  # from the last one, since what one points to may point back, too
+        start, end = remaining.sentences[at]
+        chosen[at - 1] |= chosen[at] and _POINTS_BACK.match(passage["text"], start, end) is not None
+    kept = [[start, end] for (start, end), is_kept in zip(remaining.sentences, chosen, strict=True) if is_kept]
     return Excerpt(passage_id=passage["id"], spans=kept, text="", score=score)
 
 

@@ -219,6 +219,7 @@ class RerankContext(RerankedContext, SamplingContext):
     samples: int = method_setting(
         4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
     )
+    sample_temperature: float = method_setting(0.5, "temperature of several samples, as in ALCE", gt=0.0, le=2.0)
 
 
 class ReplugContext(Context):
@@ -244,7 +245,7 @@ class SelfRagState(MethodState):
 
 
 class SelfRagContext(Context):
-    """The settings of Self-RAG; threshold and weights are those that the paper is remembered with."""
+    """The settings of Self-RAG; threshold and weights are those of the authors' published code."""
 
     method = "self_rag"
     steps = ("self_knowledge", "critique", "answer")

@@ -6,7 +6,7 @@ over how the model reasons.
 
 Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao et al.,
 2023, arXiv 2305.15294), as all five papers compare with it: MIGRES (Tables 3 and 4: two turns, five passages),
-BlendFilter, GenGround (as RetGen), RA-ISF and Tree of Reviews.
+BlendFilter, GenGround (as RetGen, without saying how many turns it takes), RA-ISF and Tree of Reviews.
 
 Where this differs from the paper:
 * zero-shot unless `demonstrations` is set;

@@ -10,7 +10,7 @@ relevance + support + ½ utility, each of the three by the probabilities of its 
 they are those of Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any
 model for the judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
 
-Where this differs (the paper was not at hand; threshold, weights and forms are from memory, unchecked):
+Threshold, weights and forms are those of the authors' published code. Where this differs:
 * one segment, the short answer, and so no beam over the segments of a long one; no passage is dropped beforehand;
 * a token that is not among the likeliest 20 of its place, as many as servers list, counts as impossible;
 * text of passages and questions that looks like a token or a tag is changed, so that it is neither.

@@ -9,8 +9,8 @@ and those of the last search (short-term). A sentence holds if what it cites ent
 the others; else if a passage in memory does, which it then cites; else if one does of those found for questions about
 it. A sentence that does not hold is written again n times, then left out.
 
-Where this may differ, as MIGRES says no more and the paper was not at hand: the wording, all of it ours and zero-shot;
-the limits; that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final
+Checked against MIGRES's account of it, which says no more; the wording is ours and zero-shot, and so may be the limits
+and that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final
 answer from its statements; a sentence that repeats one ends the text.
 
 A supported sentence costs a call, or two with a search; a sentence that is left out 2 (n + 1), and the answer one.

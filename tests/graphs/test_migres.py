@@ -62,6 +62,7 @@ def decision(text: str = "unanswerable", missing: str = "", used: Sequence[int] 
     )
 
 
+PORT = "Port scenes open it."
 FILM = ("Night Harbour was directed by Ada Brink.", [1])
 PERSON = ("Ada Brink was born in Tallinn.", [2])
 PERSON_ALONE = (PERSON[0], [1])
@@ -234,23 +235,27 @@ def test_without_recall_nothing_left_means_no_extraction() -> None:
 @pytest.mark.parametrize(
     ("rule", "shown"),
     [
-        (lambda _q, text: 1.0 if "directed" in text else -1.0, "It was directed by Ada Brink."),
-        (lambda _q, text: 2.0 if text.count(".") > 1 else 1.0, CORPUS["film"][1]),
+        (
+            lambda _q, text: 1.0 if "directed" in text else -1.0,
+            "Night Harbour is a 1961 film. It was directed by Ada Brink.",  # "It" points back
+        ),
+        (lambda _q, text: 1.0 if "1961" in text else -1.0, "Night Harbour is a 1961 film."),
+        (lambda _q, text: 2.0 if text.count(".") > 1 else 1.0, f"{CORPUS['film'][1]} {PORT}"),
         (
             lambda _q, text: 1.0 if "directed" in text or "port" in text else -1.0,
-            "It was directed by Ada Brink. It is set in a port.",
+            CORPUS["film"][1],
         ),
         (
-            lambda _q, text: 1.0 if "1961" in text or "port" in text else -1.0,
-            "Night Harbour is a 1961 film. … It is set in a port.",
+            lambda _q, text: 1.0 if "1961" in text or "Port" in text else -1.0,
+            f"Night Harbour is a 1961 film. … {PORT}",
         ),
     ],
-    ids=["one sentence", "whole passage", "neighbours", "a gap"],
+    ids=["what it points to", "one sentence", "whole passage", "neighbours", "a gap"],
 )
 def test_sentences_are_kept_by_their_score(rule: Callable[[str, str], float], shown: str) -> None:
     script = script_of(extract=[found(FILM)], decide=[decision("x")])
-    run(script, reranker=Flat(rule))
-    assert shown in script.prompts[0]
+    title, text = CORPUS["film"]
+    run(script, reranker=Flat(rule), retriever=fixed({**CORPUS, "film": (title, f"{text} {PORT}")}))
     assert re.search(r'id="1" title="Night Harbour">\n' + re.escape(shown) + r"\n</passage>", script.prompts[0])
 
 
