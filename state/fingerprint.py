@@ -6,9 +6,10 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, JsonValue
+from pydantic.fields import FieldInfo
 
 from hopgraph.state.context import Context, SettingGroup
 from hopgraph.state.errors import SettingsError
@@ -47,9 +48,12 @@ def _defaults(cls: type[Context]) -> dict[str, JsonValue]:
 
 
 def _record(settings: Context, without: Sequence[SettingGroup]) -> dict[str, JsonValue]:
-    skipped = [{"group": group} for group in without]
+    def group(field: FieldInfo) -> object:
+        extra: Any = field.json_schema_extra or {}
+        return extra.get("group")
+
     fields = type(settings).model_fields.items()
-    return {name: _plain(getattr(settings, name)) for name, field in fields if field.json_schema_extra not in skipped}
+    return {name: _plain(getattr(settings, name)) for name, field in fields if group(field) not in without}
 
 
 def _plain(value: object) -> JsonValue:

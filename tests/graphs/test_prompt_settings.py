@@ -9,6 +9,7 @@ from hopgraph.graphs import ALIASES, METHODS, chat, migres
 from hopgraph.state import Context, PromptError, SettingsError
 from hopgraph.state.context import PROMPT, make_settings
 from hopgraph.state.environment import parse_setting, resolve_settings
+from hopgraph.tools.apps.evaluation.batch.run_directory import frozen_settings, prompt_hashes
 from hopgraph.tools.prompts import prompts_root
 from support.honest import input_for, model
 from support.walks import walk
@@ -117,6 +118,13 @@ def test_a_reply_that_was_kept_for_one_prompt_is_not_given_for_another(tmp_path:
         migres.graph.invoke(input_for("migres"), context=with_prompt(text, model=asked, cache_dir=str(tmp_path)))
         counts.append(len([each for each in asked.calls if each.role == "migres/decide"]))
     assert counts[0] == counts[2] > counts[1] == 0
+
+
+def test_an_evaluation_tells_prompts_apart_by_their_hashes_alone() -> None:
+    plain, ours = migres.Context(), with_prompt(OWN)
+    assert frozen_settings(plain) == frozen_settings(ours)
+    different = {step for step, value in prompt_hashes(ours).items() if prompt_hashes(plain)[step] != value}
+    assert different == {"decide"}
 
 
 def test_it_comes_from_the_environment_and_the_command_line_too(monkeypatch: pytest.MonkeyPatch) -> None:

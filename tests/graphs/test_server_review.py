@@ -146,12 +146,19 @@ def test_several_pauses_are_resumed_one_by_one_by_their_ids(client: SyncLangGrap
         thread = client.threads.create()["thread_id"]
         [first] = go(client, thread, "ra_isf", context, input={"question": COMPARISON})
         pauses = go(client, thread, "ra_isf", context, command={"resume": {first["id"]: True}})
-        assert len(pauses) == 2
+        assert len(pauses) >= 2
         assert all(each["value"]["kind"] == "queries" and each["value"]["hop"] == 2 for each in pauses)
         before = len(served.requests)
-        [left] = go(client, thread, "ra_isf", context, command={"resume": {pauses[1]["id"]: ["Seven Samurai"]}})
-        assert left["id"] == pauses[0]["id"]
-        assert go(client, thread, "ra_isf", context, command={"resume": {left["id"]: "approve"}}) == []
+        left = go(client, thread, "ra_isf", context, command={"resume": {pauses[1]["id"]: ["Seven Samurai"]}})
+        assert {each["id"] for each in left} == {each["id"] for each in pauses} - {pauses[1]["id"]}
+        while left:
+            left = go(
+                client,
+                thread,
+                "ra_isf",
+                context,
+                command={"resume": dict.fromkeys([each["id"] for each in left], True)},
+            )
         state: Any = client.threads.get_state(thread)
         assert state["values"]["usage"]["llm_calls"] == len(served.requests) > before
 

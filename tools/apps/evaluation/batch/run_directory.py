@@ -97,8 +97,11 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
-    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys."""
-    record = record_settings(settings, without=("Operation",))
+    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys.
+
+    Prompts are left out: `prompt_hashes` tells them apart, wherever they come from.
+    """
+    record = dict(record_settings(settings, without=("Operation", "Prompts")))
     del record["retriever"]
     if "model" in settings.ignored:
         record["model"] = OWN
