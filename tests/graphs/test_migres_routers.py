@@ -29,8 +29,8 @@ def test_what_follows_the_filter(excerpts: list[int], compression: Any, recall: 
 
 def test_per_query_one_query_without_passages_is_enough_to_recall() -> None:
     state: Any = {"knowledge": [{"query": "q", "excerpts": [None]}, {"query": "r", "excerpts": []}]}
-    assert extract_or_recall(state, Context(extraction="per_query")) == "to recall"
-    assert extract_or_recall(state, Context()) == "to extract"
+    assert extract_or_recall(state, Runtime(context=Context(extraction="per_query"))) == "to recall"
+    assert extract_or_recall(state, Runtime(context=Context())) == "to extract"
 
 
 @pytest.mark.parametrize(
