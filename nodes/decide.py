@@ -66,12 +66,12 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
     is_new = any(each["id"].startswith(f"{state['iteration']}.") for each in state["evidence"])
-    update: Update = {"answer": "", "missing": state["missing"], "calls": {}}
-    cut_off = False
     if is_new or state["iteration"] == 1 or settings.review_evidence:
         answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
         update, cut_off = _read(answered, state, settings), answered.outcome == "budget"
         emit(runtime, Decided.from_record(update, final=False))
+    else:
+        update, cut_off = Update(answer="", missing=state["missing"], calls={}), False
     spent = Spent(calls={**state["calls"], **update["calls"]}, started_at=state["started_at"])
     if update["answer"]:
         update["stop_reason"] = "answered"

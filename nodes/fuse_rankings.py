@@ -13,6 +13,11 @@ from hopgraph.state.baselines import DspContext, DspState
 from hopgraph.state.events import United
 
 
+def reason_of_search(hop: int, why: str) -> list[Passage]:
+    """Return the reason for a hop's search as a passage that stands before what it found; none for the first hop."""
+    return [knowledge_passage(str(hop), why, title="Reason for the search", hop=hop)] if why and hop > 1 else []
+
+
 async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update:
     """Keep the `passages_per_query` passages with the largest sums of scores (DSP's fused retrieval), whole.
 
@@ -29,8 +34,7 @@ async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update
     earlier = {each["id"] for each in kept}
     fused = [Passage({**passages[key], "score": sums[key]}) for key in best if key not in earlier]
     replaces = runtime.context.context == "last_hop"
-    reasons = [why] if why and replaces and hop > 1 else []
-    reason = [knowledge_passage(str(hop), each, title="Reason for the search", hop=hop) for each in reasons]
+    reason = reason_of_search(hop, why) if replaces else []
     excerpts = [whole_excerpt(each, 0.0) for each in reason] + [whole_excerpt(passages[key], sums[key]) for key in best]
     found = Knowledge(query=state["candidates"][0]["query"], excerpts=excerpts)
     emit(runtime, United(passage_ids=best))

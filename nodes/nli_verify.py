@@ -12,6 +12,7 @@ from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
+from hopgraph.tools.text import content_terms
 
 
 async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
@@ -66,4 +67,5 @@ def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Eviden
 
 
 def _folded(statement: str) -> str:
-    return " ".join(statement.casefold().split())
+    """Return what two statements share that say the same: their content terms in order, else their words."""
+    return " ".join(content_terms(statement)) or " ".join(statement.casefold().split())

@@ -30,3 +30,12 @@ async def test_what_was_shown_of_a_passage_counts_once_more_when_a_kept_statemen
     assert update["shown"] == {"a": shown["a"], "b": [*shown["b"], *shown["b"]]}
     forgetful = await nli_verify(state, Runtime(context=MigresContext(memory=False)))
     assert "shown" not in forgetful
+
+
+async def test_statements_that_differ_in_small_words_alone_are_one() -> None:
+    passages = [passage("a", "Lima is the capital of Peru."), passage("b", "Cusco was the capital of Peru.")]
+    said = ["Lima is the capital of Peru.", "Lima is capital of the Peru", "The capital of Peru is Lima."]
+    drafts = [evidence(number, statement, "a") for number, statement in enumerate(said, start=1)]
+    state: Any = {"drafts": drafts, "evidence": [], "passages": passages, "knowledge": [], "shown": {}}
+    update = await nli_verify(state, Runtime(context=MigresContext()))
+    assert [each["id"] for each in update["evidence"]] == ["1.1.1", "1.1.3"]

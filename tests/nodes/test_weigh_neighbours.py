@@ -34,6 +34,6 @@ async def test_it_writes_the_decision(label: str, retrieves: bool, tmp_path: Pat
 def test_the_vote_is_by_the_authors_margin(
     votes: tuple[int, int], labels: tuple[int, int, int], retrieves: bool
 ) -> None:
-    neighbours = dict(zip(("helps", "harms"), votes, strict=True))
-    every = dict(zip(("helps", "harms", "same"), labels, strict=True))
+    neighbours: dict[str, int] = dict(zip(("helps", "harms"), votes, strict=True))
+    every: dict[str, int] = dict(zip(("helps", "harms", "same"), labels, strict=True))
     assert needs_retrieval(neighbours, every) == retrieves

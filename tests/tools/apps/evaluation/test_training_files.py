@@ -97,7 +97,7 @@ def test_the_steps_of_right_answers_become_worked_examples(
     assert first["output"].keys() == {"rationale", "query"}
     [answer] = steps["answer_step_by_step"]
     used = [answer["input"]["passages"][number - 1]["title"] for number in answer["output"]["used_passages"]]
-    assert used == ["Night Harbour", "Ada Brink"]
+    assert used == ["Reason for the search", "Night Harbour", "Ada Brink"]  # the reason names the director
     command = ["eval", str(films), "--methods", "dsp", *model, *few, "--set", f"demonstrations={out}"]
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 
