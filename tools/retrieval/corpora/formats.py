@@ -214,7 +214,7 @@ class Corpus:
     @property
     def recipe(self) -> str:
         """How its files become passages: where this differs, an update reads them again."""
-        return f"text 3 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
+        return f"text 4 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""

@@ -1,143 +1,83 @@
-"""Text files other than Markdown as sections: tables of values, JSON, reStructuredText; and how any text is encoded."""
+"""Text files other than Markdown as sections: tables of values, JSON, reStructuredText."""
 
-import codecs
 import csv
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from pydantic import JsonValue
 
-from hopgraph.tools.io.document_conversion import UnreadableFileError
-from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.documents.elements import UnreadableFileError, make_table
+from hopgraph.tools.documents.encodings import open_text
 from hopgraph.tools.retrieval.corpora.cutting import Block
-from hopgraph.tools.retrieval.corpora.markdown_sections import Section
+from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
-UTF_8 = "utf-8-sig"
-"""With or without a byte order mark."""
-_CHUNK = 1 << 20
 _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
 _TITLE_KEYS = ("title", "name")
 TEXT_KEYS = ("text", "content", "body", "page_content")
 """The keys under which an object may have its text."""
+_NUMBER = re.compile(r"[+-]?[\d.,]*\d%?")
+_LONGEST_NAME = 60  # characters of a column's name
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
-_WESTERN = (
-    *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
-    *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
-)
-"""The letters beyond ASCII of French, German, Spanish, Portuguese, Italian, Catalan, Swedish, Danish, Icelandic and
-Estonian, in lower case."""
-_EASTERN = (
-    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "ăâîșț"),
-    *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
-)
-"""Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
-_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
-_FRACTIONS = "¹²³¼½¾"
-_WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
-_LETTER = re.compile(
-    rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
-    rf"|(?<=[^\W\d_])(?:[{_FRACTIONS}]|[^\w\x00-\x7f{_WITHIN_WORDS}])(?=[a-z])|(?<=[a-z])\u201a|[\xa1-\xbf]{{2}}"
-)
-"""A letter beyond ASCII, or a symbol as it is in a text only if that is read in a wrong encoding."""
-
-
-def open_text(path: Path, encoding: str) -> TextIOWrapper:
-    """Open a text file; line ends become line feeds."""
-    return TextIOWrapper(open_source(path), encoding=encoding, errors="replace")
-
-
-def detect_encoding(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, else what `guess_encoding` finds; UnreadableFileError for no text."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    chunk = b""
-    try:
-        with open_source(path) as file:
-            for chunk in iter(partial(file.read, _CHUNK), b""):
-                decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        guess = guess_encoding(chunk)
-        if guess is None:
-            raise UnreadableFileError("it is not UTF-8, nor text in another known encoding") from None
-        return guess
-    return UTF_8
-
-
-class _Fit(NamedTuple):
-    """How well a text fits the languages: of its `letters` beyond ASCII, the share that the best fitting one has."""
-
-    share: float
-    western: float
-    """The share that any Western language has."""
-    letters: int
-
-
-def guess_encoding(content: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8; None for what is no text.
-
-    It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
-    fit several, and charset-normalizer prefers others.
-    """
-    matches = require("charset_normalizer", "documents").from_bytes(content)
-    best = matches.best()
-    western = _fit(content, "cp1252")
-    is_other = best is None or _OTHER_SCRIPT.search(str(best))
-    if western is None or (is_other and western.share < 0.9):
-        return str(best.encoding) if best else None
-    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
-    fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
-    name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
-    gained = fit.share * fit.letters - western.share * western.letters
-    is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
-    clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
-    return name if clearly else "cp1252"
-
-
-def _fit(content: bytes, encoding: str) -> _Fit | None:
-    """Return None for what is no Latin text in this encoding."""
-    try:
-        text = content.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        return None
-    counts = Counter(_LETTER.findall(text.replace("İ", "\u0131").lower()))
-    total = counts.total()
-    if "\0" in text or _OTHER_SCRIPT.search(text) or total > len(text) / 2:
-        return None
-    if not total:
-        return _Fit(1, 1, 0)
-    shares = [
-        sum(counts[letter] for letter in letters) / total for letters in (*_WESTERN, *_EASTERN, {*"".join(_WESTERN)})
-    ]
-    return _Fit(max(shares[:-1]), shares[-1], total)
 
 
 def read_table(path: Path, encoding: str) -> Iterator[Block]:
-    """Read CSV or tab-separated values: a line for each row, each value with its column's name."""
+    """Read CSV or tab-separated values as a table: its first row has the column names, unless it is one of the values.
+
+    A row that is longer than the names has its further cells, too; a title above the names is a text.
+    """
     with open_text(path, encoding) as file:
         sample = file.read(8192)
         file.seek(0)
         try:
             dialect = csv.Sniffer().sniff(sample, delimiters=",;\t|")
         except csv.Error:
-            dialect = csv.excel
-        rows = csv.reader(file, dialect)
+            dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
         try:
-            columns = next(rows, list[str]())
-            for row in rows:
-                cells = (f"{name}: {cell}" for name, cell in zip(columns, row, strict=False) if cell.strip())
-                if line := ", ".join(" ".join(cell.split()) for cell in cells):
-                    yield Block(rows.line_num, line, "lines")
+            rows = list(csv.reader(file, dialect))
         except csv.Error as error:
-            raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
+            raise UnreadableFileError(f"it is no table: {error}") from None
+    rows = [[cell.strip() for cell in row] for row in rows]
+    titles = 0
+    while titles < min(len(rows) - 1, 3) and sum(map(bool, rows[titles])) <= 1 < sum(map(bool, rows[titles + 1])):
+        titles += 1
+    yield from (Block(line, text) for line, row in enumerate(rows[:titles], 1) if (text := " ".join(filter(None, row))))
+    for each in make_table(rows[titles:], titles + 1, has_head=_has_names(rows[titles:])):
+        yield Block(each.number or titles + 1, each.text, "table" if each.rows else "prose", each.rows)
+
+
+def _has_names(rows: list[list[str]]) -> bool:
+    """Whether the first row is of another kind than the rest: no number among numbers, no text among texts as long."""
+    first, rest = rows[0] if rows else [], rows[1:50]
+    if any(_NUMBER.fullmatch(cell) for cell in first):
+        return False
+    return not rest or max(map(len, first), default=0) <= _LONGEST_NAME
+
+
+def read_notebook(path: Path, encoding: str) -> StructuredText:
+    """Read the cells of a Jupyter notebook: Markdown with its headings, code and the text that it printed as lines."""
+    try:
+        with open_text(path, encoding) as file:
+            cells: list[Any] = json.load(file)["cells"]
+        parts = [_write_cell(cell) for cell in cells]
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise UnreadableFileError(f"it is no notebook: {error}"[:200]) from None
+    return read_markdown("\n\n".join(parts))
+
+
+def _write_cell(cell: Any) -> str:
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return text
+    printed = [
+        "".join(each.get("text") or each.get("data", {}).get("text/plain", "")) for each in cell.get("outputs", [])
+    ]
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "".join([text, *printed]))), 3)
+    return "\n\n".join(f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip())
 
 
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:

@@ -5,32 +5,36 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.document_conversion import CONVERTED, DocumentConverter, UnreadableFileError, can_convert
+from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
+from hopgraph.tools.documents.elements import Document, UnreadableFileError
+from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
-from hopgraph.tools.retrieval.corpora.plain_formats import (
-    UTF_8,
-    detect_encoding,
-    open_text,
-    read_json,
-    read_table,
-    rst_to_markdown,
-)
+from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 from hopgraph.tools.text.sanitize import pluralize
 
-PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
+PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ipynb"})
 """The suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
 _LARGEST_STRUCTURE = 1 << 26
 """Bytes of a Markdown file whose structure is read; a longer one is read paragraph by paragraph, as plain text."""
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
+_BLOCK_KINDS: dict[str, Literal["prose", "heading", "list", "lines", "table"]] = {
+    "text": "prose",
+    "heading": "heading",
+    "item": "list",
+    "code": "lines",
+    "table": "table",
+}
 _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
@@ -96,10 +100,15 @@ def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> I
         full = " > ".join(headings)
         if len(full) > _LONGEST_TITLE:
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
-        blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
-        for line, text in cut_passages(blocks, cutting):
+        shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
+        blocks = chain((Block(section.line, heading, "heading") for heading in shown), section.blocks)
+        for passage in cut_passages(blocks, cutting):
             number += 1
-            yield SourceRecord(f"{name}#{number}", _storable(full), _storable(text), path, line, metadata)
+            if section.in_rows:
+                place = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
+                metadata = {**metadata, "section": ", ".join([*section.headings, place])}
+            key = f"{name}#{number}"
+            yield SourceRecord(key, _storable(full), _storable(passage.text), path, passage.line, metadata)
 
 
 def _storable(text: str) -> str:
@@ -133,19 +142,44 @@ def read_text_files(
 def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
     suffix = path.suffix.lower()
     if suffix in CONVERTED:
-        return read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
+        document = converter.convert(path)
+        reading.notes += [f"{path}: {note}" for note in document.notes]
+        return StructuredText(document.title, {}, list(_sections(document, flat=suffix in {".pdf", ".rtf"})))
     encoding = detect_encoding(path)
     if encoding != UTF_8:
-        reading.notes.append(f"{path}: not UTF-8, read as {encoding}")
+        how = "UTF-8 with damaged bytes" if encoding == DAMAGED_UTF_8 else f"not UTF-8, read as {encoding}"
+        reading.notes.append(f"{path}: {how}")
     if suffix in {".csv", ".tsv"}:
-        return StructuredText("", {}, [Section(blocks=read_table(path, encoding))])
+        return StructuredText("", {}, [Section(blocks=read_table(path, encoding), in_rows=True)])
     if suffix in {".json", ".jsonl"}:
         return StructuredText("", {}, read_json(path, encoding, reading))
+    if suffix == ".ipynb":
+        return read_notebook(path, encoding)
     if suffix in {".md", ".markdown", ".rst"} and path.stat().st_size <= _LARGEST_STRUCTURE:
         with open_text(path, encoding) as file:
             text = file.read()
         return read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
     return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
+
+
+def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
+    """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
+    path, section, blocks = list[tuple[int, str]](), Section(), list[Block]()
+    for kind, text, number, rows in document.elements:
+        if kind in ("page", "sheet") or (kind == "heading" and not flat):
+            if blocks or (path and kind == "heading" and number <= path[-1][0]):
+                yield section._replace(blocks=blocks)
+            blocks = []
+            path = [each for each in path if each[0] < number] if kind == "heading" else []
+            path += [(number if kind == "heading" else 0, text)] if text else []
+            page = number if kind == "page" else section.page
+            in_rows = kind == "sheet" or (section.in_rows and kind == "heading")
+            headings = tuple(each for _, each in path)
+            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading")
+        else:
+            blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows))
+    if blocks or path:
+        yield section._replace(blocks=blocks)
 
 
 def _title(path: Path, encoding: str) -> str:
