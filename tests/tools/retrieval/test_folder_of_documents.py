@@ -70,7 +70,7 @@ def test_without_the_extra_its_files_are_counted_and_the_others_read(
 ) -> None:
     monkeypatch.setattr(text_files, "can_convert", lambda: False)
     for name in ("a.pdf", "b.PDF", "c.docx", "d.png", "e"):
-        (tmp_path / name).write_bytes(b"x")
+        (tmp_path / name).write_bytes(b"x\0")
     (tmp_path / "f.md").write_text("A fox.")
     report = build_index(tmp_path, tmp_path.parent / f"{tmp_path.name}-index")
     install = "(pip install 'hopgraph[documents]')"

@@ -30,6 +30,8 @@ class Block(NamedTuple):
     """A list is cut at its items, lines (code) at their ends, and each part of a table has its column names."""
     rows: Sequence[Row] = ()
     """Of a table, its column names first, which are empty where it has none."""
+    language: str = ""
+    """Of code, as the suffix of its files."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:
         if block.kind == "table":
             yield from _rows(block, words)
         elif block.kind == "lines":
-            yield from (_Unit(block.line, piece, count_words(piece), block) for piece in _cut_lines(block.text, words))
+            yield from (_Unit(block.line, piece, count_words(piece), block) for piece in _cut_lines(block, words))
         elif block.kind == "list":
             for item in LINE_UNIT.split(block.text.strip("\n")):
                 short = count_words(item) <= 2 * words
@@ -147,15 +149,38 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
         yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
 
 
-def _cut_lines(text: str, words: int) -> Iterable[str]:
-    """Cut at empty lines, else at line ends, a line that is too long between words."""
-    text = text.strip("\n")
+_LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "java": "java", "go": "go", "rs": "rust", "rb": "ruby", "c": "c"}
+_LANGUAGES |= {
+    "cpp": "cpp",
+    "h": "cpp",
+    "cs": "csharp",
+    "php": "php",
+    "swift": "swift",
+    "kt": "kotlin",
+    "scala": "scala",
+}
+"""Suffix → the language by whose functions and classes code is cut."""
+
+
+def _cut_lines(block: Block, words: int) -> Iterable[str]:
+    """Cut at functions, empty lines, else at line ends, a line that is too long between words."""
+    text = block.text.strip("\n")
     if count_words(text) <= words:
         return [text]
-    from langchain_text_splitters import RecursiveCharacterTextSplitter  # with LangChain's models, which take time
+    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
 
+    language = _LANGUAGES.get(block.language)
+    separators = (
+        [
+            each
+            for each in RecursiveCharacterTextSplitter.get_separators_for_language(Language(language))
+            if each.strip()
+        ]
+        if language
+        else []
+    )
     splitter = RecursiveCharacterTextSplitter(
-        separators=["\n\n", "\n", " ", ""],
+        separators=[*separators, "\n\n", "\n", " ", ""],
         chunk_size=words,
         chunk_overlap=0,
         length_function=count_words,
