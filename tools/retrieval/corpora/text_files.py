@@ -98,8 +98,8 @@ def list_files(
         inside = [Path(folder, name) for name in (*names, *subfolders) if new and not name.startswith(".")]
         kept = {path.name: path for path in inside if not is_excluded(path)}
         for path in [] if follow_links else [each for each in kept.values() if each.is_symlink()]:
-            del kept[path.name]
             if path.exists():
+                del kept[path.name]
                 on_error(_link_error(path))
         subfolders[:] = sorted(name for name in subfolders if name in kept)
         found += (kept[name] for name in names if name in kept)
