@@ -72,7 +72,12 @@ OPENERS = _words(
 """Words that open a sentence when they are capitalised after an abbreviation or an initial."""
 
 
-_PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
+LINE_UNIT = re.compile(r"\n(?=[ \t]*(?:[-*+\u2022\u00b7] |\d{1,2}[.)] ))")
+"""A line end before an item of a list."""
+_UNIT = re.compile(r"[ \t]*(?:\||[-*+\u2022\u00b7] |\d{1,2}[.)] )")
+"""How a row of a table or an item of a list begins."""
+_RULE = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\|[ \t]*$")
+_LONGEST_ITEM = 400  # characters of an item that is not split into its sentences
 _WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
 _CONTEXT = 40
 _CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
@@ -105,7 +110,8 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     """Find the [start, end) character offsets of a text's sentences, ascending, without the white space around them.
 
     Together they cover everything but white space, so a text without a sentence end is one sentence. A blank line
-    always ends a sentence; a single line break never does.
+    always ends a sentence; a single line break only before an item of a list and around a row of a table, which is one
+    sentence, as its column names with the rule below them are, and as an item is unless it is long.
     """
     return list(_spans(text))
 
@@ -116,7 +122,7 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     other_marks = not text.isascii() and _OTHER_MARK.search(text) is not None
     spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text):
-        found = _sentences(text, start, end)
+        found = [(start, end)] if _is_unit(text, start, end) else _sentences(text, start, end)
         for first, last in _at_other_marks(text, found) if other_marks else found:
             sentence = text[first:last]
             left, right = last - len(sentence.lstrip()), first + len(sentence.rstrip())
@@ -133,11 +139,25 @@ def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tup
         yield start, end
 
 
+def _is_unit(text: str, start: int, end: int) -> bool:
+    if "\n" not in text or not _UNIT.match(text, start):
+        return False
+    return text.startswith("|", start) or end - start <= _LONGEST_ITEM
+
+
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for gap in _PARAGRAPH_BREAK.finditer(text):
-        yield start, gap.start()
-        start = gap.end()
+    """Yield what blank lines part, and each row and item by itself."""
+    start = position = 0
+    after_row = False
+    for line in text.splitlines(keepends=True) if "\n" in text else ():
+        bare = line.rstrip()
+        is_row = bare.lstrip(" \t").startswith("|")
+        begins = after_row != is_row or (is_row and not _RULE.match(bare)) or _UNIT.match(line)
+        if not bare or (position and begins and not (after_row and _RULE.match(bare))):
+            yield start, position
+            start = position
+        after_row = is_row
+        position += len(line)
     yield start, len(text)
 
 

@@ -147,3 +147,25 @@ def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     }
     assert found[str(tmp_path)] == "[(0, 21), (22, 30)]"
     assert found[str(tmp_path / "nothing")] == "[(0, 14), (15, 21), (22, 30)]"
+
+
+def test_rows_and_list_items_are_sentences_of_their_own() -> None:
+    table = "| who | pays |\n|---|---|\n| Ada B. | 3. May |\n| Bob | 4 |"
+    text = f"Prices. In euros.\n\n{table}\n- Open it. Then close it.\n- Wait\n  a day\n2. Go"
+    assert [text[start:end] for start, end in split_sentences(text)] == [
+        "Prices.",
+        "In euros.",
+        "| who | pays |\n|---|---|",
+        "| Ada B. | 3. May |",
+        "| Bob | 4 |",
+        "- Open it. Then close it.",
+        "- Wait\n  a day",
+        "2. Go",
+    ]
+
+
+def test_a_line_break_in_prose_and_a_long_item_are_as_before() -> None:
+    text = "He came\nfrom Brel. It rained.\n- " + "It rained again in the town of Brel. " * 15
+    found = [text[start:end] for start, end in split_sentences(text)]
+    assert found[:2] == ["He came\nfrom Brel.", "It rained."]
+    assert len(found) == 17

@@ -95,13 +95,21 @@ class IndexOptions:
         metavar="SPEC",
     )
     format_name: str | None = option(
-        "beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
+        "beir, flashrag, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
     )
     skip_bad: bool = flag("Skip broken records and count them.")
     follow_links: bool = flag("Follow links in a folder of documents.")
+    exclude: list[str] | None = option(
+        "Leave out what this names in a folder, as a line of .gitignore does; may be given again. The lines of the "
+        "folder's .hopgraphignore count, too.",
+        metavar="PATTERN",
+    )
+    show: Path | None = option(
+        "Print the passages of this file of SOURCE, as they would be searched and cited; build nothing.", metavar="FILE"
+    )
     language: str | None = option(
         "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
         "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
@@ -140,7 +148,7 @@ class IndexOptions:
         if self.replace and (self.add or self.keep_missing or self.dry_run):
             raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
         of_a_folder = self.colbert or self.faiss or self.add or self.replace
-        if (self.out is None) == (self.to is None) or (self.to and of_a_folder):
+        if self.show is None and ((self.out is None) == (self.to is None) or (self.to and of_a_folder)):
             raise typer.BadParameter(
                 "Give either --out DIR or --to SPEC (--colbert, --faiss, --add, --replace: --out)."
             )

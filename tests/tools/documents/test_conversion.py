@@ -6,8 +6,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from hopgraph.tools.io import document_conversion
-from hopgraph.tools.io.document_conversion import DocumentConverter, UnreadableFileError, convert_document
+from hopgraph.tools.documents import conversion, pdf
+from hopgraph.tools.documents.conversion import DocumentConverter, convert_document
+from hopgraph.tools.documents.elements import Element, UnreadableFileError
 from support.made_documents import Part, make_pdf, write_document
 
 PARTS = [Part("Vacation", "Everyone gets thirty days.")]
@@ -41,6 +42,9 @@ def written(content: bytes) -> Callable[[Path], object]:
         ("bomb.docx", bomb, "unpacks to 20,971,520 bytes"),
         ("many.epub", many_files, "in 201 files"),
         ("large.html", written(bytes(2 << 20)), "more than 1 MiB"),
+        ("attributes.html", written(b"<p " + b"a=b " * 3000), "more than 2,000 attributes"),
+        ("no.eml", written(b"\n"), "is no message"),
+        ("no.msg", written(b"A text."), "no message of Outlook"),
         ("no.rtf", written(b"A text."), "it is no RTF"),
         ("code.rtf", written(rb"{\rtf1\ansi \u99999999?}"), "is damaged"),
     ],
@@ -49,8 +53,9 @@ def test_what_is_refused_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Callable[[Path], object], reason: str
 ) -> None:
     pytest.importorskip("pypdfium2")
-    for limit, value in (("_MOST_PAGES", 30), ("_MOST_ENTRIES", 200), ("_LARGEST_FILE", 1 << 20)):
-        monkeypatch.setattr(document_conversion, limit, value)
+    monkeypatch.setattr(pdf, "MOST_PAGES", 30)
+    for limit, value in (("_MOST_ENTRIES", 200), ("_LARGEST_FILE", 1 << 20)):
+        monkeypatch.setattr(conversion, limit, value)
     write(tmp_path / name)
     with pytest.raises(UnreadableFileError, match=reason):
         convert_document(tmp_path / name)
@@ -61,12 +66,15 @@ def test_rtf_keeps_its_paragraphs_and_characters(tmp_path: Path) -> None:
     (tmp_path / "a.rtf").write_bytes(
         rb"{\rtf1\ansi\ansicpg1252 Caf\'e9 \u-10179?\u-8704?\par \b Next\b0  \u8364?.\par}"
     )
-    assert convert_document(tmp_path / "a.rtf").split("\n\n")[:2] == ["Café \U0001f600", "Next €."]
+    assert convert_document(tmp_path / "a.rtf").elements == [
+        Element("text", "Café \U0001f600"),
+        Element("text", "Next €."),
+    ]
 
 
 @pytest.mark.slow
 def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path) -> None:
-    pytest.importorskip("markitdown")
+    pytest.importorskip("liteparse")
     file = write_document(tmp_path / "a.docx", "Handbook", PARTS)
     for seconds, memory in ((1, 4 << 30), (60, 64 << 20)):
         with DocumentConverter(seconds, memory) as small, pytest.raises(UnreadableFileError, match="takes more than"):
@@ -77,4 +85,8 @@ def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path
             converter.convert(tmp_path / "cut.docx")
         with pytest.raises(UnreadableFileError, match="cannot be read: No such file"):
             converter.convert(tmp_path / "missing.docx")
-        assert converter.convert(file) == "# Handbook\n\n## Vacation\n\nEveryone gets thirty days."
+        assert [each[:3] for each in converter.convert(file).elements] == [
+            ("heading", "Handbook", 2),
+            ("heading", "Vacation", 3),
+            ("text", "Everyone gets thirty days.", 0),
+        ]
