@@ -11,6 +11,7 @@ Where the paper is silent:
 * the answer is the accepted review's own, without a further call;
 * after REJECT the chain continues with the review's query (Table 13 asks for one there too), since there is no other
   path; with `prune_relevance` it ends;
+* a review sees the queries asked so far, so that it asks for something else;
 * a turn that retrieves nothing new ends the chain, since its review would only be repeated;
 * a chain that ends without an answer leaves it to a reader of the paragraphs up to the last turn that found them
   relevant, else of all, else, with `abstain` off, of none.
