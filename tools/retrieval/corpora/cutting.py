@@ -150,8 +150,21 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
 
 
 _LANGUAGES = {
-    **{"py": "python", "js": "js", "ts": "ts", "java": "java", "go": "go", "rs": "rust", "rb": "ruby", "c": "c"},
-    **{"cpp": "cpp", "h": "cpp", "cs": "csharp", "php": "php", "swift": "swift", "kt": "kotlin", "scala": "scala"},
+    "py": "python",
+    "js": "js",
+    "ts": "ts",
+    "java": "java",
+    "go": "go",
+    "rs": "rust",
+    "rb": "ruby",
+    "c": "c",
+    "cpp": "cpp",
+    "h": "cpp",
+    "cs": "csharp",
+    "php": "php",
+    "swift": "swift",
+    "kt": "kotlin",
+    "scala": "scala",
 }
 """Suffix → the language by whose functions and classes code is cut."""
 
