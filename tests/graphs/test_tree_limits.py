@@ -32,7 +32,7 @@ HOSTILE = {
     "empty": "",
     "prose": "I would say that it is relevant.",
     "a list": '[true, "yes"]',
-    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": ""}',
+    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": 1}',
     "another role's": '{"queries": ["who?"]}',
     "decide's": '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
     "enough without an answer": '{"relevant": true, "enough": true}',

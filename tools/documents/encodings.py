@@ -16,7 +16,7 @@ UTF_8 = "utf-8-sig"
 """With or without a byte order mark."""
 DAMAGED_UTF_8 = "utf-8"
 """Of which a few bytes cannot be read."""
-_CHUNK = 1 << 20
+_CHUNK, _SAMPLE = 1 << 20, 1 << 16
 _WESTERN = (
     *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
     *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
@@ -60,6 +60,7 @@ def detect_encoding(path: Path) -> str:
     return UTF_8
 
 
+_NO_TEXT = "it is not UTF-8, nor text in another known encoding"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
@@ -71,18 +72,11 @@ def find_encoding(content: bytes) -> str:
     if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
     if content.startswith(_MARKS):
+        if len(content) % 2:
+            raise UnreadableFileError(_NO_TEXT)
         return "utf-16"
-    sample = content[: 1 << 16]
-    if zeros := sample.count(0):
-        odd, even = sample[1::2].count(0), sample[::2].count(0)
-        for encoding, most in (("utf-16-le", odd), ("utf-16-be", even)):
-            if (
-                most > 0.9 * zeros
-                and most > len(sample) / 8
-                and "\0" not in sample[: len(sample) & ~1].decode(encoding, "replace")
-            ):
-                return encoding
-        raise UnreadableFileError("it is no text: it has zero bytes")
+    if 0 in content[:_SAMPLE]:
+        return _find_utf_16(content[:_SAMPLE])
     text = content.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if not damaged:
@@ -94,7 +88,7 @@ def find_encoding(content: bytes) -> str:
         return guess
     if damaged <= 0.01 * len(text):
         return DAMAGED_UTF_8
-    raise UnreadableFileError("it is not UTF-8, nor text in another known encoding")
+    raise UnreadableFileError(_NO_TEXT)
 
 
 class _Fit(NamedTuple):
@@ -104,6 +98,16 @@ class _Fit(NamedTuple):
     western: float
     """The share that any Western language has."""
     letters: int
+
+
+def _find_utf_16(sample: bytes) -> str:
+    """Return which UTF-16, without a mark, a sample is by the places of its zeros."""
+    zeros = sample.count(0)
+    for encoding, most in (("utf-16-le", sample[1::2].count(0)), ("utf-16-be", sample[::2].count(0))):
+        text = sample[: len(sample) & ~1].decode(encoding, "replace")
+        if most > 0.9 * zeros and most > len(sample) / 8 and "\0" not in text:
+            return encoding
+    raise UnreadableFileError("it is no text: it has zero bytes")
 
 
 def guess_encoding(content: bytes) -> str | None:

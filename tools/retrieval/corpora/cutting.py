@@ -149,8 +149,15 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
         yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
 
 
-_LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "java": "java", "go": "go", "rs": "rust", "rb": "ruby", "c": "c"}
-_LANGUAGES |= {
+_LANGUAGES = {
+    "py": "python",
+    "js": "js",
+    "ts": "ts",
+    "java": "java",
+    "go": "go",
+    "rs": "rust",
+    "rb": "ruby",
+    "c": "c",
     "cpp": "cpp",
     "h": "cpp",
     "cs": "csharp",

@@ -349,6 +349,8 @@ def _detect_format(path: Path) -> str:
     if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
         return TEXT
     if path.suffix.lower() not in RECORDS and not first:
+        if can_read(path):
+            return TEXT
         raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(readable_suffixes())}")
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
