@@ -81,7 +81,7 @@ def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path
     for seconds, memory in ((1, 4 << 30), (60, 64 << 20)):
         with (
             DocumentConverter(seconds, memory) as small,
-            pytest.raises(UnreadableFileError, match="takes (more than|too much memory)"),
+            pytest.raises(UnreadableFileError, match=r"takes (more than|too much memory)"),
         ):
             small.convert(deep)
     (tmp_path / "cut.docx").write_bytes(file.read_bytes()[:300])
