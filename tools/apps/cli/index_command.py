@@ -1,6 +1,8 @@
 """`hopgraph index`: build a searchable index of a corpus, or fill a search engine with it."""
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,11 @@ from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, 
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import PASSAGE_WORDS, Cutting
+from hopgraph.tools.retrieval.corpora.formats import TEXT
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
+from hopgraph.tools.retrieval.index_manifest import read_manifest
+from hopgraph.tools.retrieval.index_sources import IndexedSource, read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
 from hopgraph.tools.retrieval.staging import Progress
@@ -75,6 +80,20 @@ def _index(console: Console, options: IndexOptions) -> None:
         print_note(f"skipped {unnamed:,} more")
 
 
+def _count_kinds(sources: Sequence[IndexedSource]) -> list[str]:
+    """Say how many files of each kind an index has, with their passages; empty for one kind alone."""
+    files, passages, skipped = Counter[str](), Counter[str](), Counter[str]()
+    for each in (file for source in sources for file in source.files):
+        kind = Path(each.name).suffix.lower() or "no suffix"
+        files[kind] += 1
+        passages[kind] += each.passages
+        skipped[kind] += each.skipped
+    return [
+        f"{kind}: {pluralize(count, 'file')}, {pluralize(passages[kind], 'passage')}, {skipped[kind]:,} skipped"
+        for kind, count in (files.most_common() if len(files) > 1 else ())
+    ]
+
+
 def _print_passages(console: Console, options: IndexOptions, file: Path) -> None:
     """Print the passages of one file of the source, each with its id, where it stands and its title."""
     cutting = Cutting(options.passage_words or PASSAGE_WORDS, options.overlap or 0)
@@ -112,6 +131,8 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
             print_note(f"what was embedded is kept in {kept[0]}; the same command resumes from there")
         raise
     lines = [_index_summary(report)]
+    if report.format == TEXT and not options.dry_run:
+        lines += _count_kinds(read_sources(report.path, read_manifest(report.path)))
     if vectors:
         lines.append(f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
     if report.dense:

@@ -143,3 +143,13 @@ def test_the_passages_of_one_file_are_shown(tmp_path: Path, capsys: pytest.Captu
     assert "rains" not in printed
     assert main(["index", str(tmp_path), "--show", "c.md"]) == 1
     assert "c.md" in capsys.readouterr().err
+
+
+def test_the_end_of_a_run_counts_files_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    docs = write(tmp_path / "docs", "a.md", "It rains.").parent
+    write(docs, "b.md", "It snows.")
+    write(docs, "c.jsonl", '{"text": "It hails."}\nno\n')
+    assert main(["index", str(docs), "--out", str(tmp_path / "index")]) == 0
+    printed = capsys.readouterr().out
+    assert ".md: 2 files, 2 passages, 0 skipped\n" in printed
+    assert ".jsonl: 1 file, 1 passage, 1 skipped\n" in printed
