@@ -19,7 +19,15 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_cache, make_private, open_private, try_lock, write_private
+from hopgraph.tools.io.guarded_files import (
+    HAS_LOCKS,
+    make_cache,
+    make_private,
+    open_private,
+    read_source,
+    try_lock,
+    write_private,
+)
 
 _FORMAT = 2
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1
@@ -78,7 +86,7 @@ def _try_lock(path: Path, locked: ExitStack) -> bool:
 def read_cache(folder: str, key: str) -> ModelReply | None:
     """Return a stored reply; None when there is none or its file is damaged."""
     try:
-        record = cast("dict[str, Any]", json.loads(_place(folder, key).read_bytes()))
+        record = cast("dict[str, Any]", json.loads(read_source(_place(folder, key))))
         del record["role"]
         reply = ModelReply(record.pop("reply"), **record)
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):

@@ -148,14 +148,16 @@ def _is_unit(text: str, start: int, end: int) -> bool:
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield what blank lines part, and each row and item by itself."""
     start = position = 0
-    after_row = False
+    after_row = is_filled = False
     for line in text.splitlines(keepends=True) if "\n" in text else ():
         bare = line.rstrip()
         is_row = bare.lstrip(" \t").startswith("|")
         begins = after_row != is_row or (is_row and not _RULE.match(bare)) or _UNIT.match(line)
         if not bare or (position and begins and not (after_row and _RULE.match(bare))):
-            yield start, position
-            start = position
+            if is_filled:
+                yield start, position
+            start, is_filled = position, False
+        is_filled = is_filled or bool(bare)
         after_row = is_row
         position += len(line)
     yield start, len(text)

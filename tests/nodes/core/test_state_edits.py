@@ -51,10 +51,11 @@ async def test_evidence_in_its_natural_form(graph: Any) -> None:
 def test_a_passage_may_come_with_the_evidence_that_rests_on_it(graph: Any) -> None:
     text = "Guillermo del Toro was born in Guadalajara. He makes films."
     passage = {"id": "mine", "title": "", "text": text, "score": 1.0, "source": "notes", "hop": 1}
-    evidence = [{"statement": BORN, "passage_ids": ["mine"]}]
+    directed = {"statement": "Pan's Labyrinth was directed by Guillermo del Toro.", "passage_ids": ["pans-labyrinth"]}
+    evidence = [directed, {"statement": BORN, "passage_ids": ["mine"]}]
     graph.update_state(THREAD, {"evidence": Overwrite(evidence), "passages": [passage]})
-    assert values(graph)["evidence"][0]["quote"] == BORN
-    assert graph.invoke(None, THREAD)["citations"][0]["passage_id"] == "mine"
+    assert values(graph)["evidence"][1]["quote"] == BORN
+    assert "mine" in {each["passage_id"] for each in graph.invoke(None, THREAD)["citations"]}
 
 
 @pytest.mark.parametrize(
