@@ -440,4 +440,5 @@ Routed = Callable[[Any, blendfilter.Context], Any]
     ],
 )
 def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:
-    assert router({}, Runtime(context=blendfilter.Context(**settings))) == expected
+    runtime: Any = Runtime(context=blendfilter.Context(**settings))
+    assert router({}, runtime) == expected

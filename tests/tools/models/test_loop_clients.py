@@ -347,7 +347,8 @@ async def test_a_handler_sees_the_calls_and_the_run_is_the_same_without_one() ->
 async def test_structured_output_of_langchains_own_works_unwatched() -> None:
     with LoopbackServer(answering()) as running:
         handle = await resolve_model(f"openai:m?base_url={running.url}/v1", Sampling())
-        structured = handle.model.with_structured_output(Known, method="json_mode")
+        model: Any = handle.model
+        structured = model.with_structured_output(Known, method="json_mode")
         assert await structured.ainvoke(MESSAGES) == Known(knowledge="Am Rhein.")
 
 

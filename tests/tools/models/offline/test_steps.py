@@ -291,7 +291,9 @@ def test_the_topic_is_the_first_name() -> None:
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(SCHEMAS)), st.text(max_size=300), st.text(max_size=200), st.text(max_size=60))
 def test_every_reply_has_the_shape_its_step_asks_for(step: str, text: str, question: str, title: str) -> None:
-    lists = {name: [text, f"{question}? {title}"] for name in ("history", "sub_answers", "assertions", "thoughts")}
+    lists: dict[str, Any] = {
+        name: [text, f"{question}? {title}"] for name in ("history", "sub_answers", "assertions", "thoughts")
+    }
     shown = [(title.replace('"', "").replace("\n", " "), text)]
     reply = ask(
         step, passages=shown, question=clean(question).strip() or "Who?", judgement=text, reasoning=text, **lists
