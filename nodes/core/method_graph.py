@@ -209,8 +209,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:
         old: Any = self.nodes[name].runnable
         made = changed.compile_as(old)
-        kind: Any = type(old)
-        return self.replace_node(name, kind.of(made) if issubclass(kind, CompiledMethod) else made)
+        return self.replace_node(name, old.__class__.of(made) if isinstance(old, CompiledMethod) else made)
 
     def _route(self, name: str, router: StepFunction, led: Ways | None = None) -> Runnable[Any, Any]:
         return make_router(name, router, self._settings, gets_settings=self._converts or router.is_ours, led=led)
