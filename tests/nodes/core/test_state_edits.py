@@ -52,6 +52,7 @@ def test_a_passage_may_come_with_the_evidence_that_rests_on_it(graph: Any) -> No
     text = "Guillermo del Toro was born in Guadalajara. He makes films."
     passage = {"id": "mine", "title": "", "text": text, "score": 1.0, "source": "notes", "hop": 1}
     evidence = [{"statement": BORN, "passage_ids": ["mine"]}]
+    graph.invoke({"question": "Where was Guillermo del Toro born?"}, THREAD, interrupt_before=["decide"])
     graph.update_state(THREAD, {"evidence": Overwrite(evidence), "passages": [passage]})
     assert values(graph)["evidence"][0]["quote"] == BORN
     assert graph.invoke(None, THREAD)["citations"][0]["passage_id"] == "mine"
