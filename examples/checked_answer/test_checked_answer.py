@@ -8,10 +8,8 @@ from checked_answer import CheckedContext, graph
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from hopgraph.state import AnswerOutput
 
-
-def run(*answers: str, **settings: Any) -> AnswerOutput:
+def run(*answers: str, **settings: Any) -> Any:
     replies = (AIMessage(json.dumps({"answer": each, "used_passages": [1]})) for each in answers)
     context = CheckedContext(model=GenericFakeChatModel(messages=replies), **settings)
     return graph.invoke({"question": "Who directed Metropolis?"}, context=context)
