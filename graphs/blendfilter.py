@@ -71,7 +71,7 @@ def filter_the_union(
     return "union to filter" if runtime.context.filtering == "union" else "ready"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput, **changes)
     builder.add_node("retrieve", retrieve)

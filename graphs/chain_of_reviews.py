@@ -44,7 +44,7 @@ def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or th
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)

@@ -29,7 +29,7 @@ An interrupted turn (`(await app.aget_state(config)).next` is not empty) resumes
 settings.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.graph import END, START
 
@@ -81,8 +81,11 @@ def look_up() -> CompiledMethod:
     return builder.compile(name="Look up")
 
 
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
+def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
+    """Build the graph: its nodes and edges, not yet compiled.
+
+    Messages are given in any form that LangChain takes; for a type checker, it is any graph among the agents of others.
+    """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))
     builder.add_node("contextualise", contextualise)

@@ -58,7 +58,7 @@ def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "em
     return "empty, more" if state["read"] < found else "empty, none left"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(GengroundState, Context, **changes)
     builder.add_node("deduce", deduce_with("deduce", NextQuestion), reserve_calls=1)

@@ -70,7 +70,7 @@ def after_decision(state: MigresState) -> Literal["answerable", "missing", "limi
     return "limit reached" if state["stop_reason"] else "missing"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(MigresState, Context, **changes)
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))

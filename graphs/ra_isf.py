@@ -128,7 +128,7 @@ def build_solve() -> MethodGraph:
     return builder
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(RaIsfState, Context, **changes)
     builder.add_node("plant", plant)

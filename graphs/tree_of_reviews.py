@@ -76,7 +76,7 @@ def what_was_found(
     return "no evidence" if readable else "nothing to read"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve_with(Context.width))

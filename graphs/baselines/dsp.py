@@ -40,7 +40,7 @@ def another_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next 
     return "next hop" if state["iteration"] < runtime.context.max_hops else "last hop"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(DspState, Context, **changes)
     builder.add_node("write_queries", write_queries, reserve_calls=1)

@@ -24,7 +24,7 @@ from hopgraph.state.baselines import GenReadContext, PartsState
 Context = GenReadContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", sub_questions, reserve_calls=2)

@@ -18,9 +18,11 @@ from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 Context = GoldPassagesContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context, GoldInput]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(GoldState, Context, given={"gold_passages"}, input_schema=GoldInput, **changes)
+    builder = AnswerGraph[Context, GoldInput](
+        GoldState, Context, given={"gold_passages"}, input_schema=GoldInput, **changes
+    )
     builder.add_node("take_given", take_given)
     builder.add_node("answer", answer_with())
 

@@ -41,7 +41,7 @@ def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compo
     return ["generate", "retrieve"] if state["queries"] else ["compose"]
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", sub_questions, reserve_calls=2)

@@ -30,7 +30,7 @@ from hopgraph.state.baselines import IrcotContext, IrcotState
 Context = IrcotContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)

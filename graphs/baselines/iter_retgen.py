@@ -35,7 +35,7 @@ def another_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) ->
     return "next turn" if left and state["generated"] else "last turn"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(IterRetgenState, Context, **changes)
     builder.add_node("retrieve", retrieve)

@@ -28,7 +28,7 @@ from hopgraph.state.revising import ItrgContext, ItrgState
 Context = ItrgContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(ItrgState, Context, **changes)
     builder.add_node("write", write_document, reserve_calls=1)

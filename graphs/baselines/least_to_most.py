@@ -29,7 +29,7 @@ from hopgraph.state.question_tree import DecomposingState
 Context = LeastToMostContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(DecomposingState, Context, **changes)
     builder.add_node("plant", plant)

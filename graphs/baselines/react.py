@@ -32,7 +32,7 @@ from hopgraph.state.hops import HopsState
 Context = ReactContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("act", deduce_with("act", Action, show_passages=True), reserve_calls=1)

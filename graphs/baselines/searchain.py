@@ -40,7 +40,7 @@ def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(SearchainState, Context, **changes)
     builder.add_node("chain", write_chain, reserve_calls=1)

@@ -41,7 +41,7 @@ def how_to_ask(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["
     return "separate prompts" if runtime.context.prompting == "separate" else "one prompt"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("follow_up", deduce_with("follow_up", FollowUp), reserve_calls=1)

@@ -29,7 +29,7 @@ from hopgraph.state.baselines import SelfRagContext, SelfRagState
 Context = SelfRagContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("decide", decide_retrieval, reserve_calls=1)

@@ -28,7 +28,7 @@ from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 Context = SkrKnnContext
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("weigh_neighbours", weigh_neighbours)

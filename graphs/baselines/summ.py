@@ -34,10 +34,12 @@ def enough_relevant(
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> Callable[..., AnswerGraph]:
+def compressing(
+    context: type[CompressedContext], step: Literal["summarise", "snippet"]
+) -> Callable[..., AnswerGraph[Context]]:
     """Return the `build` of a method whose step cuts passages down, one call each, until k are relevant."""
 
-    def build(**changes: Unpack[Changes]) -> AnswerGraph:
+    def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
         """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
         builder = AnswerGraph(CompressedState, context, **changes)
         builder.add_node("retrieve", retrieve)

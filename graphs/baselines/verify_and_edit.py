@@ -41,7 +41,7 @@ def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext])
     return "agreed" if 2 * max(votes, default=0) >= runtime.context.samples else "disagreed"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(EditingState, Context, **changes)
     builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)

@@ -34,7 +34,7 @@ def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 
 
-def build(**changes: Unpack[Changes]) -> AnswerGraph:
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(VtgState, Context, **changes)
     builder.add_node("retrieve", retrieve)

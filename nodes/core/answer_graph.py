@@ -5,8 +5,9 @@ from typing import Any, Self
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, TypeVar
 
+from hopgraph.nodes.core.compiled_method import ContextT
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.nodes.finish import finish
@@ -26,7 +27,11 @@ class Changes(TypedDict, total=False):
     """The method's state with further keys, which `prepare` empties."""
 
 
-class AnswerGraph(MethodGraph):
+QuestionT = TypeVar("QuestionT", bound=Any, default=QuestionInput)
+AnswerT = TypeVar("AnswerT", bound=Any, default=AnswerOutput)
+
+
+class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
     """A `MethodGraph` that begins with the node `prepare` and, once `end` was called, ends with `finish`.
 
     Its input is a question (and the keys in `given`, which `prepare` leaves as they are), its output an answer, unless

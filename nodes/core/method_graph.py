@@ -15,7 +15,7 @@ from langgraph.types import Command
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.core.compiled_method import CompiledMethod, ContextT, InputT, OutputT, StateT
 from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node
 from hopgraph.nodes.core.graph_router import Ways, function_of, make_router
 from hopgraph.nodes.core.step_function import StepFunction, state_keys
@@ -40,7 +40,7 @@ def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
     return mark
 
 
-class MethodGraph(StateGraph[Any, Any, Any, Any]):
+class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
     """A `StateGraph` whose nodes and routers work in sync and in async code, and whose steps can be changed.
 
     Nodes and routers are whatever `StateGraph` takes. A function's `runtime.context` is always the method's own
@@ -180,7 +180,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         made._reviews, made._routers, made._options = {**self._reviews}, {**self._routers}, {**self._options}
         return made
 
-    def compile(self, *args: Any, **options: Any) -> CompiledMethod:
+    def compile(self, *args: Any, **options: Any) -> CompiledMethod[StateT, ContextT, InputT, OutputT]:
         """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's.
 
         Event streams show the step events, too.
@@ -200,7 +200,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         stops = {"interrupt_before": other.interrupt_before_nodes, "interrupt_after": other.interrupt_after_nodes}
         return self.compile(**kept, **stops)
 
-    def _subgraph(self, name: str) -> "MethodGraph":
+    def _subgraph(self, name: str) -> "MethodGraph[Any, Any, Any, Any]":
         compiled: Any = self.nodes[name].runnable if name in self.nodes else None
         if not isinstance(getattr(compiled, "builder", None), MethodGraph):
             raise SettingsError(f"the graph has no subgraph {name!r} with nodes of its own")
@@ -209,7 +209,7 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
     def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:
         old: Any = self.nodes[name].runnable
         made = changed.compile_as(old)
-        return self.replace_node(name, old.__class__.of(made) if isinstance(old, CompiledMethod) else made)
+        return self.replace_node(name, old.of(made) if isinstance(old, CompiledMethod) else made)
 
     def _route(self, name: str, router: StepFunction, led: Ways | None = None) -> Runnable[Any, Any]:
         return make_router(name, router, self._settings, gets_settings=self._converts or router.is_ours, led=led)

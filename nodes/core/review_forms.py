@@ -5,7 +5,6 @@ Agent Chat UI shows `action_requests` with `review_configs` (those of LangChain'
 one action, whose arguments a person can edit as text: all queries, one on each line, or each piece of evidence.
 """
 
-import inspect
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,7 +13,6 @@ from pydantic import JsonValue
 
 _ACTIONS = {"queries": "send_queries", "evidence": "use_evidence"}
 _MEANT = {"approve": "approve", "accept": "approve", "reject": "reject", "ignore": "reject"}
-_HAS_RESPONSE_SCHEMA = "response_schema" in inspect.signature(interrupt).parameters  # not the first of 1.2
 
 
 class UnusableError(ValueError):
@@ -28,8 +26,8 @@ def pause_for_decision(payload: Mapping[str, Any]) -> object:
     """
     kind = str(payload["kind"])
     decisions = ["approve", "edit", "reject", *(["respond"] if kind == "queries" else [])]
-    options = {"response_schema": _response_schema(kind, decisions)} if _HAS_RESPONSE_SCHEMA else {}
-    return _plain_decision(interrupt({**payload, **_buttons(payload, kind, decisions)}, **options), kind)
+    shown = {**payload, **_buttons(payload, kind, decisions)}
+    return _plain_decision(interrupt(shown, response_schema=_response_schema(kind, decisions)), kind)
 
 
 def _buttons(payload: Mapping[str, Any], kind: str, decisions: list[str]) -> dict[str, JsonValue]:

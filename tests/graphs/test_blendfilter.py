@@ -31,7 +31,7 @@ from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 
-def run(script: Script, **more: Any) -> dict[str, Any]:
+def run(script: Script, **more: Any) -> Any:
     given: dict[str, Any] = {"model": script.model(), "retriever": fixed(), **more}
     return blendfilter.graph.invoke({"question": QUESTION}, context=blendfilter.Context(**given))
 

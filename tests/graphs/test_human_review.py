@@ -121,7 +121,7 @@ def test_a_review_is_a_node_that_only_a_run_with_review_enters(name: str) -> Non
 def test_a_breakpoint_after_the_review_shows_what_was_approved_and_sends_it() -> None:
     graph = migres.build().compile(checkpointer=InMemorySaver())
     context = migres.Context(model=model(), review_queries=True, max_iterations=1)
-    paused = graph.invoke(input_for("migres"), THREAD, context=context)
+    paused: Any = graph.invoke(input_for("migres"), THREAD, context=context)
     assert graph.get_state(THREAD).next == ("review_queries",)
     [pause] = paused["__interrupt__"]
     given = Command(resume={pause.id: ["Pan's Labyrinth"]})

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import migres
-from hopgraph.state import QuestionError, SpecError, StepEvent
+from hopgraph.state import AnswerOutput, QuestionError, SpecError, StepEvent
 from hopgraph.state.events import event_order
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
@@ -86,7 +86,7 @@ def settings(script: Script, **more: Any) -> migres.Context:
     return migres.Context(**given)
 
 
-def run(script: Script, question: str = QUESTION, **more: Any) -> dict[str, Any]:
+def run(script: Script, question: str = QUESTION, **more: Any) -> AnswerOutput:
     return migres.graph.invoke({"question": question}, context=settings(script, **more))
 
 

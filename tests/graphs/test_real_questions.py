@@ -16,6 +16,7 @@ import pytest
 import Stemmer
 
 from hopgraph.graphs import migres
+from hopgraph.state import AnswerOutput
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
@@ -48,7 +49,7 @@ DATA_SETS = [
 @dataclass(frozen=True)
 class Run:
     question: EvalQuestion
-    result: dict[str, Any]
+    result: AnswerOutput
 
 
 @pytest.fixture(scope="module", params=DATA_SETS, ids=[each.name for each in DATA_SETS])

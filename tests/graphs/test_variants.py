@@ -83,10 +83,10 @@ async def unsure(state: MigresState, runtime: Runtime[migres.Context]) -> Any:
 def test_a_replaced_step_is_reviewed_as_before() -> None:
     graph = migres.build(nodes={"decide": unsure}).compile(checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "1"}}
-    paused = graph.invoke(QUESTION, config, context=migres.Context(review_evidence=True))
+    paused: Any = graph.invoke(QUESTION, config, context=migres.Context(review_evidence=True))
     assert paused["__interrupt__"]
     assert graph.get_state(config).next == ("review_statements",)
-    again = graph.invoke(Command(resume=True), config, context=migres.Context(review_evidence=True))
+    again: Any = graph.invoke(Command(resume=True), config, context=migres.Context(review_evidence=True))
     assert again["__interrupt__"]  # of the second iteration
     assert graph.invoke(Command(resume=True), config, context=migres.Context(review_evidence=True))["answer"]
 

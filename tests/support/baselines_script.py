@@ -197,7 +197,7 @@ def settings_for(method: str, script: Script, **more: Any) -> Any:
     return METHODS[method].Context(**{**given, **more})
 
 
-def input_for(method: str) -> dict[str, Any]:
+def input_for(method: str) -> Any:
     return {"question": QUESTION, **({"gold_passages": GOLD} if method == "gold_passages" else {})}
 
 

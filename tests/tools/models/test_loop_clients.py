@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.graphs.baselines import direct, one_step
-from hopgraph.state import ModelError
+from hopgraph.state import ModelError, QuestionInput
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
@@ -331,7 +331,8 @@ class Watcher(AsyncCallbackHandler):
 
 
 async def test_a_handler_sees_the_calls_and_the_run_is_the_same_without_one() -> None:
-    watcher, question = Watcher(), {"question": "Who painted Guernica?"}
+    watcher = Watcher()
+    question: QuestionInput = {"question": "Who painted Guernica?"}
     with OpenAIServer(OfflineExtractive()) as running:
         settings = {"model": f"openai:scripted?base_url={running.base_url}", "retriever": "sample"}
         alone = await one_step.graph.ainvoke(question, context=settings)

@@ -13,12 +13,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
 from hopgraph.graphs.baselines import direct, one_step
-from hopgraph.state import ModelError, SettingsError, SpecError
+from hopgraph.state import ModelError, QuestionInput, SettingsError, SpecError
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.resources import get_retriever
 from support.servers.openai_server import OpenAIServer
 
-QUESTION = {"question": "Who painted Guernica?"}
+QUESTION: QuestionInput = {"question": "Who painted Guernica?"}
 
 
 def chat(server: OpenAIServer, name: str = "one", **options: Any) -> ChatOpenAI:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_every_type_is_found_by_a_question_and_cited_with_its_place(tmp_path: Pa
         town = place(suffix, 1)
         context = one_step.Context(model="offline:extractive", retriever=f"bm25:{tmp_path / 'index'}")
         result = one_step.graph.invoke({"question": f"Who built the lighthouse of {town}?"}, context=context)
-        cited = result["citations"][0]
+        cited: Any = result["citations"][0]
         assert f"{town}son" in (cited["quote"] if suffix == ".csv" else result["answer"])  # a row is quoted whole
         assert cited["source"] == f"{town.lower()}{suffix}"
         if suffix == ".pdf":
