@@ -31,18 +31,21 @@ def _complete(values: object, state: _Values) -> Any:
     written = dict(cast("_Values", values))
     for key in (key for key in _KINDS if key in written):  # passages before the evidence that rests on them
         value = written[key]
-        given = _list(value)
+        given = _overwriting(value)
         if not isinstance(given, list):
             raise SettingsError(f"{key}: expected a list, got {given!r:.80}")
         read = [_read(f"{key}[{number}]", _KINDS[key], each) for number, each in enumerate(cast("list[object]", given))]
         if key == "evidence":
-            known = [*state.get("passages", ()), *_list(written.get("passages", []))]
+            known = [*state.get("passages", ()), *_overwriting(written.get("passages", []))]
             read = _complete_evidence(read, {**state, "passages": known})
-        written[key] = Overwrite(read) if isinstance(value, Overwrite) else read
+        written[key] = read if given is value else Overwrite(read)
     return written
 
 
-def _list(value: Any) -> Any:
+def _overwriting(value: Any) -> Any:
+    """Return what an `Overwrite` holds, or its form in JSON, which a server passes on; anything else as it is."""
+    if isinstance(value, Mapping) and [*cast("_Values", value)] == ["__overwrite__"]:
+        return cast("_Values", value)["__overwrite__"]
     return value.value if isinstance(value, Overwrite) else value
 
 

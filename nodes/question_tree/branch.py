@@ -16,7 +16,7 @@ from hopgraph.state.question_tree import Branch, DecomposingState, QuestionNode
 _NUMBERS = r"\[?\d{1,2}\]?(?:(?:,? and |, ?)\[?\d{1,2}\]?)*"
 _PASSAGE_NUMBERS = re.compile(
     rf"\bpassages? (?:no\. ?|number )?{_NUMBERS}"
-    rf"|\s*(?P<brackets>\((?:see )?passages? {_NUMBERS}\)|\[\d{{1,2}}(?:, ?\d{{1,2}})*\])",
+    rf"|(?<!\s)\s*(?P<brackets>\((?:see )?passages? {_NUMBERS}\)|\[\d{{1,2}}(?:, ?\d{{1,2}})*\])",
     re.IGNORECASE,
 )
 """How a reasoning names passages by their numbers."""

@@ -150,11 +150,11 @@ class Analyser:
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019][sS]\b")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _COMPOUND = re.compile(
-    r"[^\W_]+(?:[._&\-\u2010\u2011][^\W_]+)+|[^\W_]+(?:\+\+|#)(?!\w)"  # 1.3.0, NP-440, max_retry_count, AT&T, C++, C#
-    r"|[A-Z]?[a-z0-9]+(?:[A-Z][a-z0-9]+)+|\d{1,3}(?:,\d{3})+(?!\d)"  # MaxRetryDelay, 1,234,567
+    r"(?<![^\W_])[^\W_]++(?:(?:[._&\-\u2010\u2011][^\W_]++)+|(?:\+\+|#)(?!\w))"  # 1.3.0, NP-440, retry_count, AT&T, C++
+    r"|(?<![a-z0-9])[A-Z]?[a-z0-9]++(?:[A-Z][a-z0-9]++)+|\d{1,3}(?:,\d{3})+(?!\d)"  # MaxRetryDelay, 1,234,567
 )
 _CAMEL_PART = re.compile(r"[A-Z]?[a-z0-9]+")
-_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
 _BETWEEN_PARTS = str.maketrans("", "", "-_,\u2010\u2011")
 
 

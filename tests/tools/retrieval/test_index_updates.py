@@ -324,7 +324,7 @@ def test_a_killed_update_leaves_the_old_index_or_the_new_one(docs: Path, tmp_pat
     edit(docs)
     killed = subprocess.run([sys.executable, "-c", UPDATE, str(docs), str(out), at], timeout=PATIENCE, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert found(out, "file30") == ["The animal of file30 is an owl30."]  # opening brings a moved one back
+    assert found(out, "file30") == ["File 30\n\nThe animal of file30 is an owl30."]  # opening brings a moved one back
     assert files_of(out) == before
     update_index(docs, out)
     assert found(out, "file30") == ["File 30\n\nThe animal of file30 is a badger30."]

@@ -19,7 +19,7 @@ _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read wh
 _TITLE_KEYS = ("title", "name")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
-_NUMBER = re.compile(r"[+-]?[\d.,]*\d%?")
+_NUMBER_CELL = re.compile(r"[+-]?[\d.,]*\d%?")
 _LONGEST_NAME = 60  # characters of a column's name
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
@@ -64,7 +64,7 @@ def read_table(path: Path, encoding: str) -> Iterator[Section]:
 def _has_names(rows: list[list[str]]) -> bool:
     """Whether the first row is of another kind than the rest: no number among numbers, no text among texts as long."""
     first, rest = rows[0] if rows else [], rows[1:50]
-    if any(_NUMBER.fullmatch(cell) for cell in first):
+    if any(_NUMBER_CELL.fullmatch(cell) for cell in first):
         return False
     return not rest or max(map(len, first), default=0) <= _LONGEST_NAME
 
