@@ -37,6 +37,7 @@ HOW = {
     "_FILE": "fullmatch",
     "_POINTS_BACK": "match",
     "_UNIT": "match",
+    "_CODE_DIRECTIVE": "match",
     "_NUMBER_CELL": "fullmatch",
 }
 """Patterns that never search: what the product calls instead."""

@@ -23,7 +23,7 @@ _DIGITS = frozenset("0#?.,")
 _CHUNK, _MOST_MERGED = 1 << 20, 1000
 _NO_VALUE = re.compile(rb"(?:</f>|<f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
 _MERGED = re.compile(rb"<mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
-_TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\]]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """What Excel shows in the order of the reader's country: written as year, month, day."""
 

@@ -230,7 +230,7 @@ def _piece(words: int) -> re.Pattern[str]:
     return re.compile(rf"\S(?:.{{0,{letters - 2}}}\S)?(?!\S)|\S{{{letters}}}", re.DOTALL)
 
 
-_WITH_WORD = re.compile(r"\S*\w\S*")
+_WITH_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*+")
 
 
 def count_words(text: str) -> int:
