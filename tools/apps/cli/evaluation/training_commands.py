@@ -1,5 +1,6 @@
 """`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: what methods take from training questions."""
 
+import errno
 import json
 import math
 import os
@@ -151,8 +152,8 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     try:
         with show_progress({"train": "training"}) as progress:
             record = train(plan, progress)
-    except MemoryError:  # before the first step; `train` reports later ones
-        if options.memory_limit is None:
+    except (MemoryError, OSError) as error:  # before the first step; `train` reports later ones
+        if options.memory_limit is None or (isinstance(error, OSError) and error.errno != errno.ENOMEM):
             raise
         raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
