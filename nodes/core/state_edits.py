@@ -42,10 +42,11 @@ def _complete(values: object, state: _Values) -> Any:
     return written
 
 
-def _overwriting(value: Any) -> Any:
+def _overwriting(value: object) -> Any:
     """Return what an `Overwrite` holds, or its form in JSON, which a server passes on; anything else as it is."""
-    if isinstance(value, Mapping) and [*cast("_Values", value)] == ["__overwrite__"]:
-        return cast("_Values", value)["__overwrite__"]
+    if isinstance(value, Mapping):
+        fields = cast("_Values", value)
+        return fields.get("__overwrite__", fields)
     return value.value if isinstance(value, Overwrite) else value
 
 
