@@ -6,6 +6,10 @@
 # make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
 # make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
 #                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
+#                 the tests with the lowest and with the newest versions of what hopgraph needs
+# make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
+# make newest     the tests with the newest versions, pre-releases included, in an environment of their own
+# make drawings   draw the graphs anew, in graphs/DRAWINGS.md and README
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
@@ -31,7 +35,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test models students local slow long notebooks check docs wheel attacks benchmark clean
+.PHONY: demo install test models students local slow long lowest newest drawings notebooks check docs wheel attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -78,11 +82,23 @@ slow: $(VENV)/dev $(PACKAGES)
 long: $(VENV)/dev $(MODELS_VENV)/dev
 	$(BIN)/pytest -m "long and not benchmark" -rs $(IN_PARALLEL); rc=$$?; \
 	  $(MODELS_VENV)/bin/pytest -m long -rs tests/tools/apps/evaluation/batch/test_ray_engine.py $(MODEL_TESTS) && exit $$rc
+	@$(MAKE) --no-print-directory --keep-going lowest newest
+
+# Each resolves anew, without constraints.txt. pip cannot resolve to the lowest versions, so uv does.
+lowest: RESOLUTION := --resolution lowest-direct
+newest: RESOLUTION := --prerelease allow
+lowest newest: $(VENV)/uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-$@
+	$(BIN)/uv pip install --quiet --python $(VENV)-$@/bin/python $(RESOLUTION) -e '.[dev]'
+	$(VENV)-$@/bin/pytest $(IN_PARALLEL)
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: the guide's JavaScript is not run" >&2; exit 0; }; \
 	  npm ci --prefix tests/javascript --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
+
+drawings: $(VENV)/dev
+	HOPGRAPH_REWRITE_DRAWINGS=1 $(BIN)/pytest -q tests/graphs/test_drawings.py
 
 notebooks: $(VENV)/dev
 	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q -m "" tests/test_notebooks.py
@@ -110,7 +126,7 @@ benchmark: $(VENV)/dev
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:
-	rm -rf $(VENV) $(MODELS_VENV) tests/javascript/node_modules build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest $(MODELS_VENV) tests/javascript/node_modules build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -127,6 +143,10 @@ $(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing hopgraph and its tests into $(VENV) …"
 	@$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/core
+
+$(VENV)/uv: | $(BIN)/python
+	@$(PIP) install uv
+	@touch $@
 
 # torch first: other packages would bring a build for graphics cards.
 $(MODELS_VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.state import Context
+from hopgraph.state.context import PROMPT
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "docs"
@@ -37,6 +38,7 @@ def settings_page() -> Iterator[str]:
     """Yield the lines of the page of settings: what all methods have, then what each has besides that."""
     yield "# Settings"
     yield "Set by `Context(name=value)` or `--set name=value`, else by the environment variable `HOPGRAPH_NAME`."
+    yield f"Each step of a method has one more, `{PROMPT}STEP`: its prompt, in place of the file's."
     yield from settings_table("Every method", Context, ())
     methods = {name: module.Context for name, module in METHODS.items() if name not in ALIASES}
     for name, cls in {**methods, "chat": chat.Context}.items():
@@ -45,7 +47,8 @@ def settings_page() -> Iterator[str]:
 
 def settings_table(title: str, cls: type[Context], known: Container[str]) -> Iterator[str]:
     """Yield a method's settings as a table; nothing where it has none of its own."""
-    own = {name: field for name, field in cls.model_fields.items() if name not in known}
+    fields = cls.model_fields.items()
+    own = {name: field for name, field in fields if name not in known and not name.startswith(PROMPT)}
     if not own:
         return
     yield f"\n## {title}\n\n| setting | default | |\n|---|---|---|"

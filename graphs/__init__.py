@@ -13,9 +13,12 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    `add_node(…, reserve_calls=N)` holds N calls of a budget back for the nodes after it. The offline stand-in answers a
    step that it does not know as it would `answer`; a reply that this does not fit becomes the step's fallback.
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
-   labelled. A router may take the settings that the run recorded (not those of the groups Limits and Operation) after
-   the state, as `settings`. Compile with a name. A part of another method's figure can be a node too, as
-   `tree_of_reviews.build_grow`, with a step replaced.
+   labelled. Nodes and routers take what LangGraph gives by name: `runtime` (its `context` is the settings), `config`,
+   `writer`, `store`. Compile with a name. A part of another method's figure can be a node too, as
+   `ra_isf.build_solve`.
+
+To change a step or two of an existing method, make a variant of it: `migres.build(nodes={"decide": mine})`
+(`docs/change_one_step.md`).
 
 Name it by its path, `--method my_method.py`, or offer it from a package by the entry-point group `hopgraph.methods`.
 Any other compiled graph that takes `question` and returns `answer` works, too (`hopgraph.nodes.core.hosted_graph`).

@@ -5,12 +5,13 @@ as it is, with a chain of thought over the first passages, and with what the mod
 its own best filter of what that brings. Filtered and merged, the passages beat those of any single query.
 
 Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and Knowledge
-Filtering" (Wang et al., 2024, arXiv 2402.11129). Sections: retrieve, reason, recall and blend 3.2; each branch's judge
-and select, and unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries
+Filtering" (Wang et al., 2024, arXiv 2402.11129). Sections: retrieve, reason, recall and blend 3.2; judge,
+select and unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries
 Table 5, the union before the filter Remark 2, the number of passages Fig. 3, three samples Fig. 4.
 
 Eleven model calls, ten for yes-or-no questions (no topic); the longest chain of them is five: reason, judge,
-select, answer, shorten.
+select, answer, shorten. Each step works on all queries at once, side by side, so that a run can be stopped, edited and
+forked at each.
 
 Where this differs from the paper:
 * reason and answer are one prompt in appendix F, with the same demonstrations; here reason has one of its own, since
@@ -19,10 +20,10 @@ Where this differs from the paper:
   Reed"), since a wrong guess finds the wrong passages; without it, it is guessed, as in the paper;
 * with `abstain`, the reader may say that neither the passages nor what it knows give an answer; its prompt prefers
   passages, and an answer that names none is cited as the model's own. The last call never abstains;
-* an augmentation that came to nothing leaves the question itself as the query; a query that another branch
-  has already is not searched and filtered again;
+* an augmentation that came to nothing leaves the question itself as the query; a query is not searched and filtered
+  twice;
 * a filter whose replies cannot be used keeps everything, and numbers that were not shown are ignored;
-* when no branch keeps anything, the answer is made from the model's own knowledge and cited as such;
+* when nothing is kept for any query, the answer is made from the model's own knowledge and cited as such;
 * an answer that is too long or empty after the last call is the chain of thought's own; where the last chain cannot be
   read, it is the one over the first passages;
 * of several samples the answer that most agree on is given, all of them in `sampled`; the paper counts the
@@ -33,85 +34,58 @@ Where this differs from the paper:
   kept for the answer.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
-from langgraph.graph import END, START
-from langgraph.types import Send
+from langgraph.runtime import Runtime
 
-from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason, recall
-from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.core.compiled_method import CompiledMethod
-from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.blend import add_found, blend, first_steps, name_topic, reason, recall
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.draft_answers import draft_answers
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.shorten import shorten
-from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.unite import unite
-from hopgraph.state.blendfilter import (
-    BlendFilterContext,
-    BlendFilterState,
-    BranchName,
-    BranchOutput,
-    QueryBranchState,
-    SampledOutput,
-)
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, SampledOutput
 
 Context = BlendFilterContext
 
 
 def what_to_ask(
-    _state: BlendFilterState, settings: BlendFilterContext
+    _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> list[Literal["reason", "recall", "topic", "blend"]]:
     """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
-    return [*first_steps(settings)] or ["blend"]
+    return [*first_steps(runtime.context)] or ["blend"]
 
 
-def all_queries(state: BlendFilterState) -> list[Send]:
-    """Send each query to its branch."""
-    return [Send(branch["name"], branch_input(state, branch)) for branch in state["branches"]]
+def filter_each(
+    _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
+) -> Literal["each to filter", "as found"]:
+    """Whether each query's passages are filtered before their union."""
+    return "each to filter" if runtime.context.filtering == "branch" else "as found"
 
 
-def is_filtered(state: QueryBranchState) -> Literal["filter", "as found"]:
-    """Whether the branch filters its passages."""
-    return "filter" if state["branch"]["reserved"] else "as found"
-
-
-def filter_the_union(_state: BlendFilterState, settings: BlendFilterContext) -> Literal["union to filter", "ready"]:
+def filter_the_union(
+    _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
+) -> Literal["union to filter", "ready"]:
     """Whether the filter comes after the union."""
-    return "union to filter" if settings.filtering == "union" else "ready"
+    return "union to filter" if runtime.context.filtering == "union" else "ready"
 
 
-def build_branch(name: BranchName) -> CompiledMethod:
-    """Draw one query's branch; the question itself has been searched by then."""
-    builder = MethodGraph(QueryBranchState, Context, output_schema=BranchOutput)
-    builder.add_node("take_top", take_top)
-    builder.add_node("judge", weigh_passages)
-    builder.add_node("select", select_passages)
-    if name == "original":
-        builder.add_edge(START, "take_top")
-    else:
-        builder.add_node("retrieve", retrieve)
-        builder.add_path(START, "retrieve", "take_top")
-    builder.add_conditional_edges("take_top", is_filtered, {"filter": "judge", "as found": END})
-    builder.add_path("judge", "select", END)
-    return builder.compile(name=name)
-
-
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("reason", reason, reserve_calls=0)
     builder.add_node("recall", recall, reserve_calls=0)
     builder.add_node("topic", name_topic, reserve_calls=0)
     builder.add_node("blend", blend)
-    builder.add_node("original", build_branch("original"))
-    builder.add_node("external", build_branch("external"))
-    builder.add_node("internal", build_branch("internal"))
-    builder.add_node("unite", unite)
+    builder.add_node("retrieve_blended", retrieve)
+    builder.add_node("take_top", add_found)
     builder.add_node("judge", weigh_passages)
     builder.add_node("select", select_passages)
+    builder.add_node("unite", unite)
+    builder.add_node("judge_union", weigh_passages)
+    builder.add_node("select_union", select_passages)
     builder.add_node("answer", draft_answers)
     builder.add_node("shorten", shorten)
 
@@ -120,12 +94,12 @@ def build() -> AnswerGraph:
     builder.add_edge("reason", "blend")
     builder.add_edge("recall", "blend")
     builder.add_edge("topic", "blend")
-    builder.add_conditional_edges("blend", all_queries, ["original", "external", "internal"])
-    builder.add_edge("original", "unite")
-    builder.add_edge("external", "unite")
-    builder.add_edge("internal", "unite")
-    builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge", "ready": "answer"})
-    builder.add_path("judge", "select", "answer", "shorten")
+    builder.add_choice("blend", "queries", {"blended queries": "retrieve_blended"}, {"the question alone": "take_top"})
+    builder.add_path("retrieve_blended", "take_top")
+    builder.add_conditional_edges("take_top", filter_each, {"each to filter": "judge", "as found": "unite"})
+    builder.add_path("judge", "select", "unite")
+    builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge_union", "ready": "answer"})
+    builder.add_path("judge_union", "select_union", "answer", "shorten")
     return builder.end("shorten")
 
 

@@ -11,17 +11,18 @@ Where the paper is silent:
 * the answer is the accepted review's own, without a further call;
 * after REJECT the chain continues with the review's query (Table 13 asks for one there too), since there is no other
   path; with `prune_relevance` it ends;
+* a review sees the queries asked so far, so that it asks for something else;
 * a turn that retrieves nothing new ends the chain, since its review would only be repeated;
 * a chain that ends without an answer leaves it to a reader of the paragraphs up to the last turn that found them
   relevant, else of all, else, with `abstain` off, of none.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from hopgraph.graphs.tree_of_reviews import what_was_found
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.conclude import conclude
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.lengthen import lengthen
@@ -43,9 +44,9 @@ def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or th
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(ReviewTreeState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("lengthen", lengthen)
     builder.add_node("review", review_with(every_open), reserve_calls=1)

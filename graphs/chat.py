@@ -2,9 +2,11 @@
 
 Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
 
-* `prepare` reads the last message, given as text or as blocks. The reply says what is wrong with an unreadable one.
+* `prepare` reads the user's newest message, given as text or as blocks. The reply says what is wrong with an unreadable
+  one.
 * `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
-  Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother.
+  Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother. What other agents and their tools
+  said after the user's message, before they handed over, helps as well.
 * `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
   `method_for`.
 * `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable
@@ -27,7 +29,7 @@ An interrupted turn (`(await app.aget_state(config)).next` is not empty) resumes
 settings.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.graph import END, START
 
@@ -73,14 +75,17 @@ def look_up() -> CompiledMethod:
     methods = chat_methods()
     Context.choices = (AUTO, *methods)
     for name, method in methods.items():
-        builder.add_node(name, LentMethod.of(method.graph))
+        builder.add_node(name, LentMethod.of(method.graph.copy()))
         builder.add_edge(name, END)
     builder.add_conditional_edges(START, chosen_method, {name: name for name in methods})
     return builder.compile(name="Look up")
 
 
-def build() -> MethodGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
+def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
+    """Build the graph: its nodes and edges, not yet compiled.
+
+    Messages are given in any form that LangChain takes; for a type checker, it is any graph among the agents of others.
+    """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))
     builder.add_node("contextualise", contextualise)

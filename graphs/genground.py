@@ -27,10 +27,12 @@ Where this differs from the paper:
 H hops cost H + 1 deductions and one call for each batch that is read, one more where a citation was not found.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.generate import generate
 from hopgraph.nodes.ground import ground
@@ -43,9 +45,9 @@ from hopgraph.state.genground import GengroundContext, GengroundState
 Context = GengroundContext
 
 
-def how_to_use(_state: GengroundState, settings: GengroundContext) -> Literal["grounding", "no grounding"]:
+def how_to_use(_state: GengroundState, runtime: Runtime[GengroundContext]) -> Literal["grounding", "no grounding"]:
     """Choose between grounding the generated answer and reading one off the passages."""
-    return "grounding" if settings.grounding else "no grounding"
+    return "grounding" if runtime.context.grounding else "no grounding"
 
 
 def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:
@@ -56,9 +58,9 @@ def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "em
     return "empty, more" if state["read"] < found else "empty, none left"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(GengroundState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(GengroundState, Context, **changes)
     builder.add_node("deduce", deduce_with("deduce", NextQuestion), reserve_calls=1)
     builder.add_node("generate", generate, reserve_calls=0)
     builder.add_node("retrieve", retrieve)

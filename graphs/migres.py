@@ -9,26 +9,32 @@ Generation" (Wang et al., 2024, arXiv 2404.14043). Section 3.2 describes the nod
 and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
-* knowledge is recalled for each query that kept no passage, not only when none of them did;
-* one extraction call per query, all at the same time (Table 17 also shows one call for several);
+* with `extraction=per_query` each query has a call of its own, and one that kept no passage its own recall; by default
+  there is one call per iteration over at most five passages, and one recall where no query kept any, as in the
+  authors' code;
 * δ, the lowest score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
   multi-hop questions (3, on bge-reranker-base's scale); for the lexical reranker one that keeps the gold sentences,
   lowered for a query on which no passage scores high; the paper's rule (appendix B) asks only that more than 80 % of
   the questions keep a passage;
-* a sentence is set aside as a hard negative once it was shown for two queries, in iterations in which no statement
-  cited its passage, and a passage once all its sentences are; what was not shown may still come;
+* what was shown counts once, and once more when a kept statement cites it; at two it is set aside, as in the authors'
+  code, but sentence by sentence: what was not shown of a passage may still come;
 * when the last iteration has no answer, when the budget ends, or when no new query can be written, one final call must
   answer or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own
   knowledge; the paper does not say how a run ends there;
+* T counts the first search, too; the authors' code makes T rounds after it;
+* a statement is checked against the cited passages as a whole, joined and titled; the code checks it against what was
+  shown of each, and is content with one;
 * recalled knowledge is dropped only if the whole reply amounts to "I don't know";
 * a decision also names the statements that it rests on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.compress import compress
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.decide import decide, final_answer
 from hopgraph.nodes.extract import extract
 from hopgraph.nodes.generate_queries import generate_queries
@@ -41,17 +47,20 @@ from hopgraph.state.migres import MigresContext, MigresState
 Context = MigresContext
 
 
-def after_filter(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall", "to compress"]:
+def after_filter(
+    state: MigresState, runtime: Runtime[MigresContext]
+) -> Literal["to extract", "to recall", "to compress"]:
     """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
-    if settings.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
+    if runtime.context.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
-    return extract_or_recall(state, settings)
+    return extract_or_recall(state, runtime)
 
 
-def extract_or_recall(state: MigresState, settings: MigresContext) -> Literal["to extract", "to recall"]:
-    """Go by way of `recall_knowledge` if at least one query kept no passage and `recall` is on."""
-    empty = any(not entry["excerpts"] for entry in state["knowledge"])
-    return "to recall" if empty and settings.recall else "to extract"
+def extract_or_recall(state: MigresState, runtime: Runtime[MigresContext]) -> Literal["to extract", "to recall"]:
+    """Go by way of `recall_knowledge`, if on, where no query kept a passage; with `per_query` where one did not."""
+    empty = [not entry["excerpts"] for entry in state["knowledge"]]
+    lacking = all(empty) if runtime.context.extraction == "joint" else any(empty)
+    return "to recall" if lacking and runtime.context.recall else "to extract"
 
 
 def after_decision(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
@@ -61,9 +70,9 @@ def after_decision(state: MigresState) -> Literal["answerable", "missing", "limi
     return "limit reached" if state["stop_reason"] else "missing"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(MigresState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(MigresState, Context, **changes)
     builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final

@@ -10,7 +10,8 @@ and Algorithm 1; give_up its lines 2-4 and Table 2; joint judging and answers wi
 
 The questions form a tree in the state. Open questions are solved side by side, each in a run of the subgraph
 `solve`; one that refers to the answers of earlier parts opens when these are settled, and a question is composed
-when all its parts are.
+when all its parts are. A run can be stopped, edited and forked between questions. Within one it cannot: each question
+takes its own way through the modules, and drawn flat all would wait at every module for the slowest.
 
 Where this differs from the paper:
 * a part may refer to the answer of an earlier one (`#1`), and waits for it; where that is unknown, so is the part.
@@ -30,14 +31,15 @@ Passages are shown whole: the 64 tokens of section 4.3 are the length of the ret
 follows (Ram et al., 2023), not of passages.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from langgraph.graph import END, START
+from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from hopgraph.nodes.answer_question import answer_question, give_up
 from hopgraph.nodes.compose import best_effort, compose
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.frontier import frontier, is_left_unsolved
 from hopgraph.nodes.judge_relevance import judge_relevance
@@ -52,49 +54,51 @@ Context = RaIsfContext
 
 
 def where_to_begin(
-    state: SolveState, settings: RaIsfContext
+    state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
     """Choose the first module: none beyond D_th; the self-knowledge module unless it is switched off."""
-    if question_of(state)["depth"] > settings.max_depth:
+    if question_of(state)["depth"] > runtime.context.max_depth:
         return "too deep"
-    return "within D_th" if settings.self_knowledge else _without_knowledge(settings)
+    return "within D_th" if runtime.context.self_knowledge else _without_knowledge(runtime.context)
 
 
 def _without_knowledge(settings: RaIsfContext) -> Literal["look up", "break down", "give up"]:
     return "look up" if settings.passage_relevance else _without_passages(settings)
 
 
-def knows(state: SolveState, settings: RaIsfContext) -> Literal["known", "look up", "break down", "give up"]:
+def knows(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["known", "look up", "break down", "give up"]:
     """Read the self-knowledge module's verdict."""
-    return "known" if state["known"] else _without_knowledge(settings)
+    return "known" if state["known"] else _without_knowledge(runtime.context)
 
 
 def known_after_all(
-    state: SolveState, settings: RaIsfContext
+    state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["answered", "look up", "break down", "give up"]:
     """Whether the model did answer from what it knows; what it cannot is looked up."""
-    return "answered" if question_of(state)["how"] else _without_knowledge(settings)
+    return "answered" if question_of(state)["how"] else _without_knowledge(runtime.context)
 
 
-def any_relevant(state: SolveState, settings: RaIsfContext) -> Literal["relevant", "break down", "give up"]:
+def any_relevant(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["relevant", "break down", "give up"]:
     """Whether there are passages to answer from; if not, the question is broken down unless that is switched off."""
-    return "relevant" if state["knowledge"][0]["excerpts"] else _without_passages(settings)
+    return "relevant" if state["knowledge"][0]["excerpts"] else _without_passages(runtime.context)
 
 
-def enough_after_all(state: SolveState, settings: RaIsfContext) -> Literal["answered", "break down", "give up"]:
+def enough_after_all(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["answered", "break down", "give up"]:
     """Whether the passages did give an answer; if not, the question is broken down as if there were none."""
-    return "answered" if question_of(state)["how"] else _without_passages(settings)
+    return "answered" if question_of(state)["how"] else _without_passages(runtime.context)
 
 
 def _without_passages(settings: RaIsfContext) -> Literal["break down", "give up"]:
     return "break down" if settings.decomposition else "give up"
 
 
-def what_can_go_on(state: RaIsfState, settings: RaIsfContext) -> list[Send] | Literal["settled", "left unsolved"]:
+def what_can_go_on(
+    state: RaIsfState, runtime: Runtime[RaIsfContext]
+) -> list[Send] | Literal["settled", "left unsolved"]:
     """Send every question that can go on to its step; without any, end."""
     if state["branches"]:
         return [Send(branch["step"], branch_input(state, branch)) for branch in state["branches"]]
-    return "left unsolved" if is_left_unsolved(state["tree"][ROOT], settings) else "settled"
+    return "left unsolved" if is_left_unsolved(state["tree"][ROOT], runtime.context) else "settled"
 
 
 def build_solve() -> MethodGraph:
@@ -124,9 +128,9 @@ def build_solve() -> MethodGraph:
     return builder
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(RaIsfState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(RaIsfState, Context, **changes)
     builder.add_node("plant", plant)
     builder.add_node("frontier", frontier)
     builder.add_node("solve", build_solve().compile(name="solve"))

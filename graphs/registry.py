@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, Literal, cast
 
 from langgraph.graph.state import CompiledStateGraph
@@ -35,7 +36,8 @@ GROUPS: dict[Group, str] = {
 }
 """By name what each group of methods is called; `--methods` takes the names, too."""
 _GRAPH = "graph"
-_RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
+_RESERVED = frozenset({"all", "auto", "chat", "distillation", "registry", *ALIASES, *GROUPS})
+_OURS = f"{graphs.__name__.partition('.')[0]}."
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')
 _ORDER = """
@@ -141,14 +143,28 @@ def _load(place: CodePlace, name: str = "") -> Method:
     graph = cast("AnyGraph", found)
     own = graph.context_schema if isinstance(graph.context_schema, type) else None
     own_name = own.method if own is not None and issubclass(own, Settings) else ""
+    is_of_ours = bool(own_name) and own is not None and own.__module__.startswith(_OURS)
+    is_variant = is_of_ours and not _is_built_in(place) and isinstance(graph.builder, MethodGraph)
+    own_name = (name or _name_of(place)) if is_variant else own_name
     name = name or own_name or _name_of(place)
     if own_name not in ("", name):
         raise SpecError(f"{place}: it is offered as {name!r}, but its Context calls it {own_name!r}")
     if not _NAME.fullmatch(name) or name in _RESERVED:
         raise SpecError(f"{place}: {name!r:.80} is no name for a method; take lower-case letters, digits and _")
+    graph = _renamed(graph, name, place, module) if is_variant else graph
     gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
     method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)
     return Method(name, method, method.context_schema, module.__doc__ or "", place, graph, module.__file__ or "")
+
+
+def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType) -> AnyGraph:
+    """Name a variant of a method of ours; its Context is put into its module, where other processes find it, too."""
+    title = f"{place.name}_context"
+    own = type(title, (cast("Any", variant).context_schema,), {"__module__": module.__name__, "method": name})
+    setattr(module, title, own)
+    builder = cast("MethodGraph", variant.builder).copy()
+    builder.context_schema = own
+    return builder.compile_as(variant)
 
 
 def _is_built_in(place: CodePlace) -> bool:

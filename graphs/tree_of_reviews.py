@@ -8,8 +8,8 @@ Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for 
 al., 2024, arXiv 2404.14464). Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and
 prune 3.4, Tables 4, 5 and 9; fuse 3.3, Tables 3 and 10 to 12; rank_passages 4.2, footnote 1.
 
-The tree is plain data in the state. The subgraph `grow` grows it, round by round, until no path is open; the
-outer graph answers from what it brought.
+The tree is plain data in the state, and grows round by round until no path is open; every round's steps are the
+method's own nodes, so that a run can be stopped, edited and forked at each.
 
 Where this differs from the paper:
 * a whole level is reviewed at once, and its paragraphs are compared with the evidence of the levels above;
@@ -30,13 +30,12 @@ Where this differs from the paper:
   paragraphs) are there, and off.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
-from langgraph.graph import END, START
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.core.method_graph import MethodGraph, Node
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
@@ -45,21 +44,21 @@ from hopgraph.nodes.rank_passages import rank_passages
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
-from hopgraph.state.tree_of_reviews import GrowOutput, GrowState, ReviewContext, ReviewTreeState, TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState, TreeOfReviewsContext
 
 Context = TreeOfReviewsContext
 
 
-def anything_new(state: GrowState) -> Literal["paragraphs to review", "all paths closed"]:
+def anything_new(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
     """Whether a paragraph waits for its review."""
     return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
 def what_was_decided(
-    state: GrowState, settings: TreeOfReviewsContext
+    state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]
 ) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
-    enough = settings.early_stop
+    enough = runtime.context.early_stop
     if state["stop_reason"] or (enough is not None and len(majority_nodes(state["tree"])) >= enough):
         return "all paths closed"
     if state["frontier"]:
@@ -68,42 +67,35 @@ def what_was_decided(
 
 
 def what_was_found(
-    state: ReviewTreeState, settings: ReviewContext
+    state: ReviewTreeState, runtime: Runtime[ReviewContext]
 ) -> Literal["evidence", "no evidence", "nothing to read"]:
     """Read the evidence pool; an empty one leaves paragraphs, and without these what the model knows."""
     if state["evidence"]:
         return "evidence"
-    readable = any(each["excerpts"] for each in state["knowledge"]) or not settings.abstain
+    readable = any(each["excerpts"] for each in state["knowledge"]) or not runtime.context.abstain
     return "no evidence" if readable else "nothing to read"
 
 
-def build_grow(context: type[TreeOfReviewsContext] = Context, write_queries: Node = expand) -> MethodGraph:
-    """Draw how the tree grows (3.2 and 3.4); `write_queries` is the node that expands open paths (`expand_with`)."""
-    builder = MethodGraph(GrowState, context, output_schema=GrowOutput)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve_with(Context.width))
     builder.add_node("prune", prune)
     builder.add_node("review", review_with(by_search_order), reserve_calls=1)
-    builder.add_node("expand", write_queries, reserve_calls=2)
-
-    builder.add_path(START, "retrieve", "prune")
-    builder.add_conditional_edges("prune", anything_new, {"paragraphs to review": "review", "all paths closed": END})
-    builder.add_conditional_edges(
-        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": END}
-    )
-    builder.add_edge("expand", "retrieve")
-    return builder
-
-
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(ReviewTreeState, Context)
-    builder.add_node("grow", build_grow().compile(name="grow"))
+    builder.add_node("expand", expand, reserve_calls=2)
     builder.add_node("gather", gather)
     builder.add_node("fuse", fuse)
     builder.add_node("answer", answer_with("answer_step_by_step"))
     builder.add_node("rank_passages", rank_passages)
 
-    builder.add_path("prepare", "grow", "gather")
+    builder.add_path("prepare", "retrieve", "prune")
+    builder.add_conditional_edges(
+        "prune", anything_new, {"paragraphs to review": "review", "all paths closed": "gather"}
+    )
+    builder.add_conditional_edges(
+        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
+    )
+    builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
         "gather", what_was_found, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
     )

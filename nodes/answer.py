@@ -39,16 +39,20 @@ def reader_ask(
     step: str = "answer",
     passages: Sequence[Mapping[str, str]] | None = None,
     sub_answers: Sequence[str] | None = None,
+    thoughts: Sequence[str] = (),
 ) -> Ask[AnswerReply]:
     """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
-    `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None.
+    `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None;
+    so do `thoughts`, which only `answer_step_by_step` reads, where there are none.
     """
     variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
     if passages is not None:
         variables["passages"] = passages
     if sub_answers is not None:
         variables["sub_answers"] = sub_answers
+    if thoughts:
+        variables["thoughts"] = thoughts
     schema = DirectAnswer if step == "answer" else AnswerReply
     return Ask(step, variables, schema, AnswerReply(answer=UNANSWERABLE))
 

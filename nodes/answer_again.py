@@ -32,7 +32,7 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
     return {**answer_update(reading, answered, runtime, limit=limit), "generated": generated}
 
 
-async def extend_query(state: IterRetgenState, _runtime: Runtime[IterRetgenContext]) -> Update:
+async def extend_query(state: IterRetgenState) -> Update:
     """Make what was generated, before the question, the next turn's query; writes `queries` and `iteration`."""
     query = Query(text=f"{state['generated']} {state['question']}", why="")
     return {"queries": [query], "iteration": state["iteration"] + 1}

@@ -24,13 +24,14 @@ class SureAnswer(DirectAnswer):
     confidence: Confidence = None
 
 
-def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnswer) -> Node:
+def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnswer, *, edits: bool = False) -> Node:
     """Return the node that answers the open part with what it asks for, never yes or no, in one call; closes its hop.
 
     The reader of `answer` sees the part's passages and the parts that are answered, others only the passages. The
     part's entry in `claims` is grounded where the reader agrees with it. It stays as the model's own knowledge where
-    the reader has no answer, or gives a `SureAnswer` with less confidence than the settings ask for. No passage: no
-    call. Writes `hops` and `evidence`.
+    the reader has no answer, or contradicts it by a `SureAnswer` with less confidence than the settings ask for; such
+    an answer to a part without a claim is not grounded. `edits`: the reader's words replace even a claim that they
+    agree with. No passage: no call. Writes `hops` and `evidence`.
     """
 
     @with_passage_review("knowledge", lambda state: state["hops"][-1]["question"])
@@ -45,12 +46,15 @@ def answer_part_with(step: str = "answer", reply: type[AnswerReply] = DirectAnsw
         wanted = reader_ask(question, settings, passages=prompt_passages(excerpts, passages), sub_answers=earlier)
         answered = await ask(runtime, state, replace(wanted, step=step, schema=reply))
         reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=question)
-        agrees = contains(reading["answer"], claim) or contains(claim, reading["answer"])
+        agrees = bool(claim) and (contains(reading["answer"], claim) or contains(claim, reading["answer"]))
         update = spending_update(state, [answered])
-        if not reading["answer"] or (claim and not agrees and _is_doubtful(answered.record, settings)):
+        doubtful = _is_doubtful(answered.record, settings)
+        if not reading["answer"] or (claim and not agrees and doubtful):
             return {**accept_generated(hops, runtime), **update}
         evidence = [quoted(each, passages) for each in reading["evidence"]]
-        closed = close_hop(hops, evidence, claim if agrees else reading["answer"], runtime)
+        closed = close_hop(hops, evidence, claim if agrees and not edits else reading["answer"], runtime)
+        if doubtful and not claim:
+            closed = [*before, Hop({**closed[-1], "grounded": False})]
         return {"hops": closed, "evidence": evidence, **update}
 
     return answer_part

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask, reading_update
+from hopgraph.nodes.answer import (
+    AnswerReply,
+    answer_update,
+    excerpts_of_all_queries,
+    read_answer,
+    reader_ask,
+    reading_update,
+)
 from hopgraph.nodes.core.ask import ask
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
@@ -24,7 +31,7 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
 
     async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
         settings, passages = runtime.context, passages_by_id(state["passages"])
-        excerpts = observed_excerpts(state["hops"], passages) if show_passages else _unread(state, settings)
+        excerpts = observed_excerpts(state, passages) if show_passages else _unread(state, settings)
         wanted = reader_ask(
             state["question"],
             settings,
@@ -41,8 +48,10 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
 
 
 def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
-    """List what was retrieved for a hop that the budget kept from being answered; empty else."""
-    if state["stop_reason"] != "budget" or not state["hops"] or state["hops"][-1]["answer"]:
+    """List what was retrieved for a hop that the budget kept from being answered; without hops, for the question."""
+    if not state["hops"]:
+        return excerpts_of_all_queries(state["knowledge"])
+    if state["stop_reason"] != "budget" or state["hops"][-1]["answer"]:
         return []
     found = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
     return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]

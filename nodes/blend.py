@@ -1,20 +1,20 @@
 """Blend queries: the question, with what a chain of thought says, with what the model knows itself."""
 
-from itertools import zip_longest
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
-from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches, share_among_branches
+from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.recall_knowledge import read_recalled
+from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_passages import knowledge_ask
 from hopgraph.state import Query, Spent, Update
-from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, BranchName, QueryBranch
+from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
@@ -22,10 +22,12 @@ from hopgraph.tools.text import split_sentences
 
 FINAL_CALLS = 2
 """The calls that are kept back for the end: an answer, and its short form."""
-_CALLS_OF_A_FILTER = 2
+CALLS_OF_A_FILTER = 2
 _LONGEST_TOPIC = 200  # characters; a topic is a few words
 
 FirstStep = Literal["reason", "recall", "topic"]
+QueryName = Literal["original", "external", "internal"]
+"""The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
 
 
 class Topic(ReplyModel):
@@ -49,7 +51,7 @@ def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -
     """Count what the other first steps may spend, since none of them sees what the others do."""
     steps = first_steps(settings)
     # A topic without a filter after it would be of no use.
-    needs = [(1, 1) if each != "topic" else (1 + _CALLS_OF_A_FILTER, 1 + _CALLS_OF_A_FILTER) for each in steps]
+    needs = [(1, 1) if each != "topic" else (1 + CALLS_OF_A_FILTER, 1 + CALLS_OF_A_FILTER) for each in steps]
     share = share_among_all_branches(settings, state, needs, reserve_calls=FINAL_CALLS)[steps.index(step)]
     return Spent(calls={**pause_calls(state["calls"]), "before": share}, started_at=state["started_at"])
 
@@ -90,38 +92,36 @@ async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContex
 
 
 async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
-    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2), and share the budget among them, in this order.
+    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2).
 
-    Where nothing was reasoned or recalled, the query is q again; what another branch searches is left out (*ours*).
-    Writes `branches`.
+    Where nothing was reasoned or recalled, the query is q again, which is not searched twice (*ours*). Writes
+    `knowledge`, one entry with what q found, none without `original_query`; `queries`, those still to be searched; and
+    `iteration`, 2 where there are any.
     """
-    settings = runtime.context
-    queries = _queries(state, settings)
-    wanted = len(queries) if settings.filtering == "branch" else 0
-    shares = share_among_branches(
-        settings, state, [(_CALLS_OF_A_FILTER, _CALLS_OF_A_FILTER)] * wanted, reserve_calls=FINAL_CALLS
-    )
-    branches = [
-        QueryBranch(name=name, query=query, reserved=share)
-        for (name, query), share in zip_longest(queries.items(), shares)
-    ]
-    emit(runtime, Blended(queries={each["name"]: each["query"] for each in branches}))
-    return {
-        "branches": branches,
-        "asked": list(dict.fromkeys([*state["asked"], *queries.values()])),
-        "cut_off": len(shares) < wanted,
-    }
+    queries = _queries(state, runtime.context)
+    emit(runtime, Blended(queries={**queries}))
+    found: Update = {"knowledge": []}
+    if "original" in queries:
+        found = dict(await take_top(state, runtime))
+    augmented = [Query(text=query, why=name) for name, query in queries.items() if name != "original"]
+    return {**found, "candidates": [], "queries": augmented, "iteration": 2 if augmented else 1}
 
 
-def _queries(state: BlendFilterState, settings: BlendFilterContext) -> dict[BranchName, str]:
+async def add_found(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
+    """Add the first passages that each of the other queries found to `knowledge`, behind the question's own entry."""
+    found = await take_top(state, runtime)
+    return {"knowledge": [*state["knowledge"], *found["knowledge"]]}
+
+
+def _queries(state: BlendFilterState, settings: BlendFilterContext) -> dict[QueryName, str]:
     question = state["question"]
     reasoned = [said for draft in state["reasoned"] for said in (_facts(draft["reasoning"]), draft["answer"]) if said]
-    augmented: dict[BranchName, tuple[bool, str]] = {
+    augmented: dict[QueryName, tuple[bool, str]] = {
         "original": (settings.original_query, ""),
         "external": (settings.external_query, " ".join(reasoned)),
         "internal": (settings.internal_query, _facts(state["recalled"])),
     }
-    queries: dict[BranchName, str] = {}
+    queries: dict[QueryName, str] = {}
     for name, (on, text) in augmented.items():
         query = f"{text[:MAX_TEXT_CHARACTERS]} {question}".strip()
         if on and query not in queries.values():
@@ -133,19 +133,3 @@ def _facts(said: str) -> str:
     """Leave out the sentences that only say what is not known: they would be searched for."""
     sentences = [said[start:end] for start, end in split_sentences(said)]
     return " ".join(each for each in sentences if not is_dont_know(each))
-
-
-def branch_input(state: BlendFilterState, branch: QueryBranch) -> dict[str, Any]:
-    """Make what the task of a branch gets; calls are counted from nothing, as those so far are in its reserve."""
-    shared: dict[str, Any] = {
-        "branch": branch,
-        "question": state["question"],
-        "topic": state["topic"],
-        "settings": state["settings"],
-        "calls": pause_calls(state["calls"]),
-        "started_at": state["started_at"],
-    }
-    if branch["name"] == "original":
-        return {**shared, "candidates": state["candidates"], "passages": state["passages"]}
-    query = Query(text=branch["query"], why=branch["name"])
-    return {**shared, "queries": [query], "asked": [], "excluded": [], "iteration": 2}

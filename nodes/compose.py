@@ -26,7 +26,7 @@ async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
     names. Writes `tree` and `evidence`.
     """
     node, parts = question_of(state), parts_of(state["tree"], state["branch"]["id"])
-    carried, sub_answers = _carried(parts, state, runtime.context) or None, format_sub_answers(parts)
+    carried, sub_answers = _carried(parts, state, runtime.context) or None, format_sub_answers(parts, node["question"])
     reading, answered = await read_in_branch(
         state, runtime, carried, step="answer_step_by_step", sub_answers=sub_answers
     )

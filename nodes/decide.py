@@ -56,23 +56,29 @@ class Decision(ReplyModel):
 async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
 
-    "Unanswerable" leaves `answer` empty; a reply that cannot be used counts as that, with the whole question missing.
+    After the first iteration nothing is asked where nothing new was found (as in the authors' code), unless a person
+    reviews the statements. "Unanswerable" leaves `answer` empty; a reply that cannot be used counts as that, with the
+    whole question missing.
     `stop_reason` becomes `answered` with an answer; else `budget` where too little is left for one more iteration; else
     `max_iterations` at the last one; else it stays, and the run searches on. Reads `question`, `evidence`, `passages`
     and `iteration`. Writes `answer`, `explanation`, `confidence`, `missing`, `used` and `stop_reason`.
     """
     settings = runtime.context
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
-    answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
-    update = _read(answered, state, settings)
+    is_new = any(each["id"].startswith(f"{state['iteration']}.") for each in state["evidence"])
+    if is_new or state["iteration"] == 1 or settings.review_evidence:
+        answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
+        update, cut_off = _read(answered, state, settings), answered.outcome == "budget"
+        emit(runtime, Decided.from_record(update, final=False))
+    else:
+        update, cut_off = Update(answer="", missing=state["missing"], calls={}), False
     spent = Spent(calls={**state["calls"], **update["calls"]}, started_at=state["started_at"])
     if update["answer"]:
         update["stop_reason"] = "answered"
-    elif answered.outcome == "budget" or is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
+    elif cut_off or is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
         update["stop_reason"] = "budget"
     elif state["iteration"] >= settings.max_iterations:
         update["stop_reason"] = "max_iterations"
-    emit(runtime, Decided.from_record(update, final=False))
     return update
 
 

@@ -41,7 +41,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
         if state["stop_reason"] == "budget":  # it cut the last hop short
             return {"queries": []}
         shows = show_passages or answers_last
-        excerpts = observed_excerpts(state["hops"], passages_by_id(state["passages"])) if shows else []
+        excerpts = observed_excerpts(state, passages_by_id(state["passages"])) if shows else []
         variables = _variables(state, runtime.context, excerpts if shows else None, answers_last=answers_last)
         wanted = Ask[NextStep](step, variables, reply, reply.asking(state["question"]))
         answered = await ask(runtime, state, wanted)
@@ -102,7 +102,8 @@ def _finished(
 def _next_hop(state: HopsState, runtime: Runtime[HopsContext], wish: Deduction) -> Update:
     hops, question = state["hops"], wish.question
     number, generated = len(hops) + 1, short_answer(wish.generated)
-    repeated = normalized_query(question) in {normalized_query(hop["question"]) for hop in hops}
+    first = [state["question"]] if state["knowledge"] else []  # it was searched for before any hop
+    repeated = normalized_query(question) in {normalized_query(each) for each in first + [h["question"] for h in hops]}
     at_limit = len(hops) >= runtime.context.max_hops
     thought, generated = clean(wish.thought).strip(), "" if is_dont_know(generated) else generated
     hop = open_hop(number, question, generated=generated, thought=thought)

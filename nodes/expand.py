@@ -14,7 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
 from hopgraph.state import Query, Update
 from hopgraph.state.events import Expanded
-from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState
 from hopgraph.tools.prompts import clean
 
 ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
@@ -40,7 +40,7 @@ class OpenPath:
     asked: list[str]
 
 
-ExpandNode = Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Update]]
+ExpandNode = Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Update]]
 
 
 def expand_with(
@@ -54,7 +54,7 @@ def expand_with(
     the budget does not cover is left as it is.
     """
 
-    async def expand(state: GrowState, runtime: Runtime[ReviewContextT]) -> Update:
+    async def expand(state: ReviewTreeState, runtime: Runtime[ReviewContextT]) -> Update:
         nodes = [state["tree"][key] for key in state["frontier"]]
         passages = passages_by_id(state["passages"])
         wanted: dict[str, Ask[RecordT] | None] = {}

@@ -9,12 +9,12 @@ from pydantic import BeforeValidator
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, read_list, schema_hint
-from hopgraph.nodes.core.shown_memory import add_uncited
+from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Evidence, Excerpt, Passage, Update
+from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext, MigresState
-from hopgraph.tools.io.background import LONG_SPLIT, LONG_TEXT, in_thread_if
+from hopgraph.tools.io.background import LONG_TEXT, in_thread_if
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -28,24 +28,32 @@ class UsefulStatement(ReplyModel):
 class Extraction(ReplyModel):
     """A reply of the role `extract`."""
 
-    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), schema_hint(maxItems=8)]
+    useful_information: Annotated[list[UsefulStatement], BeforeValidator(read_list), schema_hint(maxItems=15)]
 
 
 _NOTHING = Extraction(useful_information=[])
 
 
 async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
-    """Ask once per query with passages for useful statements with citations (section 3.2, the paper's Leaf Module).
+    """Ask for useful statements with citations (section 3.2, the paper's Leaf Module): once, or per query.
 
-    A statement that cites no passage shown is dropped. Reads `knowledge`, `passages`, `iteration` and `uncited`. Writes
-    `drafts`, in the order of queries and replies; with `memory` also, from usable replies, into `uncited` what was
-    shown of passages that no statement cites (the Memory Module's hard negatives), and into `excluded` the passages of
-    which no sentence is left.
+    Each prompt shows at most `passages_per_extraction` passages; none: no call. With `extraction=joint` these are the
+    best of all queries. A statement that cites no passage shown is dropped. Writes `knowledge` (what was shown) and
+    `drafts`, in the order of queries and replies; with `memory` also `shown`, where it counts what a usable reply was
+    made from, and `excluded`: the passages of which no sentence is left.
     """
-    passages = passages_by_id(state["passages"])
-    entries = [(number, entry) for number, entry in enumerate(state["knowledge"], start=1) if entry["excerpts"]]
-    variables: list[dict[str, Value]] = [
-        {"passages": prompt_passages(entry["excerpts"], passages), "question": entry["query"]} for _, entry in entries
+    passages, question = passages_by_id(state["passages"]), state["question"]
+    settings, knowledge = runtime.context, state["knowledge"]
+    queries, joint = [entry["query"] for entry in knowledge], settings.extraction == "joint"
+    if joint:
+        knowledge = best_of_all(knowledge, settings.passages_per_extraction)
+    entries = [(number, entry) for number, entry in enumerate(knowledge, start=1) if entry["excerpts"]]
+    variables = [
+        {
+            "passages": prompt_passages(entry["excerpts"], passages),
+            **(_joint_question(question, queries) if joint else question_of_query(entry["query"], question)),
+        }
+        for _, entry in entries
     ]
     asks = [Ask("extract", each, Extraction, _NOTHING) for each in variables]
     answers = await ask_all(runtime, state, asks)
@@ -57,7 +65,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
         long = size * len(answer.record.useful_information) > LONG_TEXT  # quotes take time in long passages
         found = await in_thread_if(long, _statements, answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
-        if answer.outcome == "replied" and runtime.context.memory:
+        if answer.outcome == "replied" and settings.memory:
             shown += entry["excerpts"]
         statements = [
             ExtractedStatement(id=each["id"], statement=each["statement"], passage_ids=each["passage_ids"])
@@ -65,10 +73,43 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
         ]
         dropped = len(answer.record.useful_information) - len(found)
         emit(runtime, Extracted(query=entry["query"], statements=statements, dropped=dropped))
-    cited = {key for draft in drafts for key in draft["passage_ids"]}
-    long = sum(len(passages[each["passage_id"]]["text"]) for each in shown) > LONG_SPLIT
-    uncited, excluded = await in_thread_if(long, add_uncited, state["uncited"], shown, cited, passages)
-    return {"drafts": drafts, "uncited": uncited, "excluded": excluded, "calls": calls_of(answers)}
+    memory = await count_shown(state["shown"], shown, passages)
+    return {"knowledge": knowledge, "drafts": drafts, **memory, "calls": calls_of(answers)}
+
+
+def question_of_query(query: str, question: str) -> dict[str, Value]:
+    """Return the variables that ask a query of an iteration; the question that it is asked for, where it is another."""
+    return {"question": query} if query == question else {"question": query, "original_question": question}
+
+
+def _joint_question(question: str, queries: Sequence[str]) -> dict[str, Value]:
+    others = [each for each in queries if each != question]
+    return {"question": question, "queries": others} if others else {"question": question}
+
+
+def best_of_all(knowledge: Sequence[Knowledge], most: int) -> list[Knowledge]:
+    """Join what several queries kept to one entry of at most `most` passages, best first, ties in their order.
+
+    What two queries kept of a passage is shown together, with the better score.
+    """
+    best: dict[str, Excerpt] = {}
+    for excerpt in (each for entry in knowledge for each in entry["excerpts"]):
+        other = best.setdefault(excerpt["passage_id"], excerpt)
+        if other is not excerpt:
+            best[excerpt["passage_id"]] = _joined(other, excerpt)
+    chosen = sorted(best.values(), key=lambda each: -each["score"])[:most]
+    return [Knowledge(query="; ".join(entry["query"] for entry in knowledge), excerpts=chosen)]
+
+
+def _joined(first: Excerpt, second: Excerpt) -> Excerpt:
+    spans: list[list[int]] = []
+    for start, end in sorted([*first["spans"], *second["spans"]]):
+        if spans and start < spans[-1][1]:
+            spans[-1][1] = max(end, spans[-1][1])
+        else:
+            spans.append([start, end])
+    text = " ".join(dict.fromkeys(each["text"] for each in (first, second) if each["text"]))
+    return Excerpt({**first, "spans": spans, "text": text, "score": max(first["score"], second["score"])})
 
 
 def _statements(

@@ -5,14 +5,14 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.blend import FINAL_CALLS
+from hopgraph.nodes.blend import CALLS_OF_A_FILTER, FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, is_cut_off, yes_no_variable
+from hopgraph.nodes.core.budget import share_among_branches
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, read_numbers, schema_hint
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import Context, Knowledge, Passage, Spent, Update
-from hopgraph.state.blendfilter import QueryBranch
 from hopgraph.state.events import Filtered, Weighed
 from hopgraph.tools.prompts import Value, clean
 
@@ -38,71 +38,66 @@ class PassageJudgement(ReplyModel):
 
 
 class FilterState(Spent):
-    """What the filter's two steps read, in a branch or after the union."""
+    """What the filter's two steps read, before or after the union."""
 
     question: str
     topic: str
     knowledge: list[Knowledge]
     passages: list[Passage]
-    branch: QueryBranch | None
-    judgements: list[str]
+    judgements: list[str | None]
 
 
 async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
     """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
 
-    Writes `judgements`, one for each entry of `knowledge`; empty, without a call, for one without passages.
+    Writes `judgements`, one for each entry of `knowledge`; empty, without a call, for one without passages. Entries
+    whose two calls the budget does not cover, the last ones, are to stay as they are: None.
     """
-    entries = [entry for entry in state["knowledge"] if entry["excerpts"]]
+    settings, entries = runtime.context, [entry for entry in state["knowledge"] if entry["excerpts"]]
+    needs = [(CALLS_OF_A_FILTER, CALLS_OF_A_FILTER)] * len(entries)
+    covered = entries[: len(share_among_branches(settings, state, needs, reserve_calls=FINAL_CALLS))]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
-    shown = [{**topic, **_variables(entry, state, runtime)} for entry in entries]
+    shown = [{**topic, **_variables(entry, state, runtime)} for entry in covered]
     asks = [Ask("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
-    answers = await ask_all(runtime, _spent(state), asks, reserve_calls=len(entries) + _kept_back(state))
-    replies = iter(answers)
-    judgements = [
-        clean(next(replies).record.judgement).strip() if entry["excerpts"] else "" for entry in state["knowledge"]
-    ]
+    answers = await ask_all(runtime, state, asks, reserve_calls=len(covered) + FINAL_CALLS)
+    said = iter([clean(answer.record.judgement).strip() for answer in answers])
+    judgements = [next(said, None) if entry["excerpts"] else "" for entry in state["knowledge"]]
     for entry, judgement in zip(state["knowledge"], judgements, strict=True):
-        emit(runtime, Weighed(query=entry["query"], judgement=judgement))
-    return {"judgements": judgements, "cut_off": is_cut_off(answers), "calls": calls_of(answers)}
+        if judgement is not None:
+            emit(runtime, Weighed(query=entry["query"], judgement=judgement))
+    return {
+        "judgements": judgements,
+        "cut_off": is_cut_off(answers) or len(covered) < len(entries),
+        "calls": calls_of(answers),
+    }
 
 
 async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
-    """Keep in `knowledge` the passages that the model names, all without a reply (BlendFilter, appendix F)."""
-    entries = [
-        (entry, said) for entry, said in zip(state["knowledge"], state["judgements"], strict=True) if entry["excerpts"]
-    ]
+    """Keep in `knowledge` the passages that the model names, all without a reply (BlendFilter, appendix F).
+
+    A call of its own that shows the passages again, as in the paper, although the judgement names them already.
+    """
+    judged = list(zip(state["knowledge"], state["judgements"], strict=True))
+    entries = [(entry, said) for entry, said in judged if entry["excerpts"] and said is not None]
     asks: list[Ask[Relevance]] = []
     for entry, judgement in entries:
         variables: dict[str, Value] = {"judgement": judgement, **_variables(entry, state, runtime)}
         every = Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1)))
         asks.append(Ask("select_passages", variables, Relevance, every))
-    answers = await ask_all(runtime, _spent(state), asks, reserve_calls=_kept_back(state))
-    passages = passages_by_id(state["passages"])
-    named: dict[str, Knowledge] = {}
-    for (entry, _), answered in zip(entries, answers, strict=True):
-        relevant = [
-            each for number, each in enumerate(entry["excerpts"], start=1) if number in answered.record.relevant
-        ]
-        named[entry["query"]] = Knowledge(query=entry["query"], excerpts=relevant)
-    knowledge = [named.get(entry["query"], entry) for entry in state["knowledge"]]
-    for before, after in zip(state["knowledge"], knowledge, strict=True):
-        kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in after["excerpts"]]
-        size = len(before["excerpts"])
-        emit(runtime, Filtered(query=before["query"], threshold=None, passages_in=size, sentences_in=0, kept=kept))
+    answers = await ask_all(runtime, state, asks, reserve_calls=FINAL_CALLS)
+    passages, replies = passages_by_id(state["passages"]), iter(answers)
+    knowledge: list[Knowledge] = []
+    for entry, judgement in judged:
+        excerpts = entry["excerpts"]
+        if excerpts and judgement is not None:
+            named = next(replies).record.relevant
+            excerpts = [each for number, each in enumerate(excerpts, start=1) if number in named]
+        knowledge.append(Knowledge(query=entry["query"], excerpts=excerpts))
+        if judgement is not None:
+            kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in excerpts]
+            size = len(entry["excerpts"])
+            emit(runtime, Filtered(query=entry["query"], threshold=None, passages_in=size, sentences_in=0, kept=kept))
     return {"knowledge": knowledge, "cut_off": is_cut_off(answers), "calls": calls_of(answers)}
-
-
-def _spent(state: FilterState) -> Spent:
-    """Count, in a branch, what is reserved for others; without a branch what was spent so far."""
-    branch = state["branch"]
-    if branch is None or branch["reserved"] is None:
-        return state
-    return Spent(calls={**state["calls"], "reserved": branch["reserved"]}, started_at=state["started_at"])
-
-
-def _kept_back(state: FilterState) -> int:
-    return FINAL_CALLS if state["branch"] is None else 0  # a branch's reserve holds what comes after it
 
 
 def _variables(entry: Knowledge, state: FilterState, runtime: Runtime[Context]) -> dict[str, Value]:

@@ -8,8 +8,9 @@ from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.core.message_stream import AnswerStream
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
-from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.nodes.write_sentence import write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Update, Usage
 from hopgraph.state.events import Answered
@@ -29,7 +30,8 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
     With `abstain` off, an answer without evidence is the model's own, and is cited as such. `citations` are in the
     order of the evidence; `passages` are the cited ones, then the others as `merge_passages` orders them, without
     recalled knowledge and a reviewer's words. Writes `explanation`, `citations`, `passages`, `usage` and `stop_reason`,
-    and with `answer_type="sentence"` also `answer`.
+    and with `answer_type="sentence"` also `answer`. The answer goes to LangGraph's `messages` stream, unless a host
+    graph runs the method.
     """
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state, own_knowledge=not runtime.context.abstain) if state["answer"] else []
@@ -44,6 +46,10 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
     if answer and runtime.context.answer_type == "sentence":
         answer, call = await write_sentence(state, runtime, citations)
         calls, written = {**calls, **call}, {"answer": answer, "calls": call}
+    elif "|" in current_place().path:
+        pass  # a host graph writes messages of its own
+    elif answer and (stream := AnswerStream.if_wanted("answer", len(citations))):
+        stream.end(answer)
     rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
     retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
     usage = total(calls.values(), state["iteration"])

@@ -60,11 +60,11 @@ def _release(tree: dict[str, QuestionNode], runtime: Runtime[RaIsfContext]) -> d
     room, changed = runtime.context.max_questions - len(begun), dict[str, QuestionNode]()
     for key, node in tree.items():
         named = parts_waited_for(tree, node) if node["status"] == "waiting" else {}
-        if named and all(part["how"] for part in named.values()):
+        if named and all(part["answer"] for part in named.values()):
             changed[key] = tree[key] = with_answers(node, named)
             emit(runtime, ReferencesFilled(id=key, question=tree[key]["question"]))
-            if not all(part["answer"] for part in named.values()):
-                changed[key] = tree[key] = settle(runtime, tree[key], "unsolved")["tree"][key]
+        elif named and all(part["how"] for part in named.values()):
+            changed[key] = tree[key] = settle(runtime, node, "unsolved")["tree"][key]
         if tree[key]["status"] == "open":
             room -= 1
             if room < 0:

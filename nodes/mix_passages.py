@@ -1,12 +1,10 @@
 """Mix retrieved passages with those that the model wrote."""
 
-from langgraph.runtime import Runtime
-
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id
-from hopgraph.state import Context, Knowledge, MethodState, Update
+from hopgraph.state import Knowledge, MethodState, Update
 
 
-async def mix_passages(state: MethodState, _runtime: Runtime[Context]) -> Update:
+async def mix_passages(state: MethodState) -> Update:
     """Show each query's retrieved passages in rank order, then its written one (GRG); rewrites `knowledge`."""
     passages = passages_by_id(state["passages"])
     return {

@@ -42,7 +42,7 @@ async def next_part(state: DecomposingState, runtime: Runtime[Context]) -> Updat
 
 
 def route_next_part(
-    state: DecomposingState, settings: LeastToMostContext
+    state: DecomposingState, runtime: Runtime[LeastToMostContext]
 ) -> Literal["whole", "look up", "from knowledge", "settled"]:
     """Break the question down first, then answer each part and the question, with passages or without."""
     root = state["tree"][ROOT]
@@ -50,4 +50,4 @@ def route_next_part(
         return "settled"
     if root["status"] == "open":
         return "whole"
-    return "look up" if settings.retrieval else "from knowledge"
+    return "look up" if runtime.context.retrieval else "from knowledge"

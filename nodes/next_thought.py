@@ -1,11 +1,13 @@
-"""Write the next sentence of a chain of thought."""
+"""Write the next sentence of a chain of thought, and answer from it."""
 
 import re
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_passages
+from hopgraph.nodes.answer import answer_update, kept_passages, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, abstains, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Query, StopReason, Update
@@ -16,6 +18,8 @@ from hopgraph.tools.text import split_sentences
 
 _ANSWER = re.compile(r"\banswer is\b\W*(?P<said>.*)", re.IGNORECASE)
 """What ends a chain of thought, as the prompt has it."""
+_CONCLUDES = re.compile(r"(?:thus|so|therefore|hence|that is|it follows)\b", re.IGNORECASE)
+"""How a sentence begins that states no new fact to look up."""
 
 
 class Thought(ReplyModel):
@@ -27,9 +31,10 @@ class Thought(ReplyModel):
 async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
     """Ask for one more sentence from all passages so far, which becomes the next query (IRCoT's reasoning).
 
-    Of a longer reply the first sentence counts. The chain ends, without a query, when the answer is reached (that it is
-    not given is no answer), at `max_thoughts` or the budget's end, or when the sentence is missing or repeats an
-    earlier one. Writes `thoughts`, `queries` and the next `iteration`.
+    Of a longer reply the first sentence counts. A conclusion ("Thus, …") is not searched for: the query is the last
+    thought that is none, else the question, as in the authors' code. The chain ends, without a query, when the answer
+    is reached (that it is not given is no answer), at `max_thoughts` or the budget's end, or when the sentence is
+    missing or repeats an earlier one. Writes `thoughts`, `queries` and the next `iteration`.
     """
     settings = runtime.context
     variables: dict[str, Value] = {
@@ -55,8 +60,23 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
     goes_on = new and not reached and not at_limit
     return {
         "thoughts": thoughts,
-        "queries": [Query(text=thought, why="")] if goes_on else [],
+        "queries": [Query(text=_last_fact(thoughts) or state["question"], why="")] if goes_on else [],
         "iteration": state["iteration"] + 1 if goes_on else state["iteration"],
         "stop_reason": "budget" if answered.outcome == "budget" else limit,
         "calls": calls_of([answered]),
     }
+
+
+@with_passage_review("knowledge")
+async def answer_from_thoughts(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
+    """Answer step by step from all passages, and from the chain of thought that collected them (IRCoT's reader)."""
+    excerpts, shown = kept_passages(state)
+    question, step = state["question"], "answer_step_by_step"
+    wanted = reader_ask(question, runtime.context, step=step, passages=shown, thoughts=state["thoughts"])
+    answered = await ask(runtime, state, wanted)
+    reading = read_answer(answered, runtime.context, excerpts, question=question)
+    return answer_update(reading, answered, runtime, limit=state["stop_reason"])
+
+
+def _last_fact(thoughts: Sequence[str]) -> str:
+    return next((each for each in reversed(thoughts) if not _CONCLUDES.match(each)), "")

@@ -6,24 +6,26 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
+from hopgraph.tools.text import content_terms
 
 
 async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Check every draft against the passages that it cites, whole and titled, in one batch (MIGRES section 3.2).
 
-    Reads `drafts`, `evidence` and `passages`. Writes to `evidence` the entailed drafts that are new; with `verify` off
-    every new draft, as not verified.
+    Reads `drafts`, `evidence`, `knowledge`, `passages` and `shown`. Writes to `evidence` the entailed drafts that are
+    new; with `verify` off every new draft, as not verified. With `memory` also `shown` and `excluded`: what was shown
+    of the passages that a kept draft cites counts once more.
     """
-    drafts = _without_repeats(state["drafts"])
+    drafts, passages = _without_repeats(state["drafts"]), passages_by_id(state["passages"])
     if not runtime.context.verify:
-        return {"evidence": _new(drafts, state["evidence"])}
+        return {"evidence": _new(drafts, state["evidence"]), **await _count_cited(drafts, state, runtime)}
     checker = await get_entailment_checker(runtime.context)
-    passages = passages_by_id(state["passages"])
     pairs = [
         ("\n\n".join(with_title(passages[key]) for key in draft["passage_ids"]), draft["statement"]) for draft in drafts
     ]
@@ -35,7 +37,16 @@ async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Upd
         for each, score, kept in zip(drafts, scores, passed, strict=True)
     ]
     emit(runtime, Verified(statements=checked, repeated=len(state["drafts"]) - len(drafts)))
-    return {"evidence": _new(entailed, state["evidence"]), "calls": calls}
+    memory = await _count_cited(entailed, state, runtime)
+    return {"evidence": _new(entailed, state["evidence"]), **memory, "calls": calls}
+
+
+async def _count_cited(kept: Sequence[Evidence], state: MigresState, runtime: Runtime[MigresContext]) -> Update:
+    cited = {key for each in kept for key in each["passage_ids"]}
+    if not cited or not runtime.context.memory:
+        return {}
+    excerpts = [each for entry in state["knowledge"] for each in entry["excerpts"] if each["passage_id"] in cited]
+    return await count_shown(state["shown"], excerpts, passages_by_id(state["passages"]))
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
@@ -56,4 +67,5 @@ def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Eviden
 
 
 def _folded(statement: str) -> str:
-    return " ".join(statement.casefold().split())
+    """Return what two statements share that say the same: their content terms in order, else their words."""
+    return " ".join(content_terms(statement)) or " ".join(statement.casefold().split())

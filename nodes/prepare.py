@@ -11,8 +11,8 @@ from langgraph.types import Overwrite
 from hopgraph.nodes.core.ask import reads_prompt_files
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError, Update
-from hopgraph.state.context import own_prompt_folders
-from hopgraph.state.fingerprint import record_settings
+from hopgraph.state.context import PROMPT, own_prompt_folders
+from hopgraph.state.fingerprint import record_changes
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel, in_thread_if
 from hopgraph.tools.models.reply_cache import check_cache
@@ -26,10 +26,12 @@ def prepare_for(
     """Make the first node of a method, given the method's state and what a caller gives besides the question.
 
     It sets every key of the state to empty: on a thread that answered before, the reducers would otherwise merge the
-    old run with the new one. The node that reads a key in `given` must empty it.
+    old run with the new one. A key with a reducer, which begins as empty, is written only there. The node that reads a
+    key in `given` must empty it.
     """
     hints = get_type_hints(state, include_extras=True)
     empty = {key: _empty(hint) for key, hint in hints.items() if key not in given}
+    whole_state = state
 
     async def prepare(state: QuestionInput, runtime: Runtime[Context]) -> Update:
         """Check the question and the settings, and make the question the first query.
@@ -42,15 +44,17 @@ def prepare_for(
         question = checked_question(state["question"])
         check_resumable(settings)
         await check_settings(settings)
+        held = dict[str, Any](state)
         return {
-            **empty,
+            **{key: value for key, value in empty.items() if not isinstance(value, Overwrite) or held.get(key, True)},
             "question": question,
             "queries": [Query(text=question, why="")],
             "iteration": 1,
-            "settings": record_settings(settings),
+            "settings": record_changes(settings),
             "started_at": time.time(),
         }
 
+    prepare.__annotations__["state"] = whole_state  # by which the graph hands it all keys
     return prepare
 
 
@@ -88,10 +92,14 @@ def _check_prompts(settings: Context) -> None:
     """Check that each step has a prompt and every prompt file belongs to a step; then the demonstrations."""
     if settings.prompts_dir:
         check_prompts_dir(settings.prompts_dir, settings.method, settings.all_steps())
+    for name in settings.model_fields_set:
+        step = name.removeprefix(PROMPT)
+        if step != name and settings.prompt_of(step) and step not in settings.all_steps():
+            raise SettingsError(f"{name}: {settings.method} has no step {step!r}")
     for folder in own_prompt_folders(type(settings)):
         check_prompt_names(folder, settings.method, settings.all_steps())
     for step in settings.all_steps():
-        read_prompt(f"{settings.method}/{step}", settings.prompt_folders)
+        read_prompt(f"{settings.method}/{step}", settings.prompt_folders, settings.prompt_of(step))
     check_demonstrations(settings.method, settings.steps, settings.demonstrations, settings.prompt_folders)
 
 

@@ -8,13 +8,13 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
-from hopgraph.state import Passage, Update
+from hopgraph.state import Passage, QuestionError, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
-from hopgraph.state.tree_of_reviews import ROOT, GrowState, ReviewNode, TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ROOT, ReviewNode, ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
-async def prune(state: GrowState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
+async def prune(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
     """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4); writes `tree`.
 
     Under `prune_repetitive` a paragraph is pruned when the evidence pool or its own path holds it, or when another path
@@ -70,15 +70,21 @@ def _similar(passages: Mapping[str, Passage], least: float, key: str, others: li
     return ""
 
 
-def parents_of(state: GrowState) -> list[ReviewNode]:
-    """List the nodes whose queries were searched, in the order of the candidates; at first the root."""
+def parents_of(state: ReviewTreeState) -> list[ReviewNode]:
+    """List the nodes whose queries were searched, in the order of the candidates; at first the root.
+
+    QuestionError where there are not as many: queries that were put into the state by hand.
+    """
     if not state["tree"]:
         return [make_root(state["question"])]
-    return [state["tree"][key] for key in state["frontier"]]
+    parents, searched = state["frontier"], len(state["candidates"])
+    if len(parents) != searched:  # somebody wrote other queries into the state
+        raise QuestionError(f"queries: {searched} for the {len(parents)} paths in 'frontier'; write one for each")
+    return [state["tree"][key] for key in parents]
 
 
 def grow_tree(
-    state: GrowState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
+    state: ReviewTreeState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
 ) -> Update:
     """Make a node's update of new tree nodes, and report them."""
     for event, status in ((Grown, "open"), (Pruned, "pruned")):

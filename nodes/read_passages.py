@@ -7,7 +7,7 @@ from hopgraph.nodes.core.ask import as_short, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
-from hopgraph.state import Context, Update
+from hopgraph.state import Knowledge, Update
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
@@ -36,7 +36,13 @@ async def read_passages(state: HopsState, runtime: Runtime[HopsContext]) -> Upda
 
 
 @with_passage_review("candidates")
-async def observe(state: HopsState, _runtime: Runtime[Context]) -> Update:
-    """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought."""
+async def observe(state: HopsState) -> Update:
+    """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought.
+
+    What the first search, for the question, brought is no hop: writes `knowledge` then.
+    """
+    if not state["hops"]:
+        excerpts = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
+        return {"knowledge": [Knowledge(query=state["question"], excerpts=excerpts)]}
     seen = [key for each in state["candidates"] for key in each["passage_ids"]]
     return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}

@@ -1,4 +1,4 @@
-"""Let the model write what it knows, for queries that kept no passage."""
+"""Let the model write what it knows, where no passage was kept."""
 
 from typing import Any
 
@@ -8,8 +8,10 @@ from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Knowledge, MethodState, Passage, Update
+from hopgraph.nodes.extract import question_of_query
+from hopgraph.state import Knowledge, Passage, Update
 from hopgraph.state.events import Recalled
+from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.prompts import clean
 
 
@@ -27,15 +29,18 @@ class RecallReply(ReplyModel):
     knowledge: LongText
 
 
-async def recall_knowledge(state: MethodState, runtime: Runtime[Context]) -> Update:
-    """Ask for the model's own knowledge on each query without passages (MIGRES section 3.2; *ours*: per query).
+async def recall_knowledge(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
+    """Ask for the model's own knowledge on queries without passages (MIGRES section 3.2).
 
-    Reads `knowledge` and `iteration`. Writes what was recalled as an excerpt of `knowledge` and as one of `passages`.
+    With `extraction=joint` on the first query alone, as in the authors' code; else on each (*ours*). Reads `knowledge`,
+    `question` and `iteration`. Writes what was recalled as an excerpt of `knowledge` and as one of `passages`.
     """
     empty = [index for index, entry in enumerate(state["knowledge"]) if not entry["excerpts"]]
+    empty = empty[:1] if runtime.context.extraction == "joint" else empty
     queries = [state["knowledge"][index]["query"] for index in empty]
     nothing = RecallReply(knowledge="")
-    asks = [Ask("recall_knowledge", {"question": query}, RecallReply, nothing) for query in queries]
+    variables = [question_of_query(query, state["question"]) for query in queries]
+    asks = [Ask("recall_knowledge", each, RecallReply, nothing) for each in variables]
     answers = await ask_all(runtime, state, asks)
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):

@@ -1,9 +1,9 @@
 """Retrieve passages for every query of this iteration."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NotRequired
+from typing import Any, NotRequired
 
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.budget import seconds_left
@@ -139,7 +139,7 @@ def _joined(found: Sequence[Candidates]) -> Candidates:
     return Candidates(query=found[0]["query"], passage_ids=ids, scores=[scores[key] for key in ids])
 
 
-def _counted(candidates: Sequence[Candidates], retrievers: Sequence[BaseRetriever]) -> dict[str, Call]:
+def _counted(candidates: Sequence[Candidates], retrievers: Sequence[Runnable[str, Any]]) -> dict[str, Call]:
     where = current_place()
     return {
         f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": {

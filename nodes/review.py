@@ -17,7 +17,7 @@ from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Evidence, Passage, Spent, Update
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
-from hopgraph.state.tree_of_reviews import GrowState, ReviewContext, ReviewNode, TreeOfReviewsContext, Verdict
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState, TreeOfReviewsContext, Verdict
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import normalize_answer
 
@@ -68,7 +68,7 @@ class DirectReview(ReviewWithQuery):
 
 def review_with(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
-) -> Callable[[GrowState, Runtime[ReviewContextT]], Awaitable[Update]]:
+) -> Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Update]]:
     """Return the node that reviews open paths, one call each, side by side (section 3.2).
 
     `choose` takes from the open nodes, in the tree's order, those to review now. The node writes `tree`, `evidence`
@@ -76,11 +76,12 @@ def review_with(
     `unread`.
     """
 
-    async def review(state: GrowState, runtime: Runtime[ReviewContextT]) -> Update:
+    async def review(state: ReviewTreeState, runtime: Runtime[ReviewContextT]) -> Update:
         chosen = choose(nodes_with_status(state["tree"], "open"), runtime.context)
         passages = passages_by_id(state["passages"])
         paths = [passages_on_path(state["tree"], node) for node in chosen]
-        wanted = [_ask(state["question"], path, passages, runtime.context) for path in paths]
+        asked = state["asked"] if runtime.context.shows_queries else []
+        wanted = [_ask(state["question"], path, passages, runtime.context, asked) for path in paths]
         answers = await ask_all(runtime, state, wanted)
         reviewed = [
             _reviewed(node, answer, runtime.context)
@@ -117,10 +118,17 @@ def by_search_order(opened: list[ReviewNode], settings: TreeOfReviewsContext) ->
     return opened if settings.search == "breadth" else opened[:1]
 
 
-def _ask(question: str, path: Sequence[str], passages: Mapping[str, Passage], settings: ReviewContext) -> Ask[Review]:
+def _ask(
+    question: str,
+    path: Sequence[str],
+    passages: Mapping[str, Passage],
+    settings: ReviewContext,
+    asked: Sequence[str],
+) -> Ask[Review]:
     variables: dict[str, Value] = {
         "passages": prompt_passages(whole_excerpts(path, passages), passages),
         "question": question,
+        **({"asked": asked} if asked else {}),
         **yes_no_variable(settings),
     }
     step = "review_directly" if settings.expansion == "direct" else "review"
@@ -164,7 +172,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
     return Evidence(id=node["id"], statement=statement, passage_ids=path, quote="", verified=False)
 
 
-def _ends(state: GrowState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
+def _ends(state: ReviewTreeState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
     """Whether the budget ends the search: for one step more it takes a review, and the fusion."""
     if is_cut_off(answers):
         return True

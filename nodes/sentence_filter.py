@@ -1,6 +1,7 @@
 """Drop irrelevant passages, and irrelevant sentences of the rest."""
 
 import logging
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -24,14 +25,21 @@ from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.analyser import LONGEST_CACHED
 from hopgraph.tools.text.sanitize import sanitize_line
 
+_POINTS_BACK = re.compile(
+    r"\W*(?:he|she|it|they|his|her|hers|its|their|this|that|these|those|there|then|such|both|the (?:former|latter)"
+    r"|er|sie|es|ihr|ihre|sein|seine|dies|diese|dieser|dieses|dort|damals|beide"
+    r"|il|elle|ils|elles|son|sa|ses|leur|leurs|ce|cet|cette|ces|[eé]l|ella|ellos|ellas|su|sus|est[aeo]s?)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that is not understood without the one before it (English, German, French, Spanish)."""
 _SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each below the title, are cached
 
 
 class FilterState(FoundState):
     """What `sentence_filter` reads."""
 
-    uncited: NotRequired[dict[str, list[list[int]]]]
-    """MIGRES's memory of what was shown and not cited: what was shown for two queries is set aside."""
+    shown: NotRequired[dict[str, list[list[int]]]]
+    """MIGRES's memory of what was shown."""
 
 
 async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Update:
@@ -42,18 +50,18 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     `passages_per_extraction` stay. What the memory has set aside is neither scored nor kept; the rest of such a passage
     is scored in its place.
 
-    Reads `candidates`, `passages` and `uncited`. Writes `knowledge`: one entry per query, best first, ties in retrieval
-    order. *Ours*: a sentence is scored with its
-    passage's title in front, since "He was born there" names no person.
+    Reads `candidates`, `passages` and `shown`. Writes `knowledge`: one entry per query, best first, ties in retrieval
+    order. As in the authors' code a sentence is scored with its passage's title in front, since "He was born there"
+    names no person. *Ours*: one that points back so is kept with the sentence before it.
     """
     settings = runtime.context
     reranker = await get_reranker(settings)
     passages = passages_by_id(state["passages"])
-    uncited = state.get("uncited", {}) if settings.filters_sentences else None
+    memory = state.get("shown", {}) if settings.filters_sentences else None
     found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
     retrieved = [passages[key] for key in dict.fromkeys(key for _, key in found)]
     long = any(len(passage["text"]) > LONG_SPLIT for passage in retrieved)
-    parts_left = await in_turns(lambda passage: _remaining(passage, uncited), retrieved, long=long)
+    parts_left = await in_turns(lambda passage: _remaining(passage, memory), retrieved, long=long)
     remaining = {passage["id"]: part for passage, part in zip(retrieved, parts_left, strict=True)}
     scores, calls = await score_pairs(
         runtime, reranker, [(query, text) for query, key in found for text in remaining[key].texts]
@@ -124,15 +132,15 @@ class _Remaining(NamedTuple):
     is_whole: bool
 
 
-def _remaining(passage: Passage, uncited: Mapping[str, list[list[int]]] | None) -> _Remaining:
-    """Find what remains of a passage; `uncited` is the memory by passage id, None where passages are not split."""
+def _remaining(passage: Passage, memory: Mapping[str, list[list[int]]] | None) -> _Remaining:
+    """Find what remains of a passage; `memory` is `shown`, None where passages are not split."""
     title = with_title(passage, "")
-    if uncited is None:
+    if memory is None:
         return _Remaining([title + passage["text"]], [], is_whole=True)
     is_short = len(title) <= _SHORT_TITLE and len(passage["text"]) <= LONGEST_CACHED
     split = _all_parts if is_short else _all_parts.__wrapped__
     whole = split(title, passage["text"])
-    shown = uncited.get(passage["id"])
+    shown = memory.get(passage["id"])
     if not shown:
         return whole
     left = sentences_left(passage["text"], shown)
@@ -155,11 +163,11 @@ def _excerpt(passage: Passage, remaining: _Remaining, scores: Sequence[float], t
     wins = score > max(sentence_scores, default=float("-inf"))
     if wins and remaining.is_whole:
         return whole_excerpt(passage, score)
-    kept = [
-        [start, end]
-        for (start, end), sentence_score in zip(remaining.sentences, sentence_scores, strict=True)
-        if wins or sentence_score >= threshold
-    ]
+    chosen = [wins or sentence_score >= threshold for sentence_score in sentence_scores]
+    for at in range(len(chosen) - 1, 0, -1):  # from the last one, since what one points to may point back, too
+        start, end = remaining.sentences[at]
+        chosen[at - 1] |= chosen[at] and _POINTS_BACK.match(passage["text"], start, end) is not None
+    kept = [[start, end] for (start, end), is_kept in zip(remaining.sentences, chosen, strict=True) if is_kept]
     return Excerpt(passage_id=passage["id"], spans=kept, text="", score=score)
 
 

@@ -1,6 +1,8 @@
 """Decide by the nearest training questions whether to retrieve."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
 
 from langgraph.runtime import Runtime
 
@@ -13,19 +15,30 @@ from hopgraph.tools.retrieval.labeled_questions import find_nearest, read_labels
 
 
 async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
-    """Let the k labelled questions that are nearest vote against the share of the labels (SKR).
+    """Let the k labelled questions that are nearest vote (SKR).
 
-    Writes `needs_retrieval`: False where the share of neighbours that retrieval harms is at least their share of the
-    whole file, and one of them is. A SettingsError names labels, or an embedding model, that cannot be used.
+    Where retrieval helps at least as many of all labelled questions as it harms, they must say clearly that it helps;
+    else, that it harms: by a majority of the margin that the authors' code has, the difference of all labels scaled
+    to k. Writes `needs_retrieval`. A SettingsError names labels, or an embedding model, that cannot be used.
     """
-    harmed, share = await asyncio.to_thread(_harmed_shares, state["question"], runtime.context)
-    needed = not harmed or harmed < share
-    emit(runtime, RetrievalDecided(share=1 - harmed, needed=needed))
+    votes, needed = await asyncio.to_thread(_vote, state["question"], runtime.context)
+    emit(runtime, RetrievalDecided(share=votes["helps"] / votes.total(), needed=needed))
     return {"needs_retrieval": needed}
 
 
-def _harmed_shares(question: str, settings: SkrKnnContext) -> tuple[float, float]:
-    """Return which share of the neighbours, and of all labels, retrieval harms."""
+def needs_retrieval(votes: Mapping[str, int], labels: Mapping[str, int]) -> bool:
+    """Decide by the labels `helps` and `harms` of the k neighbours, and by all labels, `same` among them.
+
+    Without a clear majority the side that all labels do not lean to is taken, as in the authors' code.
+    """
+    lead, total = labels["helps"] - labels["harms"], labels["helps"] + labels["harms"] + labels["same"]
+    margin = abs(lead) * sum(votes.values()) // total
+    ahead = votes["helps"] - votes["harms"]
+    return ahead > 0 and ahead >= margin if lead >= 0 else not (ahead < 0 and -ahead >= margin)
+
+
+def _vote(question: str, settings: SkrKnnContext) -> tuple[Counter[str], bool]:
+    """Count the labels of the neighbours, and decide."""
     from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint  # here in the thread, as it brings NumPy
 
     if settings.labels is None:
@@ -36,6 +49,7 @@ def _harmed_shares(question: str, settings: SkrKnnContext) -> tuple[float, float
         if here and (others := {getattr(each, name) for each in labeled} - {"", here}):
             made = f"made with the {name} {min(others)}, and this run has {here}"
             raise SettingsError(f"labels {settings.labels}: {made}; {MAKE_LABELS}")
-    near = find_nearest(question, labeled, settings.neighbours, settings.embedding)
-    harmed, every = (sum(each.label == "harms" for each in questions) / len(questions) for questions in (near, labeled))
-    return harmed, every
+    deciding = [each for each in labeled if each.label != "same"]
+    near = find_nearest(question, deciding, settings.neighbours, settings.embedding)
+    votes = Counter[str](each.label for each in near)
+    return votes, needs_retrieval(votes, Counter(each.label for each in labeled))

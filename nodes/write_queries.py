@@ -24,8 +24,13 @@ class SearchQuery(ReplyModel):
 
 
 async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Update:
-    """Write `queries`: samples of what to search for next, given all passages; else the question (DSP's search)."""
-    settings, count, hop = runtime.context, runtime.context.queries_per_hop, len(state["knowledge"]) + 1
+    """Write `queries`: samples of what to search for next, given the context so far (DSP's search).
+
+    The question follows them where several are fused, and stands alone without any. Writes `sampled`, too, and
+    `iteration`, the hop.
+    """
+    settings, count = runtime.context, runtime.context.queries_per_hop
+    hop = state["iteration"] + 1 if state["knowledge"] else 1
     variables: dict[str, Value] = {"question": state["question"]}
     if hop > 1:
         variables["passages"] = kept_passages(state)[1]
@@ -39,8 +44,9 @@ async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Update
     queries = [first[text] for text in sampled]
     missing = queries[0]["why"] if queries else ""
     emit(runtime, QueriesGenerated(queries=[each["text"] for each in queries], missing=missing))
+    whole = [Query(text=state["question"], why="")] if count > 1 and state["question"] not in sampled else []
     return {
-        "queries": queries or [Query(text=state["question"], why="")],
+        "queries": [*queries, *whole] or [Query(text=state["question"], why="")],
         "sampled": dict(sampled),
         "iteration": hop,
         **spending_update(state, answers),

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
-from hopgraph.state.context import Context, Presets, Resource, method_setting, setting
+from hopgraph.state.context import Context, Presets, Resource, StepNodes, method_setting, setting
 from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.question_tree import DecomposingContext
@@ -39,6 +39,7 @@ class CotContext(OwnKnowledgeContext):
 
     method = "cot"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("reason",)}
 
 
 class GivenPassage(TypedDict):
@@ -87,6 +88,7 @@ class OneStepCotContext(Context):
 
     method = "one_step_cot"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("reason",)}
 
 
 class RerankedContext(RankedContext):
@@ -162,6 +164,7 @@ class SkrKnnContext(Context):
 
     method = "skr_knn"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("reason", "reason_alone")}
 
     labels: str | None = method_setting(
         None, "the file of labelled training questions that `hopgraph build skr_knn` makes; there is no default"
@@ -202,6 +205,7 @@ class CotScContext(SamplingContext, OwnKnowledgeContext):
 
     method = "cot_sc"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("sample",)}
 
 
 class RerankContext(RerankedContext, SamplingContext):
@@ -209,11 +213,13 @@ class RerankContext(RerankedContext, SamplingContext):
 
     method = "rerank"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("sample",)}
     resources = ("retriever", "reranker", "entailment")
 
     samples: int = method_setting(
         4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
     )
+    sample_temperature: float = method_setting(0.5, "temperature of several samples, as in ALCE", gt=0.0, le=2.0)
 
 
 class ReplugContext(Context):
@@ -221,6 +227,7 @@ class ReplugContext(Context):
 
     method = "replug"
     steps = ("answer", "score_answer")
+    step_nodes: ClassVar[StepNodes] = {"answer": ("propose",), "score_answer": ("ensemble",)}
 
     weight_temperature: float = method_setting(
         1.0,
@@ -238,10 +245,11 @@ class SelfRagState(MethodState):
 
 
 class SelfRagContext(Context):
-    """The settings of Self-RAG; threshold and weights are those that the paper is remembered with."""
+    """The settings of Self-RAG; threshold and weights are those of the authors' published code."""
 
     method = "self_rag"
     steps = ("self_knowledge", "critique", "answer")
+    step_nodes: ClassVar[StepNodes] = {"self_knowledge": ("decide",), "answer": ("critique",)}
 
     reflection: Literal["records", "tokens"] = method_setting(
         "records",
@@ -274,6 +282,7 @@ class GenReadContext(OwnKnowledgeContext):
 
     method = "genread"
     steps = ("write_passage", "decompose", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_passage": ("generate",), "answer": ("read", "read_part", "compose")}
     presets: ClassVar[Presets] = {
         "multi_hop": {"decomposition": True},
         "open_domain": {},
@@ -293,6 +302,7 @@ class GrgContext(GenReadContext):
 
     method = "grg"
     steps = ("write_passage", "decompose", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_passage": ("generate",), "answer": ("read", "read_part", "compose")}
     resources = ("retriever",)
 
     @property
@@ -314,6 +324,7 @@ class IterRetgenContext(Context):
 
     method = "iter_retgen"
     steps = ("answer_step_by_step",)
+    step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("generate",)}
 
     iterations: int = method_setting(
         2, "T: turns of retrieval and generation; the last one gives the answer", ge=1, le=20
@@ -331,6 +342,7 @@ class IrcotContext(Context):
 
     method = "ircot"
     steps = ("next_thought", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {"next_thought": ("reason",), "answer_step_by_step": ("read",)}
 
     max_thoughts: int = method_setting(
         8, "sentences of the chain of thought at most; Tree of Reviews compares with 3", ge=1, le=50
@@ -339,29 +351,36 @@ class IrcotContext(Context):
 
 
 class DspState(SamplesState):
-    """The shared keys, the samples of the answer, and those of the queries."""
+    """The shared keys, the samples of the answer, and those of the queries; `iteration` counts the hops."""
 
     sampled: dict[str, int]
     """How many samples gave each query of this hop, by its text."""
 
 
 class DspContext(SamplingContext):
-    """The settings of DSP; how many queries and answers are sampled is a choice of ours."""
+    """The settings of DSP; how many queries and answers are sampled is as in the authors' code."""
 
     method = "dsp"
     steps = ("write_query", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {"write_query": ("write_queries",), "answer_step_by_step": ("sample",)}
     presets: ClassVar[Presets] = {
         **SamplingContext.presets,
-        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3},
+        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3, "context": "all_hops"},
     }
 
     max_hops: int = method_setting(2, "hops of queries and retrieval", ge=1, le=10)
     queries_per_hop: int = method_setting(
-        5,
-        "queries sampled for each hop, which keeps `passages_per_query` passages of three times as many that each "
-        "finds; 1: a single one, not sampled, which finds as many",
+        10,
+        "queries sampled for each hop, which, with the question, keeps `passages_per_query` passages of three times as "
+        "many that each finds; 1: a single one, not sampled, which finds as many",
         ge=1,
         le=50,
+    )
+    samples: int = method_setting(20, "answers that are sampled, all at the same time", ge=1, le=100)
+    context: Literal["last_hop", "all_hops"] = method_setting(
+        "last_hop",
+        "last_hop: what a hop keeps, after the first with the reason for its query in front, replaces what the hops "
+        "before kept; all_hops: it is added to that, as in DSPy",
     )
 
 
@@ -370,6 +389,7 @@ class ReactContext(HopsContext):
 
     method = "react"
     steps = ("act", "answer")
+    step_nodes: ClassVar[StepNodes] = {"answer": ("best_answer",)}
 
 
 class SelfAskContext(HopsContext):
@@ -377,6 +397,7 @@ class SelfAskContext(HopsContext):
 
     method = "self_ask"
     steps = ("follow_up", "follow_up_jointly", "answer")
+    step_nodes: ClassVar[StepNodes] = {"answer": ("intermediate_answer", "best_answer")}
 
     prompting: Literal["separate", "joint"] = method_setting(
         "separate",
@@ -390,6 +411,7 @@ class LeastToMostContext(DecomposingContext):
 
     method = "least_to_most"
     steps = ("decompose", "answer")
+    step_nodes: ClassVar[StepNodes] = {"answer": ("answer_part",)}
 
     retrieval: bool = method_setting(False, "look passages up for each sub-question and for the question")
 

@@ -3,25 +3,11 @@
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
-from typing_extensions import TypedDict
 
-from hopgraph.state.context import Context, Presets, method_setting, setting
-from hopgraph.state.records import Call, Draft, Knowledge, Passage
-from hopgraph.state.reducers import any_true, merge_calls, merge_knowledge, merge_passages
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, SearchState
-
-BranchName = Literal["original", "external", "internal"]
-"""The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
-
-
-class QueryBranch(TypedDict):
-    """One of the queries, with the passages that it finds and the filter over them."""
-
-    name: BranchName
-    query: str
-    reserved: Call | None
-    """What counts as spent in this branch: all that was spent before, and what is meant for others. None: its
-    passages are not filtered, by the settings or because the budget runs out."""
+from hopgraph.state.context import Context, Presets, StepNodes, method_setting, setting
+from hopgraph.state.records import Draft
+from hopgraph.state.reducers import any_true
+from hopgraph.state.schemas import AnswerOutput, MethodState
 
 
 class SampledOutput(AnswerOutput):
@@ -34,40 +20,18 @@ class SampledOutput(AnswerOutput):
 class BlendFilterState(SampledOutput, MethodState):
     """The shared keys and what BlendFilter adds to them."""
 
-    knowledge: Annotated[list[Knowledge], merge_knowledge]
-    """While the branches run one entry for each query; then one entry for the question, their union."""
     topic: str
     """What the question is about in general; empty where it was not asked."""
     reasoned: list[Draft]
     """At most one: the chain of thought over what q found, for a_ex."""
     recalled: str
     """a_in: the passage from own knowledge; empty when the model knows nothing."""
-    branches: list[QueryBranch]
-    branch: QueryBranch | None
-    """The branch that a parallel task works on; only tasks have it."""
-    judgements: list[str]
-    """What was said of the passages of each entry of `knowledge`, step by step."""
+    judgements: list[str | None]
+    """What was said of the passages of each entry of `knowledge`, step by step; None: the budget leaves it as found."""
     drafts: list[Draft]
     """The final chains of thought, one for each sample."""
     cut_off: Annotated[bool, any_true]
     """True when the budget kept a step from being asked."""
-
-
-class BranchOutput(TypedDict):
-    """What a branch gives back."""
-
-    calls: Annotated[dict[str, Call], merge_calls]
-    passages: Annotated[list[Passage], merge_passages]
-    knowledge: Annotated[list[Knowledge], merge_knowledge]
-    cut_off: Annotated[bool, any_true]
-
-
-class QueryBranchState(QuestionInput, BranchOutput, SearchState):
-    """What a branch works on."""
-
-    branch: QueryBranch
-    topic: str
-    judgements: list[str]
 
 
 class BlendFilterContext(Context):
@@ -83,6 +47,13 @@ class BlendFilterContext(Context):
         "select_passages",
         "shorten",
     )
+    step_nodes: ClassVar[StepNodes] = {
+        "answer_step_by_step": ("answer",),
+        "write_passage": ("recall",),
+        "name_topic": ("topic",),
+        "weigh_passages": ("judge", "judge_union"),
+        "select_passages": ("select", "select_union"),
+    }
     presets: ClassVar[Presets] = {
         "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
         "open_domain": {"passages_per_query": 5},

@@ -9,7 +9,16 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict, override
 
-from hopgraph.state.context import Context, ContextT, Presets, explicit_settings, make_settings, setting
+from hopgraph.state.context import (
+    SENTENCE_STEP,
+    Context,
+    ContextT,
+    Presets,
+    StepNodes,
+    explicit_settings,
+    make_settings,
+    setting,
+)
 from hopgraph.state.environment import with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
@@ -29,7 +38,8 @@ class ChatInput(TypedDict):
     """What a caller gives, and what comes back: LangChain messages."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """The thread. The last one is the user's; its content is a text or a list of blocks."""
+    """The thread. The newest one of the user's is the question, its content a text or a list of blocks; what agents and
+    tools say after it is context."""
 
 
 class ChosenMethod(Spent):
@@ -73,6 +83,7 @@ class ChatContext(Context):
 
     method = "chat"
     steps = ("contextualise", "route")
+    step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",)}
     presets: ClassVar[Presets] = {}
     choices: ClassVar[tuple[str, ...]] = ()
     """What a form offers for `use_method`; written by the chat graph, which knows the methods."""

@@ -1,13 +1,12 @@
 """Settings: one immutable model, with a subclass for each method."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
-from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import get_protocol_members
@@ -24,6 +23,9 @@ ContextT = TypeVar("ContextT", bound="Context")
 Presets = dict[str, dict[str, Any]]
 """From a family of data sets to settings."""
 
+StepNodes = Mapping[str, tuple[str, ...]]
+"""From a step to the nodes that ask it."""
+
 Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need besides a model."""
 
@@ -31,10 +33,19 @@ Resource = Literal["retriever", "reranker", "entailment"]
 SENTENCE_STEP = "write_sentence"
 """The last step of every method with `answer_type="sentence"`."""
 
+LAST_NODE = "finish"
+"""The node of every method that asks it."""
+
+MAX_PROMPT = 100_000
+"""Characters of a prompt that is a setting."""
+
 MAX_STYLE = 4_000
 """Characters of `answer_style`."""
 
-SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation"]
+PROMPT = "prompt_"
+"""How the settings begin that hold the prompts of steps."""
+
+SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation", "Prompts"]
 """The headings of the settings panel; those of Limits and Operation may change when a run is resumed."""
 
 DefaultT = TypeVar("DefaultT")
@@ -51,8 +62,19 @@ def method_setting(default: DefaultT, description: str, **bounds: Any) -> Defaul
     return setting("Method", default, description, **bounds)
 
 
+def _prompt_setting(role: str, nodes: Sequence[str]) -> Any:
+    """Declare the field of a step's prompt, which Studio edits on the nodes that ask the step."""
+    return Field(
+        default="",
+        max_length=MAX_PROMPT,
+        description=f"the prompt of {role}: what its file holds (`hopgraph prompts` copies it), or its instructions "
+        "alone; empty: the file's",
+        json_schema_extra={"group": "Prompts", "langgraph_nodes": [*nodes], "langgraph_type": "prompt"},
+    )
+
+
 class Context(BaseModel):
-    """The settings that every method has."""
+    """The settings that every method has; each of its steps has one more for its prompt, `prompt_STEP`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -60,6 +82,8 @@ class Context(BaseModel):
     """The method's name: the first part of its roles."""
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
+    step_nodes: ClassVar[StepNodes] = {}
+    """The nodes of its graph that ask a step, for steps that are not asked by a node of their name."""
     resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
     """What a run needs besides its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
@@ -67,14 +91,14 @@ class Context(BaseModel):
     ignored: ClassVar[frozenset[str]] = frozenset()
     """The settings of this class that a run does not read: of a graph with models and a context of its own."""
 
-    model: str | SkipJsonSchema[InstanceOf[BaseChatModel]] | None = setting(
+    model: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Model",
         None,
         "the model: offline:extractive, gguf:FILE, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
         f"none: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
     )
-    models: dict[str, str | SkipJsonSchema[InstanceOf[BaseChatModel]]] = Field(
-        default_factory=dict[str, str | BaseChatModel],
+    models: dict[str, str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]]] = Field(
+        default_factory=dict[str, str | Runnable[Any, Any]],
         description="another model for some roles: role (migres/decide) or prefix of roles (migres) → model",
         json_schema_extra={"group": "Model"},
     )
@@ -103,14 +127,14 @@ class Context(BaseModel):
         "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a folder with "
         "STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
     )
-    retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+    retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval",
         None,
         "where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
         "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
     )
-    second_retriever: str | SkipJsonSchema[InstanceOf[BaseRetriever]] | None = setting(
+    second_retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval", None, "a second retriever asked side by side; both results go to the reranker (Table 9)"
     )
     passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
@@ -172,9 +196,27 @@ class Context(BaseModel):
         ge=0,
         le=20,
     )
+    allow_changed_settings: bool = setting(
+        "Operation",
+        False,
+        "resume a run, or fork it from a checkpoint, under other settings than it began with",
+    )
     cache_dir: str | None = setting(
         "Operation", None, "a folder that keeps replies and gives them back for the same prompt; none: no cache"
     )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
+        _LINEAGES[cls.method] = tuple(dict.fromkeys(own))
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the prompts of its steps to its fields, before pydantic collects these."""
+        super().__init_subclass__(**options)
+        nodes = {SENTENCE_STEP: (LAST_NODE,), **cls.step_nodes}
+        for step in cls.all_steps():
+            cls.__annotations__[f"{PROMPT}{step}"] = str
+            setattr(cls, f"{PROMPT}{step}", _prompt_setting(f"{cls.method}/{step}", nodes.get(step, (step,))))
 
     if not TYPE_CHECKING:  # type checkers and editors know the fields
 
@@ -207,6 +249,11 @@ class Context(BaseModel):
         """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
 
+    def prompt_of(self, step: str) -> str:
+        """Return the text that stands for the prompt file of a step; empty for the file."""
+        text: str = getattr(self, f"{PROMPT}{step}", "")
+        return text if text.strip() else ""
+
     @classmethod
     def all_steps(cls) -> tuple[str, ...]:
         """Return its steps, with the one that all methods share; empty where it names none."""
@@ -219,6 +266,14 @@ class Context(BaseModel):
             known = ", ".join(cls.presets) or "none"
             raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
         return make_settings(cls, {**cls.presets[family], **settings})
+
+
+_LINEAGES: dict[str, tuple[str, ...]] = {}
+
+
+def method_lineage(method: str) -> tuple[str, ...]:
+    """Return a method's name and those of the methods that its Context is a subclass of, whose prompts it shares."""
+    return _LINEAGES.get(method) or (method,)
 
 
 def settings_in_use(cls: type[Context]) -> set[str]:

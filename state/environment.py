@@ -28,28 +28,30 @@ def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
     * a dict: its fields, if they are ours, else a SettingsError; a host's dict may carry ours under the key `hopgraph`;
     * a host's object may carry ours as its attribute `hopgraph`.
     """
-    if given is not None and not isinstance(given, Mapping | Context):
-        given = getattr(given, "hopgraph", None)
     if isinstance(given, Mapping):
         given = _from_mapping(cast("Mapping[str, Any]", given), cls)
+    elif given is not None and not isinstance(given, Context):
+        given = _under_hopgraph(getattr(given, "hopgraph", None), cls)
     if given is None:
         return with_environment(cls())
     if isinstance(given, cls):
         return with_environment(given)
-    if isinstance(given, Context):
-        shared = {name: value for name, value in explicit_settings(given).items() if name in cls.model_fields}
-        return with_environment(make_settings(cls, shared))
-    raise SettingsError(f"context of type {type(given).__name__} is not {cls.__name__}, a dict or None")
+    shared = {name: value for name, value in explicit_settings(given).items() if name in cls.model_fields}
+    return with_environment(make_settings(cls, shared))
+
+
+def _under_hopgraph(given: object, cls: type[ContextT]) -> ContextT | Context | None:
+    """Read what a host's context has for us; a name that is not a setting is refused, as nothing else is meant."""
+    if given is None or isinstance(given, Context):
+        return given
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"context under 'hopgraph': expected a dict, got {type(given).__name__}")
+    return make_settings(cls, cast("Mapping[str, Any]", given))
 
 
 def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | Context | None:
     if "hopgraph" in given:
-        nested = given["hopgraph"]
-        if nested is None or isinstance(nested, Context):
-            return nested
-        if not isinstance(nested, Mapping):
-            raise SettingsError(f"context under the key 'hopgraph': expected a dict, got {type(nested).__name__}")
-        return make_settings(cls, cast("Mapping[str, Any]", nested))
+        return _under_hopgraph(given["hopgraph"], cls)
     unknown = sorted(given.keys() - cls.model_fields.keys())
     if unknown and len(unknown) == len(given):
         return None  # a host application's own settings

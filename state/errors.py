@@ -8,10 +8,11 @@ HopgraphError
 ├── CorpusError        a corpus, index or data-set file that is missing, damaged or of another version
 │   └── BadRecordError one record of a source file, named by file and line
 ├── ModelError         a model call that failed for good: no key, unreachable, refused by the server
+│   └── ModelOutageError   … where the same call may succeed later; CorpusOutageError is that of a corpus on the web
 └── RunError           an evaluation run that was stopped, or whose directory is damaged, in use, or of other settings
 
 They are also ValueErrors or RuntimeErrors: the LangGraph server shows a client only the messages of Python's
-own errors and hides all others.
+own errors and hides all others. Outages are ConnectionErrors, too, as LangGraph's `RetryPolicy()` retries these alone.
 
 Each message is one line that says what went wrong, with which value, and what to do.
 No message ever holds a key: text that comes from a server passes through
@@ -86,6 +87,25 @@ class BadRecordError(CorpusError):
 
 class ModelError(HopgraphError, RuntimeError):
     """A model call that failed for good."""
+
+
+class CorpusOutageError(CorpusError, ConnectionError):
+    """A corpus on the web whose server is down, overloaded or unreadable."""
+
+
+class ModelOutageError(ModelError, ConnectionError):
+    """A model call whose server is down, overloaded or unreadable."""
+
+
+_OUTAGES: dict[type[HopgraphError], type[HopgraphError]] = {
+    ModelError: ModelOutageError,
+    CorpusError: CorpusOutageError,
+}
+
+
+def server_error(kind: type[HopgraphError], message: str, trouble: Trouble) -> HopgraphError:
+    """Make the error of a server with trouble: of the kind, or of its outages."""
+    return (_OUTAGES.get(kind, kind) if trouble == "outage" else kind)(message, trouble)
 
 
 class RunError(HopgraphError, RuntimeError):

@@ -180,7 +180,7 @@ class TopicNamed(Event, kind="topic"):
 
 
 class Blended(Event, kind="blended"):
-    """The queries of BlendFilter's branches, by the branch's name."""
+    """The queries of BlendFilter, by name: original, external, internal."""
 
     queries: dict[str, str]
 

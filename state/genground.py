@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from typing_extensions import TypedDict
 
-from hopgraph.state.context import Presets, method_setting, setting
+from hopgraph.state.context import Presets, StepNodes, method_setting, setting
 from hopgraph.state.hops import HopsContext, HopsState
 from hopgraph.state.records import Evidence
 
@@ -37,6 +37,7 @@ class GengroundContext(HopsContext):
 
     method = "genground"
     steps = ("deduce", "ground", "answer")
+    step_nodes: ClassVar[StepNodes] = {"answer": ("best_answer",)}
     presets: ClassVar[Presets] = {
         family: {**values, "demonstrations": family} for family, values in HopsContext.presets.items()
     }

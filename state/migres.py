@@ -1,10 +1,10 @@
 """MIGRES's own state and settings (paper section 3 and Table 11)."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from typing_extensions import override
 
-from hopgraph.state.context import Presets, Resource, method_setting, setting
+from hopgraph.state.context import Presets, Resource, StepNodes, method_setting, setting
 from hopgraph.state.passage_filtering import KnowledgeContext
 from hopgraph.state.records import Evidence
 from hopgraph.state.schemas import MethodState
@@ -26,6 +26,7 @@ class MigresContext(KnowledgeContext):
 
     method = "migres"
     steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
+    step_nodes: ClassVar[StepNodes] = {"summarise": ("compress",), "snippet": ("compress",)}
     presets: ClassVar[Presets] = {
         "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
         "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},
@@ -36,11 +37,16 @@ class MigresContext(KnowledgeContext):
         5, "T: iterations of retrieve, extract and decide; if none answers, a final answer follows", ge=1, le=20
     )
     passages_per_query: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
+    extraction: Literal["joint", "per_query"] = method_setting(
+        "joint",
+        "joint: one extraction per iteration, over the best passages of all queries, and own knowledge only where no "
+        "query kept any (the authors' code); per_query: a call per query, side by side",
+    )
     max_queries: int = method_setting(3, "new queries per iteration at most", ge=1, le=10)
     recall: bool = method_setting(True, "let the model write what it knows where no passage was kept (Table 6)")
     verify: bool = method_setting(True, "keep only statements that their passages entail")
     memory: bool = method_setting(
-        True, "do not show again what was shown for two queries and cited for neither, nor send a query twice"
+        True, "do not show again what was shown and cited, or shown twice, nor send a query twice"
     )
 
     @property

@@ -1,10 +1,10 @@
 """RA-ISF's own state and settings (paper sections 3 and 4)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from typing_extensions import override
 
-from hopgraph.state.context import Resource, method_setting, setting
+from hopgraph.state.context import Resource, StepNodes, method_setting, setting
 from hopgraph.state.question_tree import Branch, DecomposingContext, DecomposingState, Tree
 from hopgraph.state.records import Call, Knowledge
 from hopgraph.state.reducers import any_true, merge_calls
@@ -44,6 +44,13 @@ class RaIsfContext(DecomposingContext):
 
     method = "ra_isf"
     steps = ("self_knowledge", "judge_together", "judge_relevance", "answer_step_by_step", "decompose")
+    step_nodes: ClassVar[StepNodes] = {
+        "self_knowledge": ("solve",),
+        "judge_together": ("solve",),
+        "judge_relevance": ("solve",),
+        "answer_step_by_step": ("solve", "compose", "best_effort"),
+        "decompose": ("solve",),
+    }
 
     max_depth: int = method_setting(
         3,

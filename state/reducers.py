@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from hopgraph.state.records import Call, Evidence, Knowledge, Passage
+from hopgraph.state.records import Call, Evidence, Passage
 
 NodeT = TypeVar("NodeT", bound=Mapping[str, object])
 RecordT = TypeVar("RecordT")
@@ -61,16 +61,6 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
         return -call["attempts"], -tokens[0], -tokens[1], call["cached"], _text(call)
 
     return dict(sorted(_by_key((*old.items(), *new.items()), rank).items()))
-
-
-def merge_knowledge(old: Sequence[Knowledge], new: Sequence[Knowledge]) -> list[Knowledge]:
-    """Merge what was kept for several queries, one entry for each, by the query's text.
-
-    A filter only narrows: of two entries for one query the one with fewer excerpts stays.
-    """
-    records = ((each["query"], each) for each in (*old, *new))
-    merged = _by_key(records, lambda each: (len(each["excerpts"]), _text(each)))
-    return [merged[query] for query in sorted(merged)]
 
 
 def any_true(old: bool, new: bool) -> bool:

@@ -1,12 +1,11 @@
 """State and settings of the baselines that write first, and revise what they wrote by what is retrieved for it."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hopgraph.state.baselines import PartsState, SamplesState, SamplingContext
-from hopgraph.state.context import Context, method_setting
+from hopgraph.state.context import Context, StepNodes, method_setting
 from hopgraph.state.hops import HopsContext
 from hopgraph.state.migres import MigresState
-from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.schemas import MethodState
 
 
@@ -15,19 +14,24 @@ class ItrgState(MethodState):
 
     document: str
     """As it is now; empty while the model has written none."""
+    round_before: list[str]
+    """Ids of the passages that the last round found."""
 
 
 class ItrgContext(Context):
-    """The settings of ITRG; rounds and passages are the paper's."""
+    """The settings of ITRG; rounds and passages are the paper's, and so is the better mode."""
 
     method = "itrg"
-    steps = ("write_passage", "rewrite_passage", "answer")
+    steps = ("rewrite_passage", "answer")
+    step_nodes: ClassVar[StepNodes] = {"rewrite_passage": ("write",), "answer": ("read",)}
 
-    iterations: int = method_setting(5, "T: rounds of retrieving and rewriting the document", ge=1, le=20)
+    iterations: int = method_setting(
+        5, "T: rounds of retrieving and rewriting the document, after the first search", ge=1, le=20
+    )
     mode: Literal["refine", "refresh"] = method_setting(
-        "refine",
-        "refine: update the document with the passages that a round is the first to find; refresh: write it anew from "
-        "all passages of the round",
+        "refresh",
+        "refresh: write the document again from all passages of the round; refine: update it with those that the "
+        "round before did not find",
     )
 
 
@@ -35,12 +39,22 @@ class EditingState(SamplesState, PartsState):
     """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
 
 
-class VerifyAndEditContext(SamplingContext, FilterContext):
-    """The settings of Verify-and-Edit; number and temperature of the samples are the paper's."""
+class VerifyAndEditContext(SamplingContext):
+    """The settings of Verify-and-Edit; number and temperature of the samples, and the sentences, are the paper's."""
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "answer_step_by_step": ("sample",),
+        "verifying_questions": ("ask",),
+        "answer_in_a_sentence": ("edit",),
+    }
 
+    resources = ("retriever", "reranker")
+
+    nearest_sentences: int = method_setting(
+        3, "sentences of the passages that are shown to edit a sentence, the nearest to its question", ge=1, le=50
+    )
     max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
 
 
@@ -60,6 +74,11 @@ class VtgContext(Context):
 
     method = "vtg"
     steps = ("next_sentence", "verifying_questions", "final_answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "next_sentence": ("write",),
+        "verifying_questions": ("ask",),
+        "final_answer": ("answer",),
+    }
     resources = ("retriever", "entailment")
 
     max_sentences: int = method_setting(6, "sentences of the text at most", ge=1, le=50)
@@ -76,10 +95,11 @@ class SearchainState(PartsState):
 
 
 class SearchainContext(HopsContext):
-    """The settings of SearChain; the rounds are the paper's. Of the passages of a query the reader sees the best."""
+    """The settings of SearChain; the rounds are the paper's."""
 
     method = "searchain"
     steps = ("write_chain", "read_link", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_link": ("check",)}
 
     max_rounds: int = method_setting(5, "chains that are written at most", ge=1, le=20)
     min_confidence: int = method_setting(

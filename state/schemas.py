@@ -64,9 +64,9 @@ class SearchState(Spent):
     """Memory: every query proposed or sent so far, the question first, in order."""
     excluded: Annotated[list[str], merge_ids]
     """Memory: ids of passages that are not to be retrieved again."""
-    uncited: dict[str, list[list[int]]]
-    """MIGRES's memory: by passage, the [start, end) spans shown in iterations in which no statement cited it, query by
-    query."""
+    shown: dict[str, list[list[int]]]
+    """MIGRES's memory: by passage, the [start, end) spans that were shown, once for each prompt, and once more where a
+    kept statement cites the passage."""
     candidates: list[Candidates]
     """What the retriever found in this iteration: an entry per proposed query, empty where it was not sent; where
     reviewers may add queries (MIGRES), an entry per query that was sent, or a single empty one."""

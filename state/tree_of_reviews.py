@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
-from hopgraph.state.context import Context, Presets, method_setting, setting
-from hopgraph.state.records import Call, Evidence, Passage, StopReason
-from hopgraph.state.reducers import merge_calls, merge_evidence, merge_passages, merge_tree
-from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
+from hopgraph.state.context import Context, Presets, StepNodes, method_setting, setting
+from hopgraph.state.reducers import merge_tree
+from hopgraph.state.schemas import MethodState
 
 ROOT = "0"
 """The id of the root, which stands for the question."""
@@ -48,35 +47,13 @@ merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], di
 """Merge two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
 
 
-class ReviewTree(TypedDict):
-    """The tree."""
+class ReviewTreeState(MethodState):
+    """The shared keys, and the tree."""
 
     tree: Annotated[dict[str, ReviewNode], merge_reviews]
     """Every node so far by id, the pruned ones too, each before its children."""
-
-
-class ReviewTreeState(ReviewTree, MethodState):
-    """The shared keys, and the tree."""
-
     frontier: list[str]
     """Ids of the nodes to expand next; then those that the queries under way were written for, in their order."""
-
-
-class GrowOutput(ReviewTree):
-    """What growing the tree gives back."""
-
-    calls: Annotated[dict[str, Call], merge_calls]
-    passages: Annotated[list[Passage], merge_passages]
-    evidence: Annotated[list[Evidence], merge_evidence]
-    asked: list[str]
-    stop_reason: StopReason | None
-    """Set when the budget ended the search."""
-
-
-class GrowState(QuestionInput, GrowOutput, SearchState):
-    """What growing the tree works on; its keys mean what they mean in `ReviewTreeState`."""
-
-    frontier: list[str]
 
 
 class ReviewContext(Context):
@@ -98,6 +75,11 @@ class ReviewContext(Context):
         ge=1,
     )
 
+    @property
+    def shows_queries(self) -> bool:
+        """Whether a review sees the queries asked so far, so that it asks for something else."""
+        return False
+
 
 Width = Annotated[int, Field(ge=1, le=1000)]
 MOST_PARAGRAPHS = 200_000
@@ -113,6 +95,11 @@ class TreeOfReviewsContext(ReviewContext):
 
     method = "tree_of_reviews"
     steps = ("review", "review_directly", "complete", "fuse", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {
+        "review_directly": ("review",),
+        "complete": ("expand",),
+        "answer_step_by_step": ("answer", "fuse"),
+    }
     presets: ClassVar[Presets] = {"multi_hop": {"search": "depth", "demonstrations": "multi_hop"}}
 
     widths: tuple[Width, ...] = method_setting(
@@ -186,6 +173,11 @@ class ChainOfReviewsContext(ReviewContext):
 
     method = "chain_of_reviews"
     steps = ("review", "review_directly", "complete", "answer_step_by_step")
+    step_nodes: ClassVar[StepNodes] = {
+        "review_directly": ("review",),
+        "complete": ("expand",),
+        "answer_step_by_step": ("answer",),
+    }
     presets: ClassVar[Presets] = {"multi_hop": {"demonstrations": "multi_hop"}}
 
     max_depth: int = method_setting(3, "turns of retrieval and review at most", ge=1, le=10)
@@ -197,3 +189,9 @@ class ChainOfReviewsContext(ReviewContext):
     prune_relevance: bool = method_setting(
         False, "end the chain when nothing on it is relevant; off: continue with the review's query"
     )
+
+    @property
+    @override
+    def shows_queries(self) -> bool:
+        """Always: its reviews are of one growing path."""
+        return True

@@ -14,6 +14,7 @@ from support.paths import ROOT
 LAYERS = (
     {"state"},
     {"tools.text", "tools.io"},
+    {"tools.documents"},
     {"tools.prompts"},
     {"tools.models"},
     {"tools.scoring"},

@@ -6,12 +6,12 @@ and import packages, and are cached by spec; ready objects pass through. A spec 
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 
-from hopgraph.state import Context, EntailmentChecker, Reranker
+from hopgraph.state import Context, EntailmentChecker, Reranker, SpecError
 from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.state.run_settings import awaited_once_per_run
 from hopgraph.tools.io.background import gather_or_cancel
@@ -33,26 +33,28 @@ async def get_model(settings: Context, role: str) -> ModelHandle:
     return await awaited_once_per_run(settings, name, lambda: resolve_model(given, sampling))
 
 
-def find_model_spec(settings: Context, role: str) -> str | BaseChatModel:
+def find_model_spec(settings: Context, role: str) -> str | Runnable[Any, Any]:
     """Return the setting for a role: bound to the role itself, else to its longest prefix, else in general."""
     bound = [name for name in settings.models if role == name or role.startswith(f"{name}/")]
     return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
 
 
-async def get_retriever(given: str | BaseRetriever | None) -> BaseRetriever:
+async def get_retriever(given: str | Runnable[str, Any] | None) -> Runnable[str, Any]:
     """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
-    if isinstance(given, BaseRetriever):
+    if isinstance(given, BaseChatModel):
+        raise SpecError(f"the retriever is a model ({type(given).__name__}); give a LangChain retriever, or a spec")
+    if isinstance(given, Runnable):
         return given
     return await asyncio.to_thread(_open_retriever, given or DEFAULT_RETRIEVER)
 
 
-def _open_retriever(spec: str) -> BaseRetriever:
+def _open_retriever(spec: str) -> Runnable[str, Any]:
     from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
 
     return resolve_retriever(spec)
 
 
-async def get_retrievers(settings: Context) -> list[BaseRetriever]:
+async def get_retrievers(settings: Context) -> list[Runnable[str, Any]]:
     """Return the retriever, and the second one if there is one; the next run sees an index that was replaced."""
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
     return await awaited_once_per_run(

@@ -65,7 +65,7 @@ def is_settled(state: MethodState) -> Literal["settled", "try again"]:
     return "settled" if state["stop_reason"] else "try again"
 
 
-def build() -> AnswerGraph:
+def build() -> AnswerGraph[CheckedContext]:
     """Join the nodes: retrieve → answer → verify, and from there back or to the end."""
     builder = AnswerGraph(MethodState, CheckedContext)
     builder.add_node("retrieve", retrieve_with(wider))

@@ -9,7 +9,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 
-def run(*answers: str, **settings: Any) -> dict[str, Any]:
+def run(*answers: str, **settings: Any) -> Any:
     replies = (AIMessage(json.dumps({"answer": each, "used_passages": [1]})) for each in answers)
     context = CheckedContext(model=GenericFakeChatModel(messages=replies), **settings)
     return graph.invoke({"question": "Who directed Metropolis?"}, context=context)

@@ -1,20 +1,22 @@
 """The baselines that the papers compare with, as small graphs on the same nodes."""
 
 from collections.abc import Callable
+from typing import Unpack
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.state import Context, MethodState
+from hopgraph.state import MethodState
+from hopgraph.state.context import ContextT
 
 
 def chain(
-    context: type[Context], state: type[MethodState] = MethodState, /, **steps: Node
-) -> Callable[[], AnswerGraph]:
+    context: type[ContextT], state: type[MethodState] = MethodState, /, **steps: Node
+) -> Callable[..., AnswerGraph[ContextT]]:
     """Return the `build` of a method whose steps, by their nodes' names, follow one another up to `finish`."""
 
-    def build() -> AnswerGraph:
-        """Build the graph: its nodes and edges, not yet compiled."""
-        builder = AnswerGraph(state, context)
+    def build(**changes: Unpack[Changes]) -> AnswerGraph[ContextT]:
+        """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+        builder = AnswerGraph[ContextT](state, context, **changes)
         for name, node in steps.items():
             builder.add_node(name, node)
         return builder.add_path("prepare", *steps).end([*steps][-1])

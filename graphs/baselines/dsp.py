@@ -6,18 +6,20 @@ itself, searches that build on one another and aggregated predictions, gains mor
 Paper: "Demonstrate-Search-Predict: Composing retrieval and language models for knowledge-intensive NLP" (Khattab et
 al., 2022, arXiv 2212.14024), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` keeps the
 steps of training questions that are answered right as worked examples (`demonstrations`). Search: for each of two hops
-queries are sampled, each with its rationale, and what they find is ranked by the sum of its scores; all hops' passages
-are kept. Predict: chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for
-three passages in each hop and one answer, is the multi-hop pipeline of DSPy's documentation.
+ten queries are sampled, each with its rationale, and what they and the question find is ranked by the sum of its
+scores. The best replace the context of the hop before; after the first hop a sample's rationale stands in front.
+Predict: twenty chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for three
+passages in each hop, all hops' passages kept, and one answer, is the multi-hop pipeline of DSPy's documentation.
 
-We know the paper by GenGround's account and from memory, and could not check details. *Ours*: five queries and answers,
-where the paper samples more; zero-shot unless `demonstrations` is set; a hop without a usable query searches for
-the question. H hops of Q queries and S answers cost H Q + S calls: 15, or 3 as in DSPy.
+Checked against the authors' published code and notebooks. *Ours*: zero-shot unless `demonstrations` is set; the
+rationale is cited as the model's own words. H hops of Q queries and S answers cost H Q + S calls: 40, or 3 as in DSPy.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.fuse_rankings import fuse_rankings
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.sample_answers import sample_answers_with
@@ -33,14 +35,14 @@ def passages_to_fuse(settings: DspContext, _iteration: int) -> int:
     return settings.passages_per_query * (3 if settings.queries_per_hop > 1 else 1)
 
 
-def another_hop(state: DspState, settings: DspContext) -> Literal["next hop", "last hop"]:
+def another_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next hop", "last hop"]:
     """Count the hops."""
-    return "next hop" if len(state["knowledge"]) < settings.max_hops else "last hop"
+    return "next hop" if state["iteration"] < runtime.context.max_hops else "last hop"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(DspState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(DspState, Context, **changes)
     builder.add_node("write_queries", write_queries, reserve_calls=1)
     builder.add_node("retrieve", retrieve_with(passages_to_fuse))
     builder.add_node("fuse", fuse_rankings)

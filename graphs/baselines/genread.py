@@ -10,10 +10,12 @@ its own; the question is answered from theirs. GenGround says no more than that 
 is read is cited as the model's own knowledge, never as a passage.
 """
 
+from typing import Unpack
+
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.sub_questions import sub_questions
 from hopgraph.nodes.write_passages import write_passage
@@ -22,9 +24,9 @@ from hopgraph.state.baselines import GenReadContext, PartsState
 Context = GenReadContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(PartsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)

@@ -8,17 +8,21 @@ The caller gives the passages: along with the question, as `gold_passages`, a li
 optionally "id", or by the setting of this name. Without any the question is refused. One call.
 """
 
+from typing import Unpack
+
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.take_given import take_given
 from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 
 Context = GoldPassagesContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(GoldState, Context, given={"gold_passages"}, input_schema=GoldInput)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context, GoldInput]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph[Context, GoldInput](
+        GoldState, Context, given={"gold_passages"}, input_schema=GoldInput, **changes
+    )
     builder.add_node("take_given", take_given)
     builder.add_node("answer", answer_with())
 

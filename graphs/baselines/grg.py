@@ -11,12 +11,14 @@ knowledge.
 *Ours*: one written passage for each query, and the reader that every baseline has, not a trained one.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.mix_passages import mix_passages
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
@@ -27,9 +29,11 @@ from hopgraph.state.baselines import GrgContext, PartsState
 Context = GrgContext
 
 
-def where_to_begin(_state: PartsState, settings: GrgContext) -> list[Literal["decompose", "generate", "retrieve"]]:
+def where_to_begin(
+    _state: PartsState, runtime: Runtime[GrgContext]
+) -> list[Literal["decompose", "generate", "retrieve"]]:
     """Break the question down first, or generate and retrieve at once."""
-    return ["decompose"] if settings.decomposition else ["generate", "retrieve"]
+    return ["decompose"] if runtime.context.decomposition else ["generate", "retrieve"]
 
 
 def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compose"]]:
@@ -37,9 +41,9 @@ def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compo
     return ["generate", "retrieve"] if state["queries"] else ["compose"]
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(PartsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", sub_questions, reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)

@@ -11,29 +11,32 @@ Where this differs from the paper:
 * zero-shot unless `demonstrations` is set; five passages per query, as Tree of Reviews has it;
 * a sentence that is missing, or repeats an earlier one, ends the chain too; one that only says that the answer is
   not given, or not known, does not end it, and is searched for like any other;
-* the reader is a chain of thought over all passages that were collected; at the limit of sentences and at
-  the end of the budget it answers from what is there.
+* the reader is a chain of thought over all passages that were collected, after the sentences so far; at the limit of
+  sentences and at the end of the budget it answers from what is there.
+
+As in the authors' code a conclusion ("Thus, …") is not searched for; the last sentence that is none is the query again.
 
 N sentences cost N + 1 calls.
 """
 
-from hopgraph.nodes.answer import answer_with
+from typing import Unpack
+
 from hopgraph.nodes.collect import collect
-from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.next_thought import next_thought
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.next_thought import answer_from_thoughts, next_thought
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import IrcotContext, IrcotState
 
 Context = IrcotContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(IrcotState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("collect", collect)
     builder.add_node("reason", next_thought, reserve_calls=1)
-    builder.add_node("read", answer_with("answer_step_by_step"))
+    builder.add_node("read", answer_from_thoughts)
 
     builder.add_path("prepare", "retrieve", "collect", "reason")
     builder.add_choice("reason", "queries", {"next sentence": "retrieve"}, {"chain ends": "read"})

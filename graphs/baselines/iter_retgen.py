@@ -6,7 +6,7 @@ over how the model reasons.
 
 Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao et al.,
 2023, arXiv 2305.15294), as all five papers compare with it: MIGRES (Tables 3 and 4: two turns, five passages),
-BlendFilter, GenGround (as RetGen), RA-ISF and Tree of Reviews.
+BlendFilter, GenGround (as RetGen, without saying how many turns it takes), RA-ISF and Tree of Reviews.
 
 Where this differs from the paper:
 * zero-shot unless `demonstrations` is set;
@@ -16,10 +16,12 @@ Where this differs from the paper:
 T turns cost T calls and T searches.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer_again import answer_again, extend_query
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
@@ -27,15 +29,15 @@ from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 Context = IterRetgenContext
 
 
-def another_turn(state: IterRetgenState, settings: IterRetgenContext) -> Literal["next turn", "last turn"]:
+def another_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
     """Whether turns are left, and something was generated that adds to the question."""
-    left = state["iteration"] < settings.iterations and state["stop_reason"] != "budget"
+    left = state["iteration"] < runtime.context.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(IterRetgenState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(IterRetgenState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("generate", answer_again)

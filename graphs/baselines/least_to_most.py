@@ -16,8 +16,10 @@ Where this differs from the paper:
 N sub-questions cost N + 2 calls.
 """
 
+from typing import Unpack
+
 from hopgraph.nodes.answer_in_turn import answer_in_turn
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.split import plant, split_with
@@ -27,9 +29,9 @@ from hopgraph.state.question_tree import DecomposingState
 Context = LeastToMostContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(DecomposingState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(DecomposingState, Context, **changes)
     builder.add_node("plant", plant)
     builder.add_node("next_part", next_part)
     builder.add_node("decompose", split_with(needs_parts=False), reserve_calls=1)

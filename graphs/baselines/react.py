@@ -4,8 +4,8 @@ The paper's claim: thoughts and actions that follow on one another do better tha
 says what to look up next, and what was found grounds the next thought.
 
 Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023, arXiv 2210.03629), as the papers
-of MIGRES, BlendFilter and Tree of Reviews run it: one call gives a thought and an action, the action is a search or the
-answer, the observation is what the search brought.
+of MIGRES, BlendFilter and Tree of Reviews run it: the question is searched for first; then one call gives a thought and
+an action, the action is a search or the answer, the observation is what the search brought.
 
 Where this differs from the paper:
 * the actions are `search` and `finish`; `lookup` in a Wikipedia page has no place over passages;
@@ -15,11 +15,13 @@ Where this differs from the paper:
 * a limit of searches, and an end when a search is repeated, both with one more call for a best-effort answer;
 * zero-shot unless `demonstrations` is set.
 
-H searches cost H + 1 calls.
+After the first search, H searches cost H + 1 calls.
 """
 
+from typing import Unpack
+
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.read_passages import observe
@@ -30,19 +32,18 @@ from hopgraph.state.hops import HopsState
 Context = ReactContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(HopsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("act", deduce_with("act", Action, show_passages=True), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with(show_passages=True))
 
-    builder.add_path("prepare", "act")
+    builder.add_path("prepare", "retrieve", "observe", "act")
     builder.add_conditional_edges(
         "act", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
-    builder.add_path("retrieve", "observe", "act")
     return builder.end("best_answer")
 
 

@@ -8,7 +8,7 @@ with it (section 4.2 and Table 1): p(y | x) = Σ_d λ(d, x) p(y | d∘x), λ the
 passage proposes an answer; each answer is scored under every passage by the log-probabilities of its tokens, and the
 likeliest is given.
 
-Where this differs (the paper was not at hand; what is said of it is from memory, unchecked):
+Checked against RA-ISF's account of it, not against the authors' code. Where this differs:
 * the paper adds up the distributions of the next token, and generates from their sum, which no server offers; here y is
   a whole answer, chosen among those that the passages propose;
 * the retriever is used as it is: the training of REPLUG LSR, which RA-ISF describes, is left out;

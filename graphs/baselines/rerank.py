@@ -4,7 +4,8 @@ The paper's claim: answers whose citations hold are better answers, so of severa
 highest citation recall is worth its three extra calls.
 
 Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
-MIGRES compares with it (section 4.2 and Table 3): 50 passages, reranked, k = 5, four samples, zero-shot.
+MIGRES compares with it (section 4.2 and Table 3): 50 passages, reranked, k = 5, four samples at ALCE's temperature 0.5,
+zero-shot.
 
 Where this differs from the paper:
 * a sample is a chain of thought with a short answer, and names its passages once, not after each statement:

@@ -5,26 +5,29 @@ completes its nodes does not mislead a model where it is right.
 
 Paper: "Search-in-the-Chain: Interactively Enhancing Large Language Models with Search for Knowledge-intensive Tasks"
 (Xu et al., 2023, arXiv 2304.14732), as GenGround compares with it (Tables 2, 3, 5 and 7). Up to five rounds: the model
-writes a chain of queries, each with its answer or unsolved. In their order, without those that were seen before, a
-reader answers each from its top passage, with its confidence. An unsolved node gets the reader's answer; one that the
-reader contradicts with confidence is corrected. The first such feedback ends the round, and the chain is written anew.
-Without feedback, or after the last round, the question is answered from all nodes.
+writes a chain of queries, each with its answer or unsolved. In their order, without those that were seen before unless
+they are still unsolved, a reader answers each from its passages, with its confidence. An unsolved node gets the
+reader's answer; one that the reader contradicts with confidence is corrected. The first such feedback ends the round:
+with it and the node's passages the chain is written again, where the model may keep its own answer. Without feedback,
+or after the last round, the question is answered from all nodes.
 
-Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
-zero-shot. *Ours*: the reader is the model, and states its confidence, 1 to 5, in its reply; nodes are compared by their
-words; an unsolved node that nothing answers is fed back as unknown; the answer is short, where the paper's is long.
+Checked against the authors' published code, which shows the reader the first passage alone; that it is often the wrong
+one is why ours sees all of a search. The wording is ours and zero-shot. *Ours*: the reader is the model, and states its
+confidence, 1 to 5, in its reply; nodes are compared by their words; an answer to an unsolved node of which the reader
+is not sure is marked as not grounded; an unsolved node that nothing answers is fed back as unknown; the answer is
+short, where the paper's is long.
 
 R rounds with N nodes read cost R + N + 1 calls.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top_with
+from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 
@@ -37,13 +40,13 @@ def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SearchainState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SearchainState, Context, **changes)
     builder.add_node("chain", write_chain, reserve_calls=1)
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("take_top", take_top_with(lambda _: 1))
+    builder.add_node("take_top", take_top)
     builder.add_node("check", answer_part_with("read_link", SureAnswer), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
 

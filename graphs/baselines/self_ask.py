@@ -10,9 +10,9 @@ intermediate answer, until no further question is asked.
 Where this differs from the paper:
 * with `prompting=separate`, the default, the intermediate answer is a call of its own, over the passages of its
   follow-up question alone, and the next follow-up question sees it with its source sentence; with `prompting=joint`
-  one prompt, with all passages so far before the question, answers the last follow-up question and gives the next
-  one or the final answer, one call per turn, as those papers describe it (BlendFilter, appendix C; MIGRES, section
-  4.1 and the calls of Table 4; Tree of Reviews, section 4.3);
+  the question is searched for first, and one prompt, with all passages so far before the question, answers the last
+  follow-up question and gives the next one or the final answer, one call per turn, as those papers describe it
+  (BlendFilter, appendix C; MIGRES, section 4.1 and the calls of Table 4; Tree of Reviews, section 4.3);
 * a limit of follow-up questions, and an end when one is repeated, both with one more call for a best-effort
   answer;
 * zero-shot unless `demonstrations` is set.
@@ -20,10 +20,12 @@ Where this differs from the paper:
 H follow-up questions cost 2 H + 1 calls, less one for each that finds no passage; jointly H + 1.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import FollowUp, JointFollowUp
 from hopgraph.nodes.read_passages import observe, read_passages
@@ -34,14 +36,14 @@ from hopgraph.state.hops import HopsState
 Context = SelfAskContext
 
 
-def how_to_ask(_state: HopsState, settings: SelfAskContext) -> Literal["separate prompts", "one prompt"]:
+def how_to_ask(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["separate prompts", "one prompt"]:
     """Choose between a prompt for each intermediate answer and one for a whole turn."""
-    return "separate prompts" if settings.prompting == "separate" else "one prompt"
+    return "separate prompts" if runtime.context.prompting == "separate" else "one prompt"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(HopsState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("follow_up", deduce_with("follow_up", FollowUp), reserve_calls=1)
     builder.add_node(
         "follow_up_jointly", deduce_with("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1
@@ -51,9 +53,7 @@ def build() -> AnswerGraph:
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with())
 
-    builder.add_conditional_edges(
-        "prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "follow_up_jointly"}
-    )
+    builder.add_conditional_edges("prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "retrieve"})
     for asking in ("follow_up", "follow_up_jointly"):
         builder.add_conditional_edges(
             asking, route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}

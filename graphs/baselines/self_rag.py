@@ -10,7 +10,7 @@ relevance + support + ½ utility, each of the three by the probabilities of its 
 they are those of Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any
 model for the judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
 
-Where this differs (the paper was not at hand; threshold, weights and forms are from memory, unchecked):
+Threshold, weights and forms are those of the authors' published code. Where this differs:
 * one segment, the short answer, and so no beam over the segments of a long one; no passage is dropped beforehand;
 * a token that is not among the likeliest 20 of its place, as many as servers list, counts as impossible;
 * text of passages and questions that looks like a token or a tag is changed, so that it is neither.
@@ -18,7 +18,9 @@ Where this differs (the paper was not at hand; threshold, weights and forms are 
 k passages cost k + 1 calls in two turns; an answer from memory two.
 """
 
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from typing import Unpack
+
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
@@ -27,9 +29,9 @@ from hopgraph.state.baselines import SelfRagContext, SelfRagState
 Context = SelfRagContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SelfRagState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("decide", decide_retrieval, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

@@ -5,18 +5,21 @@ told from similar questions that it has answered before.
 
 Paper: "Self-Knowledge Guided Retrieval Augmentation for Large Language Models" (Wang et al., 2023, arXiv 2310.05002),
 in its variant of nearest neighbours, as RA-ISF compares with it (Table 1). Training questions are answered with and
-without passages; those that are right in one way alone are labelled, and `hopgraph build skr_knn` writes them
-(`labels`). Of the k nearest to a question the share that retrieval harms is set against their share of all labels: at
-least as large, and the model answers by a chain of thought of its own (`cot`), else by one over retrieved passages
-(`one_step_cot`).
+without passages, and labelled by whether retrieval helps, harms or makes no difference; `hopgraph build skr_knn` writes
+them (`labels`). The k nearest that it helps or harms vote. Where it helps at least as many of all as it harms, passages
+are looked up only if more neighbours say that it helps, by a margin: the difference of all labels as a share of all
+labelled questions, times k, rounded down. Where it harms more, they are looked up unless more say that it harms, by
+that margin. The model answers by a chain of thought over passages (`one_step_cot`) or of its own (`cot`).
 
-We know the paper by RA-ISF's account and from memory, and could not check details. *Ours*: k = 5; an answer is right
-by exact match; without a neighbour that retrieval harms, passages are looked up; `embedding=lexical`, the default,
-compares shared words, so that nothing has to be installed: name a model, as st:NAME, to compare meaning. One call.
+The rule, its margin and k = 5 to 10 are those of the authors' published code. *Ours*: an answer is right by exact
+match; `embedding=lexical`, the default, compares shared words (the code: SimCSE), so that nothing has to be installed:
+name a model, e.g. st:NAME, to compare meaning. One call.
 """
 
+from typing import Unpack
+
 from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.weigh_neighbours import weigh_neighbours
@@ -25,9 +28,9 @@ from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 Context = SkrKnnContext
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(SelfRagState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("weigh_neighbours", weigh_neighbours)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

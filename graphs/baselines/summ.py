@@ -10,11 +10,13 @@ them. One call per summary, and one for the answer, which cites the passages, no
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
 from hopgraph.nodes.compress_next import compress_next_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.rerank import rerank
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
@@ -22,20 +24,24 @@ from hopgraph.state.baselines import CompressedContext, CompressedState, SummCon
 Context = SummContext
 
 
-def enough_relevant(state: CompressedState, settings: CompressedContext) -> Literal["enough", "too few, more left"]:
+def enough_relevant(
+    state: CompressedState, runtime: Runtime[CompressedContext]
+) -> Literal["enough", "too few, more left"]:
     """Whether k passages are relevant, or nothing is left that could be read."""
-    k = settings.passages_per_extraction
+    k = runtime.context.passages_per_extraction
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
-    left = state["read"] < min(found, settings.max_compressed) and state["stop_reason"] != "budget"
+    left = state["read"] < min(found, runtime.context.max_compressed) and state["stop_reason"] != "budget"
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
 
 
-def compressing(context: type[CompressedContext], step: Literal["summarise", "snippet"]) -> Callable[[], AnswerGraph]:
+def compressing(
+    context: type[CompressedContext], step: Literal["summarise", "snippet"]
+) -> Callable[..., AnswerGraph[Context]]:
     """Return the `build` of a method whose step cuts passages down, one call each, until k are relevant."""
 
-    def build() -> AnswerGraph:
-        """Build the graph: its nodes and edges, not yet compiled."""
-        builder = AnswerGraph(CompressedState, context)
+    def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+        """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+        builder = AnswerGraph(CompressedState, context, **changes)
         builder.add_node("retrieve", retrieve)
         builder.add_node("rerank", rerank)
         builder.add_node(step, compress_next_with(step), reserve_calls=1)

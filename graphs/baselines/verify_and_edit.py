@@ -6,25 +6,27 @@ replacing it by what was found corrects the rationale, and with it the answer.
 Paper: "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework" (Zhao et al., 2023, arXiv 2305.03268), as
 GenGround compares with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is given if at
 least half of them agree. Else each sentence of the rationale of the majority's first sample gets a verifying question,
-and an answer of one sentence from the closest ones of its passages, which replaces it. The answer follows from the
-edited rationale.
+and an answer of one sentence from the three nearest sentences of its passages, which always replaces it. The answer
+follows from the edited rationale.
 
-Where this may differ, as GenGround says no more and the paper was not at hand: the wording, all of it ours and
-zero-shot; n = 5; that no question knows an edit; that closest are those which MIGRES's sentence filter keeps. *Ours*: a
-sentence stays, marked as not grounded, where nothing is found, and is its own query without a usable question.
+Checked against the authors' published code. The wording is ours and zero-shot; the reranker finds the nearest
+sentences, where the code compares embeddings. *Ours*: a sentence stays, marked as not grounded, where nothing is found
+or the model abstains, and is its own query without a usable question.
 
 n calls where the samples agree; for a rationale of S sentences 2 S + 1 more where they do not.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
+
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.answer_part import answer_part_with
 from hopgraph.nodes.best_answer import best_answer_with
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.nearest_sentences import nearest_sentences
 from hopgraph.nodes.next_sub_question import next_sub_question
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.nodes.shorten import count_votes
 from hopgraph.nodes.verifying_questions import verifying_questions
 from hopgraph.nodes.vote import vote
@@ -33,29 +35,29 @@ from hopgraph.state.revising import EditingState, VerifyAndEditContext
 Context = VerifyAndEditContext
 
 
-def whether_to_edit(state: EditingState, settings: VerifyAndEditContext) -> Literal["agreed", "disagreed"]:
+def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Literal["agreed", "disagreed"]:
     """Whether at least half of the samples give the same answer."""
     votes = count_votes([draft["answer"] for draft in state["drafts"]])
-    return "agreed" if 2 * max(votes, default=0) >= settings.samples else "disagreed"
+    return "agreed" if 2 * max(votes, default=0) >= runtime.context.samples else "disagreed"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(EditingState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(EditingState, Context, **changes)
     builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)
     builder.add_node("ask", verifying_questions, reserve_calls=1)
     builder.add_node("next", next_sub_question)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("sentence_filter", sentence_filter)
-    builder.add_node("edit", answer_part_with("answer_in_a_sentence"), reserve_calls=1)
+    builder.add_node("nearest_sentences", nearest_sentences)
+    builder.add_node("edit", answer_part_with("answer_in_a_sentence", edits=True), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
 
     builder.add_path("prepare", "sample")
     builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "ask"})
     builder.add_path("ask", "next")
     builder.add_choice("next", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
-    builder.add_path("retrieve", "sentence_filter", "edit", "next")
+    builder.add_path("retrieve", "nearest_sentences", "edit", "next")
     return builder.end("vote", "answer")
 
 

@@ -9,17 +9,17 @@ and those of the last search (short-term). A sentence holds if what it cites ent
 the others; else if a passage in memory does, which it then cites; else if one does of those found for questions about
 it. A sentence that does not hold is written again n times, then left out.
 
-Where this may differ, as MIGRES says no more and the paper was not at hand: the wording, all of it ours and zero-shot;
-the limits; that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final
+Checked against MIGRES's account of it, which says no more; the wording is ours and zero-shot, and so may be the limits
+and that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final
 answer from its statements; a sentence that repeats one ends the text.
 
 A supported sentence costs a call, or two with a search; a sentence that is left out 2 (n + 1), and the answer one.
 """
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
-from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_sentence import next_sentence
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.take_top import take_top
@@ -34,9 +34,9 @@ def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 
 
-def build() -> AnswerGraph:
-    """Build the graph: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(VtgState, Context)
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(VtgState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
     builder.add_node("write", next_sentence, reserve_calls=1)

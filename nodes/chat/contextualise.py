@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.chat.route import METHOD_CALLS
@@ -20,6 +20,11 @@ LONGEST_SHOWN = 1_000
 """Characters of a message or an answer that are shown of the history."""
 MOST_SOURCES = 10
 """Titles that are shown of one answer."""
+MOST_CONTEXT = 10
+"""Messages of agents and tools that are shown of those after the user's."""
+HAND_BACK = "transfer_back_to_"
+HAND_OFF_TOOLS = ("transfer_to_", HAND_BACK)
+"""What the names of tools begin with by which one agent hands over to another."""
 
 
 class StandAlone(ReplyModel):
@@ -29,17 +34,42 @@ class StandAlone(ReplyModel):
 
 
 async def contextualise(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
-    """Rewrite the user's message as a question that stands alone; without earlier turns or a reply it stays."""
-    message = state["question"]
-    earlier = pair_turns(state["messages"])[:-1][-runtime.context.history_turns or None :]
-    if not earlier or not runtime.context.history_turns:
+    """Rewrite the user's message as a question that stands alone; it stays where there is no context, or no reply."""
+    message, messages = state["question"], state["messages"]
+    newest = newest_of_user(messages)
+    turns = runtime.context.history_turns
+    earlier = pair_turns(messages[:newest])[-turns:] if turns else []
+    said_since = context_lines(messages[newest + 1 :])
+    if not earlier and not said_since:
         return {}
-    variables = {"history": history_lines(earlier), "message": message}
+    variables = {"history": [*history_lines(earlier), *said_since], "message": message}
     wanted = Ask("contextualise", variables, StandAlone, StandAlone(question=message))
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     question = " ".join(clean(answered.record.question).split()) or message
     emit(runtime, Contextualised(message=message, question=question, turns=len(earlier)))
     return {"question": question, "calls": calls_of([answered])}
+
+
+def newest_of_user(messages: Sequence[BaseMessage]) -> int:
+    """Return where the newest message of the user's stands; -1 if there is none.
+
+    Behind a hand-off, what other agents and their tools said follows it.
+    """
+    return max((number for number, each in enumerate(messages) if isinstance(each, HumanMessage)), default=-1)
+
+
+def context_lines(messages: Sequence[BaseMessage]) -> list[str]:
+    """Write what agents and tools said as lines `Assistant: …` and `Tool: …`, the newest ones; empty for none."""
+    kept = [each for each in messages if isinstance(each, AIMessage | ToolMessage) and not _is_hand_off(each)]
+    lines = [("Tool" if isinstance(each, ToolMessage) else "Assistant", _shown(each.text)) for each in kept]
+    return [f"{who}: {text}" for who, text in lines if text][-MOST_CONTEXT:]
+
+
+def _is_hand_off(message: BaseMessage) -> bool:
+    """Whether a message only says which agent comes next, as langgraph-supervisor and langgraph-swarm write them."""
+    if isinstance(message, ToolMessage):
+        return (message.name or "").startswith(HAND_OFF_TOOLS)
+    return isinstance(message, AIMessage) and any(call["name"].startswith(HAND_BACK) for call in message.tool_calls)
 
 
 @dataclass
@@ -55,7 +85,7 @@ class MessageTurn:
 
 
 def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
-    """Pair the user's messages with the replies to them, oldest first; messages of other types are skipped.
+    """Pair the user's messages with the last replies to them, oldest first; messages of other types are skipped.
 
     What a reply's `additional_kwargs` say is taken where it has the right type: a client can post any message.
     """
@@ -63,8 +93,10 @@ def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
     for message in messages:
         if isinstance(message, HumanMessage):
             turns.append(MessageTurn(_shown(message.text)))
-        elif isinstance(message, AIMessage) and turns:
+        elif isinstance(message, AIMessage) and turns and not _is_hand_off(message):
             details = cast("Mapping[str, Any]", message.additional_kwargs)
+            if not (details or message.text):
+                continue  # a call of a tool
             turns[-1] = MessageTurn(
                 asked=_text(details, "question") or turns[-1].asked,
                 said=_text(details, "answer") or _shown(message.text),

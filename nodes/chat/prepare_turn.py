@@ -1,18 +1,19 @@
-"""Begin a turn: read the user's message, check the settings, clear what the last turn left."""
+"""Begin a turn: read the user's newest message, check the settings, clear what the last turn left."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.chat.contextualise import newest_of_user
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import check_settings, checked_question
 from hopgraph.state import Context, QuestionError, SettingsError, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, TurnResult, settings_for_method
-from hopgraph.state.fingerprint import record_settings
+from hopgraph.state.fingerprint import record_changes
 
 LEFT_OUT = "(a message of {size:,} characters, left out)"
 
@@ -29,8 +30,8 @@ def prepare_turn(
     async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Update:
         """Check the settings and the message, record the settings, and empty what is known of the last turn."""
         settings = runtime.context
-        message = state["messages"][-1] if state["messages"] else None
-        if not isinstance(message, HumanMessage):
+        newest = newest_of_user(state["messages"])
+        if newest < 0:
             raise QuestionError("there is no message of the user's to reply to; post one of type human")
         _check_methods(settings, contexts)
         check_resumable(settings)
@@ -39,10 +40,10 @@ def prepare_turn(
             **TurnResult(
                 answer="", explanation="", citations=[], passages=[], stop_reason=None, usage=total([], iterations=0)
             ),
-            **_read(message),
+            **_read(state["messages"][newest]),
             "chosen": None,
             "calls": Overwrite({}),
-            "settings": record_settings(settings),
+            "settings": record_changes(settings),
             "started_at": time.time(),
         }
 

@@ -20,18 +20,27 @@ from hopgraph.state.environment import resolve_settings
 class LentMethod(CompiledMethod):
     """A method as a node of a chat, under its entry of the chat's `methods`, within what the turn has left."""
 
-    def stream(self, input: ChosenMethod, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
+    def stream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+        self,
+        input: ChosenMethod,  # noqa: A002
+        config: RunnableConfig | None = None,
+        *,
+        context: object = None,
+        **options: Any,
+    ) -> Iterator[Any]:
         """Run the method and give its steps; `invoke` comes through here too."""
-        return super().stream(input, _announcing(config, input), **{**options, "context": self._settings(input)})
+        return super().stream(input, _announcing(config, input), context=self._settings(input), **options)
 
     def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self,
         input: ChosenMethod,  # noqa: A002
         config: RunnableConfig | None = None,
+        *,
+        context: object = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
         """Run the method and give its steps; `ainvoke` comes through here too."""
-        return super().astream(input, _announcing(config, input), **{**options, "context": self._settings(input)})
+        return super().astream(input, _announcing(config, input), context=self._settings(input), **options)
 
     def _settings(self, state: ChosenMethod) -> Context:
         runtime = get_runtime()

@@ -4,39 +4,72 @@ from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from langgraph.graph import END, START
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict, TypeVar
 
+from hopgraph.nodes.core.compiled_method import ContextT
 from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.nodes.finish import finish
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.state import AnswerOutput, Context, QuestionInput
+from hopgraph.state import AnswerOutput, QuestionInput, SettingsError
+from hopgraph.state import Context as Settings
 
 
-class AnswerGraph(MethodGraph):
+class Changes(TypedDict, total=False):
+    """What the `build` of a method takes to make a variant of it; all that is not named stays as it is."""
+
+    nodes: Mapping[str, Any]
+    """By name, the nodes that take another's place; `outer.inner` is one of a subgraph."""
+    Context: type[Settings]
+    """A subclass of the method's, with settings, prompts or a name of its own."""
+    State: type[Any]
+    """The method's state with further keys, which `prepare` empties."""
+
+
+QuestionT = TypeVar("QuestionT", bound=Any, default=QuestionInput)
+AnswerT = TypeVar("AnswerT", bound=Any, default=AnswerOutput)
+
+
+class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
     """A `MethodGraph` that begins with the node `prepare` and, once `end` was called, ends with `finish`.
 
     Its input is a question (and the keys in `given`, which `prepare` leaves as they are), its output an answer, unless
-    other schemas are named.
+    other schemas are named. The changes of a variant take the place of the schemas and, in `end`, of nodes.
     """
 
     def __init__(
-        self, state_schema: type[Any], context_schema: type[Context], *, given: Collection[str] = (), **options: Any
+        self,
+        state_schema: type[Any],
+        context_schema: type[Any],
+        *,
+        given: Collection[str] = (),
+        nodes: Mapping[str, Any] | None = None,
+        Context: type[Settings] | None = None,  # noqa: N803 - as the method's module calls it
+        State: type[Any] | None = None,  # noqa: N803
+        **options: Any,
     ) -> None:
+        if Context and not issubclass(Context, context_schema):
+            raise SettingsError(f"Context={Context.__name__} is no subclass of {context_schema.__name__}")
+        if State and (missing := state_keys(state_schema).keys() - state_keys(State).keys()):
+            raise SettingsError(f"State={State.__name__} lacks {min(missing)!r}; subclass {state_schema.__name__}")
         schemas = {"input_schema": QuestionInput, "output_schema": AnswerOutput, **options}
-        super().__init__(state_schema, context_schema, **schemas)
-        self.add_node("prepare", prepare_for(state_schema, given=given)).add_edge(START, "prepare")
+        super().__init__(State or state_schema, Context or context_schema, **schemas)
+        self._changed = nodes or {}
+        self.add_node("prepare", prepare_for(self.state_schema, given=given)).add_edge(START, "prepare")
 
     def add_choice(self, source: str, key: str, some: Mapping[str, str], none: Mapping[str, str]) -> Self:
         """Add two edges, each as its label and where it leads: to `none` where the state's `key` is empty or false.
 
-        A key that the state does not have is that of a setting, as the run recorded it.
+        A key that the state does not have is that of a setting.
         """
         [yes], [no] = some, none
+        is_state = key in state_keys(self.state_schema)
 
-        def route(state: Mapping[str, Any]) -> str:
-            return yes if (state if key in state else state["settings"])[key] else no
+        def route(state: Any, runtime: Runtime[Settings]) -> str:
+            return yes if (state[key] if is_state else getattr(runtime.context, key)) else no
 
         route.__name__ = f"any_{key}"
-        route.__annotations__["state"] = self.state_schema  # else LangGraph shows it no more than the node reads
         return self.add_conditional_edges(source, route, {**some, **none})
 
     def end(self, *last: str) -> Self:
@@ -44,4 +77,7 @@ class AnswerGraph(MethodGraph):
         self.add_node("finish", finish)
         for node in last:
             self.add_edge(node, "finish")
-        return self.add_edge("finish", END)
+        self.add_edge("finish", END)
+        for name, node in self._changed.items():
+            self.replace_node(name, node)
+        return self

@@ -160,6 +160,7 @@ def render_step(settings: Context, step: str, variables: Mapping[str, Value]) ->
         f"{settings.method}/{step}",
         variables,
         folders=settings.prompt_folders,
+        text=settings.prompt_of(step),
         demonstrations=settings.demonstrations,
         abstain=settings.abstain,
     )

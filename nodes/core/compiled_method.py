@@ -1,55 +1,201 @@
 """A compiled method: what calls, streams and host graphs meet at its boundary."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self, cast
+from contextvars import Context as ContextVariables
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, overload
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config
+from langchain_core.runnables.config import ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
+from langgraph.types import Command, GraphOutput, StateUpdate, StreamMode, StreamPart
+from typing_extensions import TypeVar
 
+from hopgraph.nodes.core.state_edits import complete_edits
 from hopgraph.nodes.core.step_events import outer_place_metadata
 from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import run_in_background
 
+StateT = TypeVar("StateT", bound=Any, default=Any)
+ContextT = TypeVar("ContextT", bound=Any, default=Any)
+InputT = TypeVar("InputT", bound=Any, default=Any)
+OutputT = TypeVar("OutputT", bound=Any, default=Any)
+
+Given: TypeAlias = InputT | Command[Any] | None
+"""What a run begins with, or goes on with: a resume value, or nothing, from where it stopped."""
+GivenConfigs: TypeAlias = RunnableConfig | Sequence[RunnableConfig] | None
+
 STEPS_OUT_OF_REACH = 10_000
 
+_COMPLETED: Mapping[str, Any] = ContextVariables().run(ensure_config)
+"""What `batch` and chains make of no config: they pass its limit of steps on as if it had been chosen."""
 
-class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
-    """A compiled graph that LangChain's default limit of 25 steps does not cut off.
 
-    `batch`, a chain, a tool or an agent around the graph passes that default on as if it had been chosen, and five
-    iterations take more steps; every loop of a method ends on a counter in its state. Any other `recursion_limit`
-    holds. As a node of another graph it passes that node's position on to its own tasks, so that the events of both
-    have one order.
+class _ChosenLimit(int):
+    """A limit of steps that the caller of a batch has chosen, even where it equals LangChain's default."""
+
+
+class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
+    """A compiled graph whose results are typed, and which LangChain's default limit of 25 steps does not cut off.
+
+    `batch` and a chain around the graph pass that default on as if it had been chosen, and five iterations take more
+    steps; every loop of a method ends on a counter in its state. A `recursion_limit` that is chosen holds, in
+    `with_config` and, before that, in a call or a batch; inside another graph `with_config` holds before that graph's.
+    Only 25 itself, chosen for a chain or a host graph, cannot be told from the default: `with_config` takes it, too.
+
+    As a node of another graph it passes that node's position on to its own tasks, so that the events of both have one
+    order.
     """
 
     @classmethod
     def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any]) -> Self:
-        """Return a compiled graph as one of this class."""
-        return cls(**{key: value for key, value in vars(compiled).items() if key != "__orig_class__"})
+        """Make this compiled graph one of this class, for which `StateGraph.compile` has no option."""
+        cast("Any", compiled).__class__ = cls
+        return cast("Self", compiled)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:  # noqa: A002
+    @overload
+    def invoke(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        stream_mode: Literal["values"] = "values",
+        version: Literal["v1"] = "v1",
+        **options: Any,
+    ) -> OutputT: ...
+    @overload
+    def invoke(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        version: Literal["v2"],
+        **options: Any,
+    ) -> GraphOutput[OutputT]: ...
+    @overload
+    def invoke(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        stream_mode: StreamMode,
+        **options: Any,
+    ) -> list[Any]: ...
+    def invoke(  # pyright: ignore[reportIncompatibleMethodOverride] - a dict is taken for a context, too
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Any:
         """Run the graph to its end, all of it on the background loop.
 
         Inside another graph, or with a checkpointer, store or cache, which may be sync only, each node goes there by
         itself.
         """
-        if self.checkpointer or self.store or self.cache or _is_inside_a_graph(ensure_config(config)):
+        if self.checkpointer or self.store or self.cache or _host() is not None:
             return super().invoke(input, config, **options)
         return run_in_background(cast("Any", self).ainvoke(input, config, **options))
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002
+    if TYPE_CHECKING:  # LangGraph's own, typed
+
+        @overload
+        async def ainvoke(
+            self,
+            input: Given[InputT],
+            config: RunnableConfig | None = None,
+            *,
+            context: ContextT | Mapping[str, Any] | None = None,
+            stream_mode: Literal["values"] = "values",
+            version: Literal["v1"] = "v1",
+            **options: Any,
+        ) -> OutputT: ...
+        @overload
+        async def ainvoke(
+            self,
+            input: Given[InputT],
+            config: RunnableConfig | None = None,
+            *,
+            context: ContextT | Mapping[str, Any] | None = None,
+            version: Literal["v2"],
+            **options: Any,
+        ) -> GraphOutput[OutputT]: ...
+        @overload
+        async def ainvoke(
+            self,
+            input: Given[InputT],
+            config: RunnableConfig | None = None,
+            *,
+            context: ContextT | Mapping[str, Any] | None = None,
+            stream_mode: StreamMode,
+            **options: Any,
+        ) -> list[Any]: ...
+        async def ainvoke(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self,
+            input: Any,  # noqa: A002
+            config: RunnableConfig | None = None,
+            **options: Any,
+        ) -> Any:
+            """Run the graph to its end."""
+
+    @overload
+    def stream(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        version: Literal["v1"] = "v1",
+        **options: Any,
+    ) -> Iterator[Any]: ...
+    @overload
+    def stream(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        version: Literal["v2"],
+        **options: Any,
+    ) -> Iterator[StreamPart[StateT, OutputT]]: ...
+    def stream(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
         """Run the graph and give its steps, each node by itself on the background loop."""
         try:
-            yield from super().stream(input, _own_config(config), **self._resolved(config, options))
+            yield from super().stream(input, self._own_config(config), **self._resolved(config, options))
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
 
-    async def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
+    @overload
+    def astream(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        version: Literal["v1"] = "v1",
+        **options: Any,
+    ) -> AsyncIterator[Any]: ...
+    @overload
+    def astream(
+        self,
+        input: Given[InputT],
+        config: RunnableConfig | None = None,
+        *,
+        context: ContextT | Mapping[str, Any] | None = None,
+        version: Literal["v2"],
+        **options: Any,
+    ) -> AsyncIterator[StreamPart[StateT, OutputT]]: ...
+    async def astream(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         input: Any,  # noqa: A002
         config: RunnableConfig | None = None,
@@ -58,29 +204,100 @@ class CompiledMethod(CompiledStateGraph[Any, Any, Any, Any]):
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
         try:
             resolved = self._resolved(config, options)
-            stream = cast("AsyncGenerator[Any]", super().astream(input, _own_config(config), **resolved))
+            stream = cast("AsyncGenerator[Any]", super().astream(input, self._own_config(config), **resolved))
             async with aclosing(stream) as steps:
                 async for step in steps:
                     yield step
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
 
+    def batch(self, inputs: Any, config: GivenConfigs = None, **options: Any) -> list[OutputT]:
+        """Run the graph for several inputs at the same time; results in their order."""
+        return super().batch(inputs, _as_chosen(config), **options)
+
+    async def abatch(self, inputs: Any, config: GivenConfigs = None, **options: Any) -> list[OutputT]:
+        """Run the graph for several inputs at the same time; results in their order."""
+        return await super().abatch(inputs, _as_chosen(config), **options)
+
+    def batch_as_completed(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, inputs: Any, config: GivenConfigs = None, **options: Any
+    ) -> Iterator[tuple[int, Any]]:
+        """Run the graph for several inputs at the same time; results with their inputs' numbers, as they come."""
+        return super().batch_as_completed(inputs, _as_chosen(config), **options)
+
+    def abatch_as_completed(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, inputs: Any, config: GivenConfigs = None, **options: Any
+    ) -> AsyncIterator[tuple[int, Any]]:
+        """Run the graph for several inputs at the same time; results with their inputs' numbers, as they come."""
+        return super().abatch_as_completed(inputs, _as_chosen(config), **options)
+
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Write to a thread's state, as `update_state` does; see `complete_edits` for what is taken."""
+        state = self.get_state(config).values
+        return super().bulk_update_state(config, complete_edits(supersteps, state))
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Write to a thread's state, as `aupdate_state` does; see `complete_edits` for what is taken."""
+        state = (await self.aget_state(config)).values
+        return await super().abulk_update_state(config, complete_edits(supersteps, state))
+
     def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
         given: object = options.get("context")
         cls = cast("type[Context]", self.context_schema)
-        _refuse_misplaced_settings(config, given, cls)
-        if given is None and _host_context() is not None:
+        host = _host()
+        if host is None:
+            _refuse_misplaced_settings(config, given, cls)
+        elif given is None and host.context is not None:
             return options  # inherited
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
-        if is_foreign and not _is_inside_a_graph(ensure_config(config)):
+        if is_foreign and host is None:
             kind = given.__name__ if isinstance(given, type) else type(cast("object", given)).__name__
             raise SettingsError(f"context {kind} is not a {cls.__name__}(…), a dict or None")
         own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
         return {**options, "context": begin_run(own, cls)}
 
+    def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
+        chosen = ensure_config(config)
+        metadata = chosen.get("metadata") or {}
+        chosen["metadata"] = {**metadata, **outer_place_metadata(metadata)}
+        places = [config, self.config]
+        if _host() is not None and _is_passed_on(config):
+            places.reverse()
+        limits = [limit for each in (*places, chosen) if (limit := _chosen_limit(each)) is not None]
+        chosen["recursion_limit"] = limits[0] if limits else STEPS_OUT_OF_REACH
+        return chosen
 
-def _is_inside_a_graph(config: RunnableConfig | None) -> bool:
-    return any(name.startswith("__pregel_") for name in (config or {}).get("configurable") or {})
+
+def _host() -> Runtime[Any] | None:
+    """Return the runtime of the graph in whose node this runs; None where there is none."""
+    try:
+        return cast("Runtime[Any] | None", get_runtime())
+    except RuntimeError:  # not inside any runnable
+        return None
+
+
+def _is_passed_on(config: RunnableConfig | None) -> bool:
+    """Whether a config comes from LangChain, which fills in every key, or from a host graph, and not from a caller."""
+    if config is None:
+        return False
+    return config.keys() >= _COMPLETED.keys() or "langgraph_node" in (config.get("metadata") or {})
+
+
+def _chosen_limit(config: RunnableConfig | None) -> int | None:
+    """Return the limit of steps that somebody chose; None for none, and for LangChain's default where it came along."""
+    limit = (config or {}).get("recursion_limit")
+    is_default = limit == _COMPLETED["recursion_limit"] and not isinstance(limit, _ChosenLimit)
+    return None if is_default and _is_passed_on(config) else limit
+
+
+def _as_chosen(config: GivenConfigs) -> Any:
+    """Mark the limits of steps that a caller of a batch names."""
+    if isinstance(config, Sequence):
+        return [_as_chosen(each) for each in config]
+    limit = _chosen_limit(config)
+    return config if config is None or limit is None else {**config, "recursion_limit": _ChosenLimit(limit)}
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:
@@ -92,10 +309,8 @@ def _without_frames(error: HopgraphError) -> HopgraphError:
 def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, cls: Any) -> None:
     """Refuse settings in `config["configurable"]`, where nothing would read them.
 
-    A LangGraph server copies the context there, and a host graph has values of its own there.
+    A LangGraph server copies the context there.
     """
-    if _is_inside_a_graph(config):
-        return
     given: Mapping[str, Any] = (config or {}).get("configurable") or {}
     copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
     if misplaced := sorted((given.keys() & cls.model_fields.keys()).difference(copied)):
@@ -103,21 +318,3 @@ def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, c
             f"config['configurable'] has the setting {misplaced[0]!r}, which is not read there; "
             f"give settings as context={cls.__name__}({misplaced[0]}=…)"
         )
-
-
-def _host_context() -> object:
-    """Return the context of the graph in whose node this runs; None where there is none."""
-    try:
-        host = cast("Runtime[Any] | None", get_runtime())
-    except RuntimeError:  # not inside a graph
-        return None
-    return host and host.context
-
-
-def _own_config(config: RunnableConfig | None) -> RunnableConfig:
-    chosen = ensure_config(config)
-    metadata = chosen.get("metadata") or {}
-    chosen["metadata"] = {**metadata, **outer_place_metadata(metadata)}
-    if chosen.get("recursion_limit") == DEFAULT_RECURSION_LIMIT:
-        chosen["recursion_limit"] = STEPS_OUT_OF_REACH
-    return chosen

@@ -28,6 +28,7 @@ from hopgraph.nodes.core.human_review import check_checkpointer
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.core.search import to_passages
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.nodes.finish import total
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state import (
@@ -111,8 +112,8 @@ def _restored(method: str, state: Any) -> HostedContext:
 
 def keys_of(graph: AnyGraph, end: Literal["input", "output"]) -> list[str]:
     """List the keys of a graph's input or output."""
-    builder: Any = graph.builder
-    return list(builder.schemas[builder.input_schema if end == "input" else builder.output_schema])
+    schema: Any = graph.builder.input_schema if end == "input" else graph.builder.output_schema
+    return [*state_keys(schema)]
 
 
 def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:

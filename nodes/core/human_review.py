@@ -7,7 +7,8 @@ reported twice. What can be resumed with:
 * `True` or "approve": use everything as shown;
 * `False` or "reject": use nothing of it;
 * a list: use these in its place;
-* `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit".
+* `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit";
+* what Agent Chat UI and Agent Inbox send (`review_forms`), as `{"decisions": [{"type": "approve"}]}`.
 
 Anything else pauses again, with the reason under "problem". The time that a person takes is no part of
 `deadline_seconds`.
@@ -21,9 +22,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 from langgraph.checkpoint.base.id import UUID
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
 from pydantic import JsonValue
 
+from hopgraph.nodes.core.review_forms import UnusableError, pause_for_decision
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, Query, SettingsError, Update, empty_call
 from hopgraph.state.events import Approved
@@ -37,10 +38,6 @@ _GREGORIAN = 0x01B21DD213814000
 """100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
 
 ReadT = TypeVar("ReadT")
-
-
-class UnusableError(ValueError):
-    """What was sent cannot be used; the message is the reason, which the person is shown."""
 
 
 class Item(NamedTuple):
@@ -133,8 +130,8 @@ def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]],
     """Pause until a resume value can be used; gives the action and the list that was read."""
     problem: dict[str, JsonValue] = {}
     while True:
-        given = interrupt({**payload, **problem})
         try:
+            given = pause_for_decision({**payload, **problem})
             action, entries = read_decision(given, str(payload["kind"]))
             return action, read(entries)
         except UnusableError as error:

@@ -5,19 +5,18 @@ pushed here is the text of the answer alone.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessageChunk
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import push_message
 
 from hopgraph.nodes.core.marked_text import escape_but_marks, marked_answer, settle_marks
 from hopgraph.state import Spent
-from hopgraph.tools.io.callbacks import callback_handlers
+from hopgraph.tools.io.framework_internals import message_handlers
 from hopgraph.tools.models.parse import read_unfinished
 
 MESSAGE_ID = "hopgraph_message"
@@ -25,7 +24,6 @@ MESSAGE_ID = "hopgraph_message"
 ID_PREFIX = "reply-"
 _UNFINISHED = re.compile(r"(?:\[[\d,; ]*|&[\w#]*)?\Z")
 """At the end of what has come: a mark or an escaped sign that may be half there."""
-_HANDLER = "StreamMessagesHandler"  # LangGraph's callback handler of that stream, whose class is private
 
 
 def reply_id(turn: Spent) -> str:
@@ -35,7 +33,7 @@ def reply_id(turn: Spent) -> str:
 
 def is_streamed(message_id: str) -> bool:
     """Whether something of a message was pushed in this run already."""
-    return any(message_id in getattr(each, "seen", ()) for each in _handlers())
+    return any(message_id in each.seen for each in message_handlers(ensure_config()))
 
 
 def push_text(message_id: str, text: str) -> None:
@@ -44,17 +42,12 @@ def push_text(message_id: str, text: str) -> None:
         push_message(AIMessageChunk(content=text, id=message_id), state_key=None)
 
 
-def _handlers() -> Sequence[BaseCallbackHandler]:
-    every = callback_handlers(var_child_runnable_config.get())
-    return [each for each in every if any(kind.__name__ == _HANDLER for kind in type(each).__mro__)]
-
-
 class AnswerStream:
     """Pushes a text field of a reply while it is written, as far as it can be told how it will look in the end."""
 
     def __init__(self, field: str, citations: int) -> None:
         """Push it as the message that the chat announced, else as one of its own."""
-        metadata: dict[str, Any] = (var_child_runnable_config.get() or {}).get("metadata") or {}
+        metadata: dict[str, Any] = ensure_config().get("metadata") or {}
         identity = metadata.get(MESSAGE_ID) or f"{ID_PREFIX}{uuid4().hex}"
         # The model's reply may come in another thread.
         context = copy_context()
@@ -64,7 +57,7 @@ class AnswerStream:
     @staticmethod
     def if_wanted(field: str, citations: int) -> "AnswerStream | None":
         """Return a stream; None where the messages of this run are not streamed."""
-        return AnswerStream(field, citations) if _handlers() else None
+        return AnswerStream(field, citations) if message_handlers(ensure_config()) else None
 
     def feed(self, reply: str) -> None:
         """Push what is new in all that has come of a reply."""

@@ -1,46 +1,33 @@
-"""The state graph whose nodes are coroutines, which sync code, too, runs on one background event loop."""
+"""The state graph of a method: nodes and routers for sync and async code, reviews by people, steps to be changed."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from functools import wraps
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple, Self, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.errors import InvalidUpdateError
+from langchain_core.runnables import Runnable
 from langgraph.graph import StateGraph
-from langgraph.runtime import Runtime, get_runtime
+from langgraph.stream import CustomTransformer
+from langgraph.types import Command
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.compiled_method import CompiledMethod
-from hopgraph.nodes.core.step_events import node_place
-from hopgraph.nodes.core.untraced_steps import Router, run_untraced
+from hopgraph.nodes.core.compiled_method import CompiledMethod, ContextT, InputT, OutputT, StateT
+from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node
+from hopgraph.nodes.core.graph_router import Ways, function_of, make_router
+from hopgraph.nodes.core.step_function import StepFunction, state_keys
 from hopgraph.state.context import Context
-from hopgraph.state.errors import SettingsError
-from hopgraph.state.fingerprint import check_same_settings
+from hopgraph.state.errors import SettingsError, did_you_mean
 from hopgraph.state.reducers import merge_ids
-from hopgraph.state.run_settings import settings_of_run
-from hopgraph.tools.io.background import run_in_background
 
-Node = Callable[[Any, Runtime[Any]], Awaitable[Mapping[str, Any]]]
-"""A node: `async (state, runtime) -> partial update`; its first parameter's type names the keys it reads."""
+__all__ = ["HumanReview", "MethodGraph", "Node", "reviewed_by"]
 
 NodeT = TypeVar("NodeT", bound=Callable[..., Any])
 
-_OUR_OWN = f"{__name__.partition('.')[0]}."
-
-FIRST = "prepare"
-"""The node that begins a run: it records the settings instead of being held to the recorded ones."""
-
-
-class HumanReview(NamedTuple):
-    """A node in which a person sees what another node is about to use; it reads the same keys."""
-
-    name: str
-    setting: str
-    node: Node
+_CONDITION = "condition"  # what `StateGraph` calls a router without a name
 
 
 def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
@@ -53,21 +40,26 @@ def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
     return mark
 
 
-class MethodGraph(StateGraph[Any, Any, Any, Any]):
-    """A `StateGraph` that takes nodes as coroutine functions.
+class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
+    """A `StateGraph` whose nodes and routers work in sync and in async code, and whose steps can be changed.
 
-    A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: the edges that lead
-    to the node lead to its review in runs whose settings ask for that. Add the node before the edges to it; a `Send`,
-    an edge from several nodes or a router without known ends cannot lead there, so give the node a subgraph for them.
+    Nodes and routers are whatever `StateGraph` takes. A function's `runtime.context` is always the method's own
+    Context, whatever the caller or a host graph gave, and a run that is resumed under other settings (but for limits
+    and operation) is refused. With a context schema that is no Context of ours, functions of others get what was given.
 
-    A node's `runtime.context` is always the method's own Context, whatever the caller or a host graph gave, and a run
-    that is resumed under other settings (but for limits and operation) is refused. Everything that is not a coroutine
-    function (a compiled subgraph, a runnable, a plain function) is added as `StateGraph` would.
+    A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: in runs whose
+    settings ask for that, the edges that lead to the node lead to its review. A `Send`, an edge from several nodes or a
+    router without known ends cannot lead there, so give the node a subgraph for them.
     """
 
-    def __init__(self, state_schema: type[Any], context_schema: type[Context], **options: Any) -> None:
+    def __init__(self, state_schema: type[Any], context_schema: type[Any] | None = None, **options: Any) -> None:
         super().__init__(state_schema, context_schema, **options)
-        self._context, self._reviews = context_schema, dict[str, HumanReview]()
+        self._converts = isinstance(context_schema, type) and issubclass(context_schema, Context)
+        self._settings: type[Context] = cast("Any", context_schema) if self._converts else Context
+        self._reviews = dict[str, HumanReview]()
+        self._routers = dict[tuple[str, str], StepFunction]()
+        self._options = dict[str, dict[str, Any]]()
+        """By node: what it was added with."""
 
     def add_node(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self, node: Any, action: Any = None, *, reserve_calls: int | None = None, **options: Any
@@ -76,32 +68,41 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
 
         `reserve_calls` are, under a budget, the model calls that the node leaves for those after it, and with them the
         final answer's share of tokens and time. None: the node asks no model, gives the final answer, or computes its
-        own reserve. The other arguments are those of `StateGraph.add_node`.
+        own reserve. The other arguments are those of `StateGraph.add_node`. A SettingsError names a parameter that
+        LangGraph has nothing for.
         """
-        name, step = (node, action) if action is not None else (node.__name__, node)
-        if inspect.iscoroutinefunction(step):
-            review: HumanReview | None = getattr(step, "human_review", None)
-            schema = options.setdefault(
-                "input_schema", _input_schema(name, step, self.state_schema, reviewed=review is not None)
-            )
-            if review:
-                review = review._replace(name=f"{review.name}_{name}") if review.name in self.nodes else review
-                before = _AsyncNode(review.name, review.node, self._context)
-                cast("Any", super()).add_node(review.name, before, input_schema=schema)
-                super().add_edge(review.name, name)
-                self._reviews[name] = review
-            keys = {} if step.__module__.startswith(_OUR_OWN) else cast("dict[str, object]", self.channels)
-            step = _AsyncNode(name, step, self._context, reserve_calls, review, keys)
+        name, step = (node, action) if action is not None else (_name_of(node), node)
+        self._options[name] = {"reserve_calls": reserve_calls, **options}
+        if _is_function(step):
+            step = self._node(name, step, reserve_calls, options)
         # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
         return cast("Any", super()).add_node(name, step, **options)
 
-    def add_edge(self, start_key: str | list[str], end_key: str) -> Self:
-        """Add an edge; to a node with a review, by way of the review in runs that ask for it."""
-        review = self._reviews.get(end_key)
-        if review is None or not isinstance(start_key, str):
-            return super().add_edge(start_key, end_key)
-        gate = _ReviewGate(review)
-        return super().add_conditional_edges(start_key, gate, {"no review": end_key, "review": review.name})
+    def _node(self, name: str, step: Any, reserve_calls: int | None, options: dict[str, Any]) -> GraphNode:
+        """Make a function a node, with its review in front; adds to the options what LangGraph reads off functions."""
+        function = StepFunction.of(f"node {name}", step, self.state_schema)
+        function = replace(function, schema=options.get("input_schema") or function.schema)
+        keys = state_keys(function.schema)
+        if not keys:
+            raise SettingsError(f"node {name}: its state {function.schema!r} names no keys; use a TypedDict")
+        known: HumanReview | None = self._reviews.get(name)
+        review: HumanReview | None = known or getattr(step, "human_review", None)
+        keys.setdefault("settings", dict[str, JsonValue])
+        if review:
+            keys.setdefault("reviewed", Annotated[list[str], merge_ids])
+        schema = options["input_schema"] = _typed_dict(f"{name}_input", keys, total=False)
+        options.setdefault("destinations", _destinations(function.returns))
+        if review and not known:
+            review = review._replace(name=f"{review.name}_{name}") if review.name in self.nodes else review
+            before = StepFunction.of(f"node {review.name}", review.node, self.state_schema)
+            cast("Any", super()).add_node(
+                review.name, GraphNode(review.name, before, self._settings), input_schema=schema
+            )
+            super().add_edge(review.name, name)
+            self._reviews[name] = review
+        written = {} if function.is_ours else cast("dict[str, object]", self.channels)
+        gets_settings = self._converts or function.is_ours
+        return GraphNode(name, function, self._settings, gets_settings, reserve_calls, review, written)
 
     def add_path(self, *nodes: str) -> Self:
         """Add the edges from each node to the next."""
@@ -110,122 +111,153 @@ class MethodGraph(StateGraph[Any, Any, Any, Any]):
         return self
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
-        """Add edges as `StateGraph` does; a router may take `settings`: those recorded, without limits and operation.
+        """Add edges as `StateGraph` does; a router that is a plain function runs on the event loop, not in a thread."""
+        if not _is_function(path):
+            return super().add_conditional_edges(source, path, path_map)
+        router = StepFunction.of(f"router of {source}", path, self.state_schema)
+        name = str(getattr(path, "__name__", _CONDITION)).replace("<lambda>", _CONDITION)
+        self._routers[source, name] = router
+        return super().add_conditional_edges(source, self._route(name, router), path_map)
 
-        A router that is a plain function runs on the event loop, where `StateGraph` would take a thread for it.
+    def replace_node(self, name: str, node: Any, **options: Any) -> Self:
+        """Put another node in a node's place: its edges, its review, and what it was added with stay as they are.
+
+        `options` are those of `add_node` that change. `outer.inner` names a node of a subgraph. A SettingsError names a
+        node that is not there.
         """
-        if inspect.isfunction(path) and "settings" in inspect.signature(path).parameters:
-            path = _with_settings(path, self._context)
-        super().add_conditional_edges(source, path, path_map)
-        name, branch = self.branches[source].popitem()
-        if self._reviews.keys() & (branch.ends or {}).values():
-            super().add_conditional_edges(source, *_with_reviews(path, branch.ends or {}, self._reviews))
-            name, branch = self.branches[source].popitem()
-        if inspect.isfunction(path) and not inspect.iscoroutinefunction(path):
-            branch = branch._replace(path=Router(branch.path, takes_mapping=path.__module__.startswith(_OUR_OWN)))
-        self.branches[source][name] = branch
+        outer, _, inner = (name, "", "") if name in self._options else name.partition(".")
+        if outer not in self._options:
+            raise SettingsError(f"the graph has no node {outer!r}{did_you_mean(outer, self._options)}")
+        if inner:
+            changed = self._subgraph(outer).replace_node(inner, node, **options)
+            return self._replace_subgraph(outer, changed)
+        order = [*self.nodes]
+        del self.nodes[name]
+        self.add_node(name, node, **{**self._options[name], **options})
+        self.nodes = {each: self.nodes[each] for each in dict.fromkeys([*order, *self.nodes])}  # drawn where it was
         return self
 
-    def compile(self, *args: Any, **options: Any) -> CompiledMethod:
-        """Compile the graph; arguments are those of `StateGraph.compile`."""
-        compiled = super().compile(*args, **options)
-        run_untraced(compiled, _AsyncNode)
-        return CompiledMethod.of(compiled)
+    def insert_between(self, source: str, target: str, node: Any, name: str = "", **options: Any) -> Self:
+        """Put a node, by its name or the function's own, on every edge from one node to another.
+
+        `options` are those of `add_node`. `outer.inner` names a node of a subgraph; both must be of the same one. A
+        SettingsError names an edge that is not there, or one that a `Send` takes, which would pass the node by.
+        """
+        (outer, _, first), (_, _, last) = source.partition("."), target.partition(".")
+        if first and target.startswith(f"{outer}.") and source not in self._options:
+            changed = self._subgraph(outer).insert_between(first, last, node, name, **options)
+            return self._replace_subgraph(outer, changed)
+        name = name or _name_of(node)
+        branches = self.branches.get(source, {})
+        led = {each: cast("Mapping[Any, str]", branch.ends or {}) for each, branch in branches.items()}
+        routed = {each: ends for each, ends in led.items() if target in ends.values()}
+        joined = [starts for starts, end in self.waiting_edges if source in starts and end == target]
+        is_edge = (source, target) in self.edges
+        if not (is_edge or routed or joined):
+            raise SettingsError(f"the graph has no edge from {source!r} to {target!r}")
+        if any(
+            "Send" in str(self._routers[source, each].returns) for each in routed if (source, each) in self._routers
+        ):
+            raise SettingsError(f"a Send leads from {source!r} to {target!r}, which no node stops; replace {target!r}")
+        self.add_node(name, node, **options)
+        self.edges.discard((source, target))
+        for starts in joined:
+            self.waiting_edges.remove((starts, target))
+            self.add_edge([name if each == source else each for each in starts], target)
+        for each, ends in routed.items():
+            redirected = {way: name if end == target else end for way, end in ends.items()}
+            branches[each] = branches[each]._replace(ends=redirected)
+        if is_edge or joined:
+            self.add_edge(source, name)
+        return self.add_edge(name, target) if is_edge or routed else self
+
+    def copy(self) -> Self:
+        """Return a graph with the same nodes and edges; changes of it leave this one as it is."""
+        made = copy(self)
+        made.nodes, made.edges, made.waiting_edges = {**self.nodes}, {*self.edges}, {*self.waiting_edges}
+        made.branches = defaultdict(dict, {source: {**each} for source, each in self.branches.items()})
+        made.schemas, made.channels, made.managed = {**self.schemas}, {**self.channels}, {**self.managed}
+        made._reviews, made._routers, made._options = {**self._reviews}, {**self._routers}, {**self._options}
+        return made
+
+    def compile(self, *args: Any, **options: Any) -> CompiledMethod[StateT, ContextT, InputT, OutputT]:
+        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's.
+
+        Event streams show the step events, too.
+        """
+        led = self.copy()
+        led._lead_to_reviews()
+        options["name"] = options.get("name") or self._settings.method or None
+        others = [each for each in options.pop("transformers", None) or () if each is not CustomTransformer]
+        compiled = cast("Any", StateGraph.compile)(led, *args, transformers=[CustomTransformer, *others], **options)
+        compiled.builder = self
+        # Under a context of others it is run as any graph is.
+        return CompiledMethod.of(compiled) if self._converts else compiled
+
+    def compile_as(self, other: Any) -> CompiledMethod:
+        """Compile the graph with the name and the options of another one that was compiled."""
+        kept = {key: getattr(other, key) for key in ("checkpointer", "store", "cache", "name")}
+        stops = {"interrupt_before": other.interrupt_before_nodes, "interrupt_after": other.interrupt_after_nodes}
+        return self.compile(**kept, **stops)
+
+    def _subgraph(self, name: str) -> "MethodGraph[Any, Any, Any, Any]":
+        compiled: Any = self.nodes[name].runnable if name in self.nodes else None
+        if not isinstance(getattr(compiled, "builder", None), MethodGraph):
+            raise SettingsError(f"the graph has no subgraph {name!r} with nodes of its own")
+        return compiled.builder.copy()
+
+    def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:
+        old: Any = self.nodes[name].runnable
+        made = changed.compile_as(old)
+        return self.replace_node(name, old.of(made) if isinstance(old, CompiledMethod) else made)
+
+    def _route(self, name: str, router: StepFunction, led: Ways | None = None) -> Runnable[Any, Any]:
+        return make_router(name, router, self._settings, gets_settings=self._converts or router.is_ours, led=led)
+
+    def _lead_to_reviews(self) -> None:
+        """Let all that leads to a node with a review lead to the review in runs that ask for it."""
+        for source, branches in self.branches.items():
+            for name, branch in branches.items():
+                ends = branch.ends or {}
+                reviewed = {str(way): self._reviews[end] for way, end in ends.items() if end in self._reviews}
+                labels = {
+                    way: each.name if way in self._reviews else f"{way}, to review" for way, each in reviewed.items()
+                }
+                if reviewed:
+                    router = self._routers.get((source, name)) or function_of(branch.path, self.state_schema)
+                    led = {way: (each.setting, labels[way]) for way, each in reviewed.items()}
+                    to_reviews = {labels[way]: each.name for way, each in reviewed.items()}
+                    branches[name] = branch._replace(path=self._route(name, router, led), ends={**ends, **to_reviews})
+        gate = StepFunction.of("router", _no_review, self.state_schema)
+        for start, end in [*self.edges]:
+            review = self._reviews.get(end)
+            if review and start != review.name:
+                self.edges.discard((start, end))
+                route = self._route(f"to_{review.name}", gate, {"no review": (review.setting, "review")})
+                super().add_conditional_edges(start, route, {"no review": end, "review": review.name})
 
 
-def _with_settings(router: Callable[[Any, Any], Any], cls: type[Context]) -> Callable[[Any], Any]:
-    """Let a router read the settings that the run recorded in its state, as a Context."""
-
-    @wraps(router)
-    def route(state: Mapping[str, Any]) -> Any:
-        return router(state, cls.model_construct(**state["settings"]))
-
-    return route
-
-
-class _ReviewGate(Runnable[Any, str]):
-    """Chooses between a node and its review; unlike a function, it starts no run of its own for callbacks."""
-
-    takes_mapping = True
-
-    def __init__(self, review: HumanReview) -> None:
-        self.name, self._setting = f"to_{review.name}", review.setting
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str:  # noqa: A002
-        return "review" if (input.get("settings") or {}).get(self._setting) else "no review"
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> str:  # noqa: A002
-        return self.invoke(input)
-
-
-def _with_reviews(
-    router: Callable[[Any], Any], ends: Mapping[Any, str], reviews: Mapping[str, HumanReview]
-) -> tuple[Callable[[Any], Any], dict[Any, str]]:
-    """Let a router lead to the reviews of its ends in runs that ask for them; gives it with all its ends."""
-    reviewed_ends = {str(way): reviews[end] for way, end in ends.items() if end in reviews}
-    labels = {way: each.name if way in reviews else f"{way}, to review" for way, each in reviewed_ends.items()}
-
-    @wraps(router)
-    def route(state: Mapping[str, Any]) -> Any:
-        settings: Mapping[str, Any] = state.get("settings") or {}
-        wanted = {way: labels[way] for way, each in reviewed_ends.items() if settings.get(each.setting)}
-        ways = router(state)
-        if isinstance(ways, list):
-            return [wanted.get(str(way), way) for way in cast("list[Any]", ways)]
-        return wanted.get(str(ways), ways)
-
-    return route, {**ends, **{labels[way]: each.name for way, each in reviewed_ends.items()}}
+def _no_review(_state: object) -> str:
+    return "no review"
 
 
 # A TypedDict that is made at run time has no static type.
 _typed_dict: Callable[..., Any] = TypedDict
 
 
-def _input_schema(name: str, node: Node, state: type[Any], *, reviewed: bool) -> type[Any]:
-    """Make the type of what the graph hands to a node: its own keys, the recorded settings and reviews."""
-    first = next(iter(inspect.signature(node).parameters))
-    annotated = get_type_hints(node).get(first, state)
-    keys = get_type_hints(annotated, include_extras=True) or get_type_hints(state, include_extras=True)
-    keys.setdefault("settings", dict[str, JsonValue])
-    if reviewed:
-        keys.setdefault("reviewed", Annotated[list[str], merge_ids])
-    return cast("type[Any]", _typed_dict(f"{name}_input", keys, total=False))
+def _is_function(step: object) -> bool:
+    """Whether a step is called with the state, rather than being a runnable, or something that becomes one."""
+    is_generator = inspect.isgeneratorfunction(step) or inspect.isasyncgenfunction(step)
+    return callable(step) and not isinstance(step, Runnable) and not is_generator
 
 
-@dataclass(eq=False)
-class _AsyncNode(Runnable[Any, Any]):
-    """A node as LangGraph runs it; as a `RunnableLambda`, every node would appear in a trace twice."""
+def _name_of(step: Any) -> str:
+    return step.get_name() if isinstance(step, Runnable) else getattr(step, "__name__", type(step).__name__)
 
-    name: str | None
-    node: Node
-    context: type[Context]
-    reserve_calls: int | None = None
-    review: HumanReview | None = None
-    keys: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What it may write: LangGraph drops other keys without a word. Not checked where it is empty."""
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        return run_in_background(self.ainvoke(input, config))
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        runtime: Runtime[Any] = get_runtime()
-        settings = settings_of_run(runtime.context, self.context)
-        if self.name != FIRST:
-            check_same_settings(input.get("settings") or {}, settings)
-        review = self.review
-        if review and getattr(settings, review.setting) and review.name not in input.get("reviewed", ()):
-            raise SettingsError(f"{review.setting}: {self.name} was reached without {review.name}; see `MethodGraph`")
-        own = {key: value for key, value in input.items() if key not in ("settings", "reviewed")}
-        with node_place(self.reserve_calls) as here:
-            try:
-                given = runtime if runtime.context is settings else runtime.override(context=settings)
-                update = await self.node(own, given)
-            finally:
-                if here.listeners is not None:
-                    await here.listeners.drain()
-        written = cast("object", update)  # a node of others may give a Command, too
-        if self.keys and isinstance(written, Mapping) and (unknown := update.keys() - self.keys.keys()):
-            raise InvalidUpdateError(
-                f"node {self.name}: the graph's state has no {', '.join(map(repr, sorted(unknown)))}"
-            )
-        return update
+def _destinations(returned: object) -> tuple[str, ...]:
+    """Return where a node goes that is annotated to return `Command[Literal[…]]`, alone or among others."""
+    for each in (returned, *get_args(returned)):
+        if get_origin(each) is Command and get_origin(ways := get_args(each)[0]) is Literal:
+            return get_args(ways)
+    return ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from pydantic import JsonValue
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
@@ -48,7 +48,7 @@ class SearchResult(NamedTuple):
 
 
 async def search_all(
-    retrievers: Sequence[BaseRetriever], search: SearchRequest, seconds: float | None = None
+    retrievers: Sequence[Runnable[str, Any]], search: SearchRequest, seconds: float | None = None
 ) -> SearchResult:
     """Search with one or several retrievers at once: what each found within the seconds, one after the other."""
     found = await gather_or_cancel(_search_within(seconds, retriever, search) for retriever in retrievers)
@@ -57,7 +57,7 @@ async def search_all(
     return SearchResult(distinct, sum(each.left_out for each in found))
 
 
-async def _search_within(seconds: float | None, retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
+async def _search_within(seconds: float | None, retriever: Runnable[str, Any], search: SearchRequest) -> SearchResult:
     """Search; a synchronous retriever that is late goes on in its thread, which nothing waits for."""
     limit = asyncio.timeout(seconds)
     try:
@@ -69,7 +69,7 @@ async def _search_within(seconds: float | None, retriever: BaseRetriever, search
         return SearchResult([], 0)
 
 
-async def _search(retriever: BaseRetriever, search: SearchRequest) -> SearchResult:
+async def _search(retriever: Runnable[str, Any], search: SearchRequest) -> SearchResult:
     # Excluded passages are dropped after the search, so we ask for that many more.
     wanted = search.limit + len(search.excluded)
     found, name = SearchResult([], 0), type(retriever).__name__

@@ -1,41 +1,48 @@
-"""MIGRES's memory of passages that were shown and not cited: the hard negatives (section 3.2)."""
+"""MIGRES's memory of what was shown (section 3.2): what was shown and cited, or shown twice, is not shown again."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from hopgraph.state import Excerpt, Passage
+from hopgraph.state import Excerpt, Passage, Update
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.text import split_sentences
 
-UNCITED_QUERIES = 2
-"""Queries that showed a sentence without citing its passage, after which it is set aside (*ours*)."""
+MOST_COUNTS = 2
+"""How often a sentence counts until it is set aside: once for each prompt that shows it, and once when its passage is
+cited. The authors' code counts whole passages; that what was not shown may still come is *ours*."""
 
 
 def sentences_left(text: str, shown: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
-    """Split a passage's text into sentences, without those that enough queries showed without citing it.
+    """Split a passage's text into sentences, without those that are set aside.
 
-    `shown` are the [start, end) spans that such queries showed, each a sentence or the whole passage.
+    `shown` are the [start, end) spans that were counted, each a sentence or the whole passage.
     """
     seen = Counter((start, end) for start, end in shown)
     whole = seen.pop((0, len(text)), 0)
-    return [span for span in split_sentences(text) if seen[span] + whole < UNCITED_QUERIES]
+    return [span for span in split_sentences(text) if seen[span] + whole < MOST_COUNTS]
 
 
-def add_uncited(
-    known: Mapping[str, list[list[int]]],
-    shown: Iterable[Excerpt],
-    cited: Iterable[str],
-    passages: Mapping[str, Passage],
+def count_excerpts(
+    known: Mapping[str, list[list[int]]], excerpts: Iterable[Excerpt], passages: Mapping[str, Passage]
 ) -> tuple[dict[str, list[list[int]]], list[str]]:
-    """Add the excerpts that queries showed, but for those of the cited passages, to what is known.
+    """Count the spans of excerpts once more.
 
-    Gives the spans by passage, and the ids of those shown now of which no sentence is left, sorted.
+    Returns the spans by passage, and the ids of those counted now of which no sentence is left, sorted.
     """
-    added = {key: list(spans) for key, spans in known.items()}
+    counted = {key: list(spans) for key, spans in known.items()}
     keys: set[str] = set()
-    without = frozenset(cited)
-    for excerpt in shown:
-        if (key := excerpt["passage_id"]) not in without:
-            keys.add(key)
-            added.setdefault(key, []).extend(excerpt["spans"] or [[0, len(passages[key]["text"])]])
-    often = (key for key in keys if len(added[key]) >= UNCITED_QUERIES)
-    return added, sorted(key for key in often if not sentences_left(passages[key]["text"], added[key]))
+    for excerpt in excerpts:
+        key = excerpt["passage_id"]
+        keys.add(key)
+        counted.setdefault(key, []).extend(excerpt["spans"] or [[0, len(passages[key]["text"])]])
+    often = (key for key in keys if len(counted[key]) >= MOST_COUNTS)
+    return counted, sorted(key for key in often if not sentences_left(passages[key]["text"], counted[key]))
+
+
+async def count_shown(
+    known: Mapping[str, list[list[int]]], excerpts: Sequence[Excerpt], passages: Mapping[str, Passage]
+) -> Update:
+    """Return the update of the memory by excerpts: `shown` and `excluded`; see `count_excerpts`."""
+    long = sum(len(passages[each["passage_id"]]["text"]) for each in excerpts) > LONG_SPLIT
+    counted, excluded = await in_thread_if(long, count_excerpts, known, excerpts, passages)
+    return {"shown": counted, "excluded": excluded}

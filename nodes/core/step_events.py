@@ -10,7 +10,6 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, adispatch_custom_event
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.runtime import Runtime
 
 from hopgraph.state import Event, StepEvent
@@ -78,9 +77,8 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 
 @contextmanager
-def node_place(reserve_calls: int | None = None) -> Generator[Place]:
+def node_place(config: RunnableConfig, reserve_calls: int | None = None) -> Generator[Place]:
     """Set the place of the node that runs inside, read from LangGraph's metadata."""
-    config = var_child_runnable_config.get() or {}
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
     here = Place(str(metadata.get("langgraph_node", "")), int(step), path, reserve_calls, listeners=_listeners(config))

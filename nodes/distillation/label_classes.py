@@ -8,7 +8,7 @@ from hopgraph.nodes.distillation.record import UNANSWERED, drop, make_example
 from hopgraph.nodes.judge_relevance import PassageRelevance, relevance_ask
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Candidates, Update
-from hopgraph.state.distillation import DistillationState, Example, KnowledgeDataContext, RelevanceDataContext
+from hopgraph.state.distillation import DistillationState, Example, RelevanceDataContext
 from hopgraph.tools.text.comparison import normalize_answer
 
 
@@ -43,7 +43,7 @@ async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDat
     return {"distilled": made, "calls": calls_of(answers)}
 
 
-async def label_known(state: DistillationState, _: Runtime[KnowledgeDataContext]) -> Update:
+async def label_known(state: DistillationState) -> Update:
     """Say that the question is known where the answer from memory equals a gold one, as in EM (RA-ISF, Equation 5)."""
     source, calls = state["source"], state["calls"].values()
     unusable = all(each["parse_failures"] == each["attempts"] for each in calls)

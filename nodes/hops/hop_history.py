@@ -10,7 +10,7 @@ from hopgraph.nodes.core.reply_text import knowledge_passage, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Revised
-from hopgraph.state.hops import Hop, HopsContext
+from hopgraph.state.hops import Hop, HopsContext, HopsState
 
 
 def open_hop(number: int, question: str, *, generated: str = "", thought: str = "") -> Hop:
@@ -81,9 +81,10 @@ def _answered(hop: Hop) -> str:
     return f"{said} (not grounded)" if hop["answer"] and not hop["grounded"] else said
 
 
-def observed_excerpts(hops: Iterable[Hop], passages: dict[str, Passage]) -> list[Excerpt]:
-    """List the passages of all hops, whole, each once, in the order in which they were first seen."""
-    ids = dict.fromkeys(key for hop in hops for key in hop["passage_ids"])
+def observed_excerpts(state: HopsState, passages: dict[str, Passage]) -> list[Excerpt]:
+    """List the passages for the question and of all hops, whole, each once, in the order they were first seen in."""
+    for_question = [each["passage_id"] for entry in state["knowledge"] for each in entry["excerpts"]]
+    ids = dict.fromkeys([*for_question, *(key for hop in state["hops"] for key in hop["passage_ids"])])
     return [whole_excerpt(passages[key], passages[key]["score"]) for key in ids]
 
 

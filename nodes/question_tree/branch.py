@@ -1,5 +1,6 @@
 """Where a task stands that works on one question of a question tree."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,6 +12,14 @@ from hopgraph.nodes.core.budget import pause_calls, reserved_call
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.state import Draft, Excerpt, Passage, Query, Spent
 from hopgraph.state.question_tree import Branch, DecomposingState, QuestionNode
+
+_NUMBERS = r"\[?\d{1,2}\]?(?:(?:,? and |, ?)\[?\d{1,2}\]?)*"
+_PASSAGE_NUMBERS = re.compile(
+    rf"\bpassages? (?:no\. ?|number )?{_NUMBERS}"
+    rf"|(?<!\s)\s*(?P<brackets>\((?:see )?passages? {_NUMBERS}\)|\[\d{{1,2}}(?:, ?\d{{1,2}})*\])",
+    re.IGNORECASE,
+)
+"""How a reasoning names passages by their numbers."""
 
 
 class BranchState(Spent):
@@ -62,6 +71,7 @@ async def read_in_branch(
     """Answer the branch's question in one call, with what `reader_ask` is given; evidence gets the question's id.
 
     Only the question that was asked is of the asked-for type; parts of a yes-or-no question ask for names and dates.
+    The reasoning names passages by their titles, since their numbers mean others in the prompts that show it later.
     """
     node = question_of(state)
     settings = as_short(runtime.context) if node["parent"] else runtime.context
@@ -69,7 +79,25 @@ async def read_in_branch(
     wanted = reader_ask(node["question"], settings, step=step, passages=passages, sub_answers=sub_answers)
     answered = await ask(runtime, spent_in(state), wanted, reserve_calls=reserved_by_branch(node) or None)
     reading = read_answer(answered, settings, excerpts or (), evidence_id=node["id"], question=node["question"])
-    return reading, answered
+    titles = [each["title"] for each in passages or ()]
+    return {**reading, "reasoning": with_titles(reading["reasoning"], titles)}, answered
+
+
+def with_titles(text: str, titles: Sequence[str]) -> str:
+    """Put the titles of passages in the places of their numbers, as in `passages 1 and 3` or `[2]`.
+
+    The number of no passage is left out, and so is that of one without a title.
+    """
+
+    def named(found: re.Match[str]) -> str:
+        numbers = [int(each) for each in re.findall(r"\d+", found[0])]
+        names = [f"“{titles[at - 1]}”" for at in numbers if 0 < at <= len(titles) and titles[at - 1]]
+        said = " and ".join(dict.fromkeys(names))
+        if found["brackets"]:
+            return f" ({said})" if said else ""
+        return said or "a passage"
+
+    return _PASSAGE_NUMBERS.sub(named, text).strip()
 
 
 def parts_of(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:

@@ -8,6 +8,7 @@ from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of
+from hopgraph.nodes.question_tree.decomposition import number_of, referred_numbers
 from hopgraph.state import Draft, StopReason, Update
 from hopgraph.state.events import Solved
 from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
@@ -46,13 +47,21 @@ def settle(
     return {"tree": {node["id"]: settled}, "evidence": evidence}
 
 
-def format_sub_answers(parts: Sequence[QuestionNode]) -> list[str]:
-    """Write questions with their answers and the reasoning behind these, `unknown` for those without."""
+def format_sub_answers(parts: Sequence[QuestionNode], whole: str = "") -> list[str]:
+    """Write questions with their answers and the reasoning behind these, `unknown` for those without.
+
+    Left out are those that were not asked, since they refer to an unknown answer; `whole` is the question above them.
+    """
+    asked = [part for part in parts if part["answer"] or not _refers(part, whole)]
     return [
         f"{part['question']} {part['answer'] or 'unknown'}"
         + (f" (because: {' '.join(part['explanation'].split())})" if part["answer"] and part["explanation"] else "")
-        for part in parts
+        for part in asked
     ]
+
+
+def _refers(part: QuestionNode, whole: str) -> bool:
+    return bool(part["parent"]) and bool(referred_numbers(part["question"], before=number_of(part), whole=whole))
 
 
 def settle_root(tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None) -> Update:

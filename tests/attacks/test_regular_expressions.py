@@ -35,6 +35,10 @@ HOW = {
     "_MODULE": "fullmatch",
     "_RULE": "fullmatch",
     "_FILE": "fullmatch",
+    "_POINTS_BACK": "match",
+    "_UNIT": "match",
+    "_CODE_DIRECTIVE": "match",
+    "_NUMBER_CELL": "fullmatch",
 }
 """Patterns that never search: what the product calls instead."""
 BOUNDED = {

@@ -63,7 +63,7 @@ HOSTILE = {
     "empty": "",
     "prose": "Well, that is hard to say.",
     "wrong type": "[1, 2]",
-    "wrong values": json.dumps({"reasoning": {}, "answer": [], "used_passages": {}, "text": {}, "thought": [1]}),
+    "wrong values": json.dumps({"reasoning": {}, "answer": [], "used_passages": {}, "text": {}, "thought": [1, 2]}),
     "another role": '{"useful_information": [{"info": "x", "support_passages": [1]}]}',
     "unknown ids": json.dumps({"reasoning": "so", "answer": "x", "used_passages": [99, -1, 0], "text": "x"}),
     "huge": "x" * 200_000,

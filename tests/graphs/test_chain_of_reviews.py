@@ -37,6 +37,10 @@ def test_one_path_with_everything_that_was_retrieved() -> None:
     assert said.steps == ["review", "review"]
     assert [titles_in(prompt) for prompt in said.prompts] == [FIRST, SECOND]
     assert ran.state["asked"] == [QUESTION, "birthplace of Ada Brink"]
+    first, second = (prompt.partition("<asked>")[2].partition("</asked>")[0] for prompt in said.prompts)
+    assert QUESTION in first
+    assert "birthplace of Ada Brink" not in first
+    assert "birthplace of Ada Brink" in second
     tree = {key: (node["passage_ids"], node["verdict"]) for key, node in ran.state["tree"].items()}
     assert tree == {
         "0": ([], "search"),

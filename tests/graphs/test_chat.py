@@ -1,9 +1,7 @@
 """The chat graph: what it says, what it looks up, what it streams and what it refuses."""
 
 import json
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -23,7 +21,6 @@ from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import FixedRetriever, Script
 
-DRAWINGS = Path(__file__).parent / "drawings"
 Steps = list[Mapping[str, Any]]
 BRIDGE = "In which city was the director of the film Pan's Labyrinth born?"
 INJECTED = (
@@ -68,10 +65,6 @@ def asked_for(steps: Steps) -> str:
 
 def test_it_offers_every_method_but_the_one_with_given_passages() -> None:
     assert chat.chat_methods().keys() == METHODS.keys() - ALIASES.keys() - {"gold_passages", "skr_knn"}
-
-
-def test_the_drawing_is_the_reviewed_one() -> None:
-    assert chat.graph.get_graph().draw_mermaid() == (DRAWINGS / "chat.mmd").read_text(encoding="utf-8")
 
 
 def test_every_method_is_drawn_inside() -> None:
@@ -240,7 +233,7 @@ async def test_of_a_message_of_an_image_alone_the_reply_says_that_images_are_not
         assert reply.text.endswith("it has no text, and I read no images or files; ask in words.")
 
 
-@pytest.mark.parametrize("messages", [[], [AIMessage("Hi")], [HumanMessage("Hi"), SystemMessage("Obey")]])
+@pytest.mark.parametrize("messages", [[], [AIMessage("Hi")], [AIMessage("Hi"), SystemMessage("Obey")]])
 async def test_without_a_message_of_the_users_there_is_nothing_to_do(messages: list[BaseMessage]) -> None:
     with pytest.raises(QuestionError, match="no message of the user's"):
         await chat.graph.ainvoke({"messages": messages})
@@ -374,13 +367,6 @@ async def test_a_person_may_edit_the_question_at_a_breakpoint(thread: Any) -> No
     await app.aupdate_state(thread, {"question": "Where was Pablo Picasso born?"})
     done = await app.ainvoke(None, thread)
     assert done["messages"][-1].text.startswith("Málaga")
-
-
-def test_its_drawing_is_among_the_others() -> None:
-    page = (Path(chat.__file__).parent / "DRAWINGS.md").read_text(encoding="utf-8")
-    shown = re.search(r"<!-- drawing: chat -->\n```mermaid\n(.*?)```\n<!-- end of drawing -->", page, re.DOTALL)
-    assert shown
-    assert shown[1].strip() == chat.graph.get_graph().draw_mermaid().strip()
 
 
 async def test_without_subgraphs_the_steps_of_the_chat_alone_are_streamed() -> None:

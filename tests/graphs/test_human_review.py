@@ -121,7 +121,7 @@ def test_a_review_is_a_node_that_only_a_run_with_review_enters(name: str) -> Non
 def test_a_breakpoint_after_the_review_shows_what_was_approved_and_sends_it() -> None:
     graph = migres.build().compile(checkpointer=InMemorySaver())
     context = migres.Context(model=model(), review_queries=True, max_iterations=1)
-    paused = graph.invoke(input_for("migres"), THREAD, context=context)
+    paused: Any = graph.invoke(input_for("migres"), THREAD, context=context)
     assert graph.get_state(THREAD).next == ("review_queries",)
     [pause] = paused["__interrupt__"]
     given = Command(resume={pause.id: ["Pan's Labyrinth"]})
@@ -248,18 +248,32 @@ def test_parallel_branches_pause_together_and_each_is_resumed_by_its_id(setting:
 
 
 def test_one_of_several_pauses_can_be_answered_first() -> None:
+    graph = METHODS["ra_isf"].build().compile(checkpointer=InMemorySaver())
+    context = METHODS["ra_isf"].Context(model=model(), review_queries=True)
+    result = graph.invoke({"question": COMPARISON}, THREAD, context=context)
+    [first] = result["__interrupt__"]
+    result = graph.invoke(Command(resume={first.id: True}), THREAD, context=context)
+    one, other = result["__interrupt__"]
+    result = graph.invoke(Command(resume={one.id: True}), THREAD, context=context)
+    assert [each.id for each in result["__interrupt__"]] == [other.id]
+    result = graph.invoke(Command(resume={other.id: True}), THREAD, context=context)
+    assert {one.id, other.id}.isdisjoint(each.id for each in result.get("__interrupt__", ()))
+
+
+def test_blended_queries_are_reviewed_together_and_a_rejected_one_finds_nothing() -> None:
     script = Script(replies())
     graph = METHODS["blendfilter"].build().compile(checkpointer=InMemorySaver())
     context = METHODS["blendfilter"].Context(model=script.model(), retriever=fixed(), review_queries=True)
-    result = graph.invoke({"question": BLEND_QUESTION}, THREAD, context=context)
-    [first] = result["__interrupt__"]
-    result = graph.invoke(Command(resume={first.id: True}), THREAD, context=context)
-    external, internal = result["__interrupt__"]
-    result = graph.invoke(Command(resume={external.id: True}), THREAD, context=context)
-    assert [each.id for each in result["__interrupt__"]] == [internal.id]
-    result = graph.invoke(Command(resume={internal.id: True}), THREAD, context=context)
-    assert result["answer"] == "Tallinn"
-    assert len(script.steps) == result["usage"]["llm_calls"] == 11
+    ran = Reviewed(
+        graph,
+        {"question": BLEND_QUESTION},
+        context,
+        lambda payload: [each["text"] for each in payload["queries"]][-1:],
+    )
+    assert [len(payload["queries"]) for payload in ran.payloads] == [1, 2]
+    assert [payload["hop"] for payload in ran.payloads] == [1, 2]
+    assert script.steps.count("weigh_passages") == 2  # of the question itself, and of the query that was kept
+    assert ran.result["answer"] == "Tallinn"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Methods that are not in the folder: by a file, by a module, by a package's entry point."""
 
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from hopgraph.state import HopgraphError, SettingsError, SpecError
 from hopgraph.state.context import make_settings
 from hopgraph.tools.io.code_objects import CodePlace
 from hopgraph.tools.prompts import list_prompt_files, prompts_root, read_prompt
-from support.own_methods import ASKING, NATIVE, PLAIN, forget_added_methods, write_package
+from support.own_methods import ASKING, NATIVE, PLAIN, VARIANT, forget_added_methods, write_package
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -48,6 +49,31 @@ def test_a_file_is_a_method_that_everything_finds_by_its_name(tmp_path: Path) ->
     assert list(list_methods())[-1] == "short_way"
     assert METHODS.of_others() == [f"{place}:graph"]
     assert method.group == "others"
+
+
+def test_a_variant_has_a_context_that_other_processes_find(tmp_path: Path) -> None:
+    place = written(tmp_path, VARIANT, "noted.py")
+    one, two = find_method(place), find_method(f"{place}:other")
+    assert (one.name, two.name) == ("noted", "other")
+    assert issubclass(one.Context, METHODS["blendfilter"].Context)
+    restored: Any = pickle.loads(pickle.dumps(one.Context(max_llm_calls=3)))  # noqa: S301 - our own
+    assert (type(restored), restored.max_llm_calls) == (one.Context, 3)
+    assert one.Context.__module__ == two.Context.__module__ != METHODS["blendfilter"].Context.__module__
+    prompts = [read_prompt(f"{name}/answer_step_by_step") for name in ("noted", "blendfilter")]
+    assert prompts[0] == prompts[1] != read_prompt("ircot/answer_step_by_step")
+
+
+def test_a_plain_graph_with_a_context_of_ours_needs_a_name(tmp_path: Path) -> None:
+    code = """
+from langgraph.graph import END, START, StateGraph
+from hopgraph.graphs import migres
+
+builder = StateGraph(migres.MigresState, migres.Context)
+builder.add_node("mine", lambda state: {"answer": "mine"}).add_edge(START, "mine").add_edge("mine", END)
+graph = builder.compile()
+"""
+    with pytest.raises(SettingsError, match=r"it is called 'migres'.*give its Context another `method`"):
+        find_method(written(tmp_path, code))
 
 
 def test_a_module_is_found_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,12 +258,12 @@ def test_prompts_beside_the_file_are_found_and_prompts_dir_overlays_them(tmp_pat
     own = find_method(written(other, code)).Context
     (other / "prompts" / "shorter_way" / "verify.md").write_text(VERIFY, "utf-8")
     assert own().prompt_folders == (str(other / "prompts"),)
-    assert read_prompt("shorter_way/verify", own().prompt_folders).instructions == "Answer MINE."
+    assert read_prompt("shorter_way/verify", own().prompt_folders).instructions.startswith("Answer MINE.")
     assert read_prompt("shorter_way/answer", own().prompt_folders).source == str(prompts_root() / "common/answer.md")
     (tmp_path / "common").mkdir()
     (tmp_path / "common" / "verify.md").write_text(VERIFY.replace("MINE", "OVER"), "utf-8")
     overlaid = own(prompts_dir=str(tmp_path)).prompt_folders
-    assert read_prompt("shorter_way/verify", overlaid).instructions == "Answer OVER."
+    assert read_prompt("shorter_way/verify", overlaid).instructions.startswith("Answer OVER.")
     assert [name for name, _ in list_prompt_files("shorter_way", own.steps, own().prompt_folders)][-1] == (
         "shorter_way/verify.md"
     )

@@ -327,16 +327,12 @@ def test_a_part_waits_for_nothing_but_what_it_names() -> None:
     assert len(world.steps) == sum(waves)
 
 
-def test_side_by_side_no_part_waits_and_the_prompt_says_so() -> None:
+def test_side_by_side_no_part_waits() -> None:
     world = in_order()
     tree = run(world, part_order="side_by_side").state["tree"]
     described = f"Where was “{FILM.rstrip('?')}” born?"
     assert [node["question"] for node in tree.values()][2] == described
     assert world.of(described)
-    assert "in_order" not in world.prompt_of("decompose", QUESTION)
-    world = in_order()
-    run(world)
-    assert "in_order" in world.prompt_of("decompose", QUESTION)
 
 
 def test_what_refers_to_an_unknown_answer_is_unknown_without_a_call() -> None:
@@ -363,7 +359,7 @@ def test_where_nothing_helps_the_reader_decides_whether_there_is_an_answer(
     world = World({})
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
-        guess = "your best answer" in messages[0].text
+        guess = "the best that you know" in messages[0].text
         return json.dumps({"answer": "Tallinn"}) if role.endswith(ANSWER) and guess else world(role, messages)
 
     walked = run(reply, abstain=abstain)
@@ -524,7 +520,7 @@ def test_the_last_call_answers_from_own_knowledge_when_there_is_nothing_else() -
 
 
 @pytest.mark.parametrize(
-    ("tokens", "answer"), [(1, ""), (500, ""), (1200, "Tallinn"), (2000, "Tallinn"), (5000, "Tallinn")]
+    ("tokens", "answer"), [(1, ""), (500, ""), (1600, "Tallinn"), (2000, "Tallinn"), (5000, "Tallinn")]
 )
 def test_a_token_budget_is_obeyed_in_the_middle_too(tokens: int, answer: str) -> None:
     result = run(wide(), max_tokens=tokens).result

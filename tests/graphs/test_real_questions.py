@@ -13,14 +13,15 @@ from typing import Any
 import bm25s
 import numpy as np
 import pytest
-import Stemmer
 
 from hopgraph.graphs import migres
+from hopgraph.state import AnswerOutput
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
 from hopgraph.tools.retrieval import build_index, open_index
 from hopgraph.tools.retrieval.resolve import resolve_retriever
+from hopgraph.tools.text import get_analyser
 from support.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -48,7 +49,7 @@ DATA_SETS = [
 @dataclass(frozen=True)
 class Run:
     question: EvalQuestion
-    result: dict[str, Any]
+    result: AnswerOutput
 
 
 @pytest.fixture(scope="module", params=DATA_SETS, ids=[each.name for each in DATA_SETS])
@@ -104,14 +105,13 @@ def test_the_first_search_is_that_of_bm25s(data_set: DataSet, shared_data: Path,
     questions = [each.question for each in read_questions(shared_data / data_set.file)]
     stored: Any = open_index(index).passages
     passages = list(stored)
-    stemmer = Stemmer.Stemmer("english")
+    analyser = get_analyser("en")
     direct = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
     texts = [f"{passage.title} {passage.text}" for passage in passages]
-    direct.index(bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False), show_progress=False)
+    direct.index([analyser.terms(text) for text in texts], show_progress=False)
     ours = resolve_retriever(f"bm25:{index}")
     for question in questions:
-        tokens = bm25s.tokenize([question], stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
-        _, scores = direct.retrieve(tokens, k=50, show_progress=False)
+        _, scores = direct.retrieve([analyser.terms(question)], k=50, show_progress=False)
         found = ours.invoke(question, k=50)
         expected = [score for score in scores[0] if score > 0]
         assert np.allclose([document.metadata["score"] for document in found], expected, rtol=1e-4)

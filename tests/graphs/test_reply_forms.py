@@ -24,7 +24,7 @@ NAMES = sorted(METHODS.keys() - ALIASES.keys())
 OWN_STEPS = [(name, step) for name in NAMES for step in METHODS[name].Context.steps if step not in PLAIN_TEXT]
 ROLES = [*OWN_STEPS, ("one_step", SENTENCE_STEP)]
 SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
-EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\})(?:\nor (\{.*\}))?$", re.MULTILINE)
+EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\}(?:\nor \{.*\})*)$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None
 
 
@@ -71,7 +71,7 @@ def in_order(form: Form) -> str:
 def shown_forms(method: str, step: str, text: str) -> Iterator[Form]:
     """Give the forms that a role's prompt and its demonstrations show."""
     [examples] = EXAMPLE.findall(text)
-    shown = [json.loads(each) for each in examples if each]
+    shown = [json.loads(each) for each in examples.split("\nor ")]
     yield from map(form_of, shown)
     for key, value in shown[0].items():
         if isinstance(value, bool):

@@ -10,16 +10,10 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.state import Context
 from support.servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking
 
-FANS_OUT = {"blendfilter": {"blend", "retrieve"}, "grg": {"prepare", "next_part"}}
+FANS_OUT = {"blendfilter": {"retrieve"}, "grg": {"prepare", "next_part"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""
 SUBGRAPHS = {
-    "blendfilter": {
-        "original": {"take_top", "judge"},
-        "external": {"retrieve", "take_top"},
-        "internal": {"retrieve", "select"},
-    },
     "ra_isf": {"solve": {"self_knowledge", "retrieve", "judge_relevance"}},
-    "tree_of_reviews": {"grow": {"retrieve", "review", "expand"}},
     "chat": {"look_up": {"migres:sentence_filter", "ra_isf:solve:retrieve", "one_step:answer"}},
 }
 """Nodes that are graphs, and some of what is inside."""

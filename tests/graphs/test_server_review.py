@@ -10,8 +10,6 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from support.blendfilter_script import QUESTION as BLEND_QUESTION
-from support.blendfilter_script import replies
 from support.honest import model
 from support.servers.openai_server import OpenAIServer
 from support.servers.remote_graphs import (
@@ -24,7 +22,6 @@ from support.servers.remote_graphs import (
     asking,
     served_at,
 )
-from support.walks import Script
 
 pytestmark = pytest.mark.slow
 
@@ -144,20 +141,26 @@ def go(client: SyncLangGraphClient, thread: str, name: str, context: dict[str, A
 
 
 def test_several_pauses_are_resumed_one_by_one_by_their_ids(client: SyncLangGraphClient) -> None:
-    script = Script(replies())
-    with OpenAIServer(script.model()) as served:
-        context = {**LIMITED, "review_queries": True, "model": served_at(served)}
+    with OpenAIServer(model()) as served:
+        context = {**LIMITED, "review_queries": True, "part_order": "side_by_side", "model": served_at(served)}
         thread = client.threads.create()["thread_id"]
-        [first] = go(client, thread, "blendfilter", context, input={"question": BLEND_QUESTION})
-        pauses = go(client, thread, "blendfilter", context, command={"resume": {first["id"]: True}})
-        assert len(pauses) == 2
+        [first] = go(client, thread, "ra_isf", context, input={"question": COMPARISON})
+        pauses = go(client, thread, "ra_isf", context, command={"resume": {first["id"]: True}})
+        assert len(pauses) >= 2
         assert all(each["value"]["kind"] == "queries" and each["value"]["hop"] == 2 for each in pauses)
-        before = len(script.steps)
-        [left] = go(client, thread, "blendfilter", context, command={"resume": {pauses[1]["id"]: ["Guernica"]}})
-        assert left["id"] == pauses[0]["id"]
-        assert go(client, thread, "blendfilter", context, command={"resume": {left["id"]: "approve"}}) == []
+        before = len(served.requests)
+        left = go(client, thread, "ra_isf", context, command={"resume": {pauses[1]["id"]: ["Seven Samurai"]}})
+        assert {each["id"] for each in left} == {each["id"] for each in pauses} - {pauses[1]["id"]}
+        while left:
+            left = go(
+                client,
+                thread,
+                "ra_isf",
+                context,
+                command={"resume": dict.fromkeys([each["id"] for each in left], True)},
+            )
         state: Any = client.threads.get_state(thread)
-        assert state["values"]["usage"]["llm_calls"] == len(script.steps) > before
+        assert state["values"]["usage"]["llm_calls"] == len(served.requests) > before
 
 
 def test_what_cannot_be_used_is_asked_again_and_a_resume_without_the_settings_is_refused(

@@ -127,6 +127,78 @@ def test_every_graph(every_graph: EveryGraph, check: Check, name: str) -> None:
     every_graph.holds(check, name)
 
 
+PAPERS: dict[str, list[dict[str, Any]]] = {
+    "migres": [{}, {"compression": "summary"}, {"max_iterations": 1}, {"threshold": 1e9}],
+    "blendfilter": [{}, {"filtering": "union"}],
+    "genground": [{}, {"max_hops": 1}, {"deduction": False}, {"grounding": False}],
+    "ra_isf": [{}, {"max_depth": 0}],
+    "tree_of_reviews": [{}, {"max_llm_calls": 3}],
+}
+"""The papers' methods, with settings under which a run comes to each of its nodes."""
+
+
+async def replayed(remote: LangGraphClient, name: str) -> None:
+    """Each node is a stop, and from each checkpoint of each run it goes on to the same answer, on a branch."""
+    reached = set[str]()
+    for settings in PAPERS[name]:
+        thread = await RemoteThread.begin(remote, name, **settings)
+        await thread.go(asking(name), interrupt_before="*")
+        stops: list[str] = []
+        while coming := (await thread.state())["next"]:
+            stops += coming
+            assert len(stops) < 4 * MOST_STOPS
+            await thread.go(interrupt_before="*")
+        reached |= set(stops)
+        first = await thread.values()
+        history = await remote.threads.get_history(thread.id, limit=100)
+        steps = [each for each in history if each["next"] and "__start__" not in each["next"]]
+        assert {node for each in steps for node in each["next"]} == set(stops)
+        for each in steps:
+            await thread.go(checkpoint=each["checkpoint"])
+            again = await thread.values()
+            assert (again["answer"], again["citations"]) == (first["answer"], first["citations"]), each["next"]
+    assert reached == {node for node in await nodes_of(remote, name) if not node.startswith("review_")}
+
+
+SEARCHES = {
+    "migres": "retrieve",
+    "blendfilter": "retrieve_blended",
+    "genground": "retrieve",
+    "tree_of_reviews": "retrieve",
+}
+"""Whose last search is forked. RA-ISF searches inside the step that solves a question: its first frontier is forked."""
+
+
+async def forked_inside(remote: LangGraphClient, name: str) -> None:
+    """What is put in by hand at a step inside the method is what the run goes on with from there."""
+    node = SEARCHES.get(name, "frontier")
+    thread = await RemoteThread.begin(remote, name)
+    await thread.go(asking(name))
+    history = await remote.threads.get_history(thread.id, limit=100)
+    steps = [each for each in history if node in each["next"]]
+    step = steps[0] if name in SEARCHES else steps[-1]
+    values: Any = step["values"]
+    if name in SEARCHES:
+        given: Any = {"queries": [{"text": f"{each['text']} Toledo", "why": ""} for each in values["queries"]]}
+    else:
+        given = {"tree": {"0": {**values["tree"]["0"], "status": "answered", "answer": "Toledo", "how": "known"}}}
+    fork: Any = await remote.threads.update_state(thread.id, given, checkpoint=step["checkpoint"])
+    await thread.go(checkpoint=fork["checkpoint"])
+    found = await thread.values()
+    if name in SEARCHES:
+        assert {each["text"] for each in given["queries"]} <= set(found["asked"])
+    else:
+        assert found["answer"] == "Toledo"
+    assert found["stop_reason"]
+
+
+@pytest.mark.timeout(900)  # the first one runs them all
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("check", [replayed, forked_inside], ids=lambda each: each.__name__)
+def test_every_step_of_the_papers_methods_on_the_server(every_graph: EveryGraph, check: Check, name: str) -> None:
+    every_graph.holds(check, name, list(PAPERS))
+
+
 @pytest.fixture(scope="module")
 def cancelled() -> Iterator[Check]:
     """Cancel while a model that never answers is asked; nothing more is sent, and the thread can be used again."""

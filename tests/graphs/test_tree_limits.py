@@ -32,7 +32,7 @@ HOSTILE = {
     "empty": "",
     "prose": "I would say that it is relevant.",
     "a list": '[true, "yes"]',
-    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x"], "passage": ["y"], "used_assertions": "none"}',
+    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": 1}',
     "another role's": '{"queries": ["who?"]}',
     "decide's": '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
     "enough without an answer": '{"relevant": true, "enough": true}',
@@ -141,7 +141,7 @@ def test_results_and_traces_do_not_depend_on_which_review_is_first() -> None:
     def outcome(seed: int) -> tuple[Any, ...]:
         said = script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))
         ran = run(said, model=Jumbled(replies=said, seed=seed))
-        ran.state.pop("started_at")
+        del ran.state["started_at"], ran.state["settings"]  # a model of another seed is another model
         return ran.result, ran.state, ran.events
 
     assert outcome(1) == outcome(2) == outcome(3)

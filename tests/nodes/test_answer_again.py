@@ -26,7 +26,7 @@ async def test_a_turn_writes_its_answer_and_the_text_of_the_next_query() -> None
     assert (update["answer"], update["generated"], update["stop_reason"]) == ("Lima", "So. Lima", "answered")
     assert [(each["id"], each["passage_ids"]) for each in update["evidence"]] == [("2.1.1", ["a"])]
     state |= update
-    after = await extend_query(state, node_runtime(IterRetgenContext()))
+    after = await extend_query(state)
     assert ([each["text"] for each in after["queries"]], after["iteration"]) == (["So. Lima Where?"], 3)
 
 

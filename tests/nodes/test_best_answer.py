@@ -20,7 +20,14 @@ def hops(*answers: str) -> list[Hop]:
 
 def ending(*answers: str, reason: str | None = None) -> Any:
     pieces = [evidence(1, "s", "a")]
-    state = {"question": "Where?", "hops": hops(*answers), "candidates": [], "passages": [], "evidence": pieces}
+    state = {
+        "question": "Where?",
+        "hops": hops(*answers),
+        "candidates": [],
+        "passages": [],
+        "knowledge": [],
+        "evidence": pieces,
+    }
     return {**state, "stop_reason": reason, **spent()}
 
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.blend import blend, branch_input, first_steps, name_topic, reason
+from hopgraph.nodes.blend import add_found, blend, first_steps, name_topic, reason
+from hopgraph.state import Candidates
 from hopgraph.state.blendfilter import BlendFilterContext
-from support.node_inputs import draft, model_call, node_runtime, passage, spent
+from support.node_inputs import draft, node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -47,23 +48,22 @@ def test_what_is_asked_before_the_queries_are_blended(settings: dict[str, Any], 
 )
 async def test_each_query_is_searched_once(found: dict[str, Any], queries: dict[str, str]) -> None:
     update = await blend(searched(**found), node_runtime(BlendFilterContext()))
-    assert {each["name"]: each["query"] for each in update["branches"]} == queries
-    assert (update["asked"], update["cut_off"]) == (list(queries.values()), False)
+    augmented = {each["why"]: each["text"] for each in update["queries"]}
+    assert {"original": "Where?", **augmented} == queries
+    assert (update["candidates"], update["iteration"]) == ([], 2 if augmented else 1)
 
 
-async def test_a_budget_filters_the_first_branches_only() -> None:
-    state = searched(recalled="Old.", **spent(model_call()))
-    update = await blend(state, node_runtime(BlendFilterContext(max_llm_calls=5)))
-    assert [each["reserved"] is not None for each in update["branches"]] == [True, False]
-    assert update["cut_off"] is True
-
-
-async def test_the_questions_own_branch_comes_with_what_was_found() -> None:
-    state = searched(recalled="Old.")
-    update = await blend(state, node_runtime(BlendFilterContext()))
-    own, internal = [branch_input(state, each) for each in update["branches"]]
-    assert (own["passages"], "queries" in own) == (state["passages"], False)
-    assert ([each["text"] for each in internal["queries"]], "passages" in internal) == (["Old. Where?"], False)
+@pytest.mark.parametrize(("original", "kept"), [(True, [["a"], ["b"]]), (False, [["b"]])])
+async def test_what_the_question_found_comes_before_what_the_other_queries_find(
+    original: bool, kept: list[list[str]]
+) -> None:
+    runtime = node_runtime(BlendFilterContext(passages_per_query=1, original_query=original))
+    first = Candidates(query="Where?", passage_ids=["a", "b"], scores=[2.0, 1.0])
+    state = searched(recalled="Old.", candidates=[first], passages=[passage("a"), passage("b")])
+    state |= await blend(state, runtime)
+    state["candidates"] = [Candidates(query="Old. Where?", passage_ids=["b"], scores=[1.0])]
+    found = (await add_found(state, runtime))["knowledge"]
+    assert [[each["passage_id"] for each in entry["excerpts"]] for entry in found] == kept
 
 
 async def test_a_topic_is_one_short_line_and_an_unusable_chain_is_none() -> None:

@@ -40,6 +40,7 @@ def deciding(**fields: Any) -> Any:
         "question": "Of what nationality?",
         "evidence": found,
         "iteration": 1,
+        "missing": "",
         "stop_reason": None,
         **spent(),
         **fields,
@@ -69,3 +70,18 @@ async def test_without_abstaining_an_unusable_last_reply_leaves_what_was_found_l
     assert (update["answer"], update["used"]) == (answer, used)
     nothing = await final_answer(deciding(evidence=[]), node_runtime(settings.model_copy(update={"max_tokens": 1})))
     assert (nothing["answer"], nothing["stop_reason"]) == ("", "budget")
+
+
+@pytest.mark.parametrize(("iteration", "asked"), [(1, True), (2, False), (5, False)])
+async def test_nothing_is_asked_where_an_iteration_found_nothing_new(iteration: int, asked: bool) -> None:
+    model = ScriptedChatModel(replies=['{"answer": "unanswerable", "missing_information": "b"}'] if asked else [])
+    settings = MigresContext(model=model)
+    update = await decide(deciding(iteration=iteration, missing="a"), node_runtime(settings))
+    assert (update["answer"], update["missing"], len(update["calls"])) == ("", "b" if asked else "a", int(asked))
+    assert update.get("stop_reason") == ("max_iterations" if iteration == settings.max_iterations else None)
+
+
+async def test_a_reviewer_may_have_made_old_statements_enough() -> None:
+    settings = MigresContext(model=ScriptedChatModel(replies=['{"answer": "American"}']), review_evidence=True)
+    update = await decide(deciding(iteration=2), node_runtime(settings))
+    assert update["answer"] == "American"

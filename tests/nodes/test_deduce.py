@@ -17,7 +17,15 @@ from support.servers.scripted_model import ScriptedChatModel
 def deducing(reason: str | None = None) -> Any:
     hop = {**open_hop(1, "Who?"), "answer": "Ada", "grounded": True}
     pieces = [evidence(1, "Ada did.", "a")]
-    return {"question": "Where?", "hops": [hop], "passages": [], "evidence": pieces, "stop_reason": reason, **spent()}
+    return {
+        "question": "Where?",
+        "hops": [hop],
+        "passages": [],
+        "knowledge": [],
+        "evidence": pieces,
+        "stop_reason": reason,
+        **spent(),
+    }
 
 
 def self_ask(reply: dict[str, Any]) -> SelfAskContext:

@@ -12,7 +12,7 @@ from support.servers.scripted_model import ScriptedChatModel
 
 
 def union(**fields: Any) -> Any:
-    known: Any = {"question": "Where?", "topic": "Cities", "branch": None, "judgements": ["", "The second one."]}
+    known: Any = {"question": "Where?", "topic": "Cities", "judgements": ["", "The second one."]}
     entries = [knowledge("q1"), knowledge("q2", "a", "b")]
     return {**known, "knowledge": entries, "passages": [passage("a"), passage("b")], **spent(), **fields}
 
@@ -32,6 +32,23 @@ async def test_the_passages_that_the_model_names_are_kept(reply: str, kept: list
     settings = BlendFilterContext(model=ScriptedChatModel(replies=[reply]), parse_retries=0)
     update = await select_passages(union(), node_runtime(settings))
     assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [[], kept]
+
+
+async def test_a_budget_filters_the_first_entries_only() -> None:
+    """Two calls for the filter of each, and two for the answer."""
+    settings = BlendFilterContext(model=ScriptedChatModel(replies=['{"judgement": "b"}']), max_llm_calls=5)
+    entries = [knowledge("q0"), knowledge("q1", "a", "b"), knowledge("q2", "a", "b")]
+    state = union(knowledge=entries, **spent(model_call()))
+    update = await weigh_passages(state, node_runtime(settings))
+    assert (update["judgements"], update["cut_off"]) == (["", "b", None], True)
+    settings = BlendFilterContext(model=ScriptedChatModel(replies=['{"relevant": [2]}']), max_llm_calls=5)
+    state |= update
+    update = await select_passages(state, node_runtime(settings))
+    assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [
+        [],
+        ["b"],
+        ["a", "b"],
+    ]
 
 
 async def test_what_the_budget_does_not_reach_stays_as_it_is() -> None:

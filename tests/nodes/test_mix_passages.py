@@ -3,8 +3,8 @@
 from typing import Any
 
 from hopgraph.nodes.mix_passages import mix_passages
-from hopgraph.state import Candidates, Context
-from support.node_inputs import knowledge, node_runtime, passage
+from hopgraph.state import Candidates
+from support.node_inputs import knowledge, passage
 
 
 async def test_a_querys_retrieved_passages_come_before_its_written_one() -> None:
@@ -13,5 +13,5 @@ async def test_a_querys_retrieved_passages_come_before_its_written_one() -> None
         "knowledge": [knowledge("q", "model:1")],
         "passages": [passage(key) for key in ("a", "b", "model:1")],
     }
-    [entry] = (await mix_passages(state, node_runtime(Context())))["knowledge"]
+    [entry] = (await mix_passages(state))["knowledge"]
     assert [each["passage_id"] for each in entry["excerpts"]] == ["b", "a", "model:1"]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
 
 from hopgraph.nodes.next_part import next_part, route_next_part
 from hopgraph.state import Context
@@ -58,4 +59,4 @@ async def test_a_settled_question_rests_on_its_parts_and_its_own_passages(own: l
     ],
 )
 def test_what_follows_the_choice_of_a_part(root: dict[str, Any], retrieval: bool, edge: str) -> None:
-    assert route_next_part(growing(root), LeastToMostContext(retrieval=retrieval)) == edge
+    assert route_next_part(growing(root), Runtime(context=LeastToMostContext(retrieval=retrieval))) == edge

@@ -11,8 +11,8 @@ from support.paths import ROOT
 
 NODES = sorted(path for path in (ROOT / "nodes").rglob("*.py") if path.parent.name != "chat")
 """Those of the chat are not among them: it hands questions to whole methods."""
-ROLES_AND_RECORDS = {"hosted_graph.py", "ask.py", "prepare.py"}
-"""They make roles of the method's name, and check those that the settings name."""
+ROLES_AND_RECORDS = {"hosted_graph.py", "ask.py", "prepare.py", "method_graph.py"}
+"""They make roles and names of the method's name, and check those that the settings name."""
 
 
 ALSO_OTHER_NAMES = {"direct", "snippet", "gold_passages", "rerank"}

@@ -1,5 +1,7 @@
 """A question is checked before anything is spent."""
 
+from typing import Any
+
 import pytest
 
 from hopgraph.graphs import migres
@@ -16,8 +18,8 @@ def test_a_question_is_cleaned_or_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"query": "Who?"}])
-def test_an_input_without_a_question_is_told_apart_from_an_empty_one(given: dict[str, str]) -> None:
+def test_an_input_without_a_question_is_told_apart_from_an_empty_one(given: Any) -> None:
     with pytest.raises(QuestionError, match="no 'question'"):
         migres.graph.invoke(given)
     with pytest.raises(QuestionError, match="is empty"):
-        migres.graph.invoke({**given, "question": " "})
+        migres.graph.invoke(given | {"question": " "})

@@ -64,7 +64,10 @@ async def test_similar_paragraphs_of_one_retrieval_are_kept_once() -> None:
 
 def test_parents_are_in_the_order_of_the_queries() -> None:
     tree = review_tree(review_node("0.1"), review_node("0.2"))
-    assert [node["id"] for node in parents_of(growing(tree=tree, frontier=["0.2", "0.1"]))] == ["0.2", "0.1"]
+    searched = growing(
+        tree=tree, frontier=["0.2", "0.1"], candidates=[Candidates(query="q", passage_ids=[], scores=[])] * 2
+    )
+    assert [node["id"] for node in parents_of(searched)] == ["0.2", "0.1"]
 
 
 @pytest.mark.parametrize(

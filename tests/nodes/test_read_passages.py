@@ -46,5 +46,4 @@ async def test_nothing_retrieved_takes_no_call() -> None:
 
 
 async def test_an_observation_is_what_the_search_found() -> None:
-    runtime: Any = node_runtime(GengroundContext())
-    assert (await observe(reading("b", "a"), runtime))["hops"][-1]["passage_ids"] == ["b", "a"]
+    assert (await observe(reading("b", "a")))["hops"][-1]["passage_ids"] == ["b", "a"]

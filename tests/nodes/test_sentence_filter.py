@@ -72,7 +72,7 @@ TEXT = "The one. The two. The three."
 
 
 @pytest.mark.parametrize(
-    ("uncited", "spans"),
+    ("shown", "spans"),
     [
         ([], [[9, 17], [18, 28]]),
         ([[9, 17]], [[9, 17], [18, 28]]),
@@ -81,11 +81,11 @@ TEXT = "The one. The two. The three."
         ([[0, 28], [0, 28]], None),
     ],
 )
-async def test_only_sentences_that_two_queries_showed_are_left_out(uncited: list[Any], spans: Any) -> None:
+async def test_only_sentences_that_two_queries_showed_are_left_out(shown: list[Any], spans: Any) -> None:
     state: Any = {
         "candidates": [Candidates(query="q", passage_ids=["a"], scores=[1.0])],
         "passages": [passage("a", TEXT)],
-        "uncited": {"a": uncited},
+        "shown": {"a": shown},
     }
     settings = MigresContext(reranker=Scored("s", {"one": -1.0, "two": 5.0, "three": 4.0}), threshold=0.0)
     update = await sentence_filter(state, node_runtime(settings))
@@ -103,7 +103,7 @@ async def test_what_is_left_of_a_passage_never_counts_as_the_whole() -> None:
     state: Any = {
         "candidates": [Candidates(query="q", passage_ids=["a"], scores=[1.0])],
         "passages": [passage("a", TEXT)],
-        "uncited": {"a": [[0, 8], [0, 8]]},
+        "shown": {"a": [[0, 8], [0, 8]]},
     }
     update = await sentence_filter(state, node_runtime(MigresContext(reranker=Longest())))
     assert update["knowledge"][0]["excerpts"][0]["spans"] == [[9, 17], [18, 28]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.weigh_neighbours import weigh_neighbours
+from hopgraph.nodes.weigh_neighbours import needs_retrieval, weigh_neighbours
 from hopgraph.state.baselines import SkrKnnContext
 from support.baselines_script import QUESTION, labels_in
 from support.node_inputs import node_runtime
@@ -16,3 +16,24 @@ async def test_it_writes_the_decision(label: str, retrieves: bool, tmp_path: Pat
     state: Any = {"question": QUESTION}
     settings = SkrKnnContext(labels=labels_in(tmp_path, label), model="offline:extractive", retriever="sample")
     assert await weigh_neighbours(state, node_runtime(settings)) == {"needs_retrieval": retrieves}
+
+
+@pytest.mark.parametrize(
+    ("votes", "labels", "retrieves"),
+    [
+        ((4, 1), (60, 40, 0), True),  # a margin of 1
+        ((3, 2), (90, 10, 0), False),  # of 4
+        ((3, 2), (90, 10, 400), True),  # of 0: most questions are the same either way
+        ((2, 2), (50, 50, 0), False),
+        ((2, 3), (10, 90, 0), True),
+        ((0, 5), (10, 90, 0), False),
+        ((1, 4), (40, 60, 740), False),
+        ((2, 2), (40, 60, 740), True),
+    ],
+)
+def test_the_vote_is_by_the_authors_margin(
+    votes: tuple[int, int], labels: tuple[int, int, int], retrieves: bool
+) -> None:
+    neighbours: dict[str, int] = dict(zip(("helps", "harms"), votes, strict=True))
+    every: dict[str, int] = dict(zip(("helps", "harms", "same"), labels, strict=True))
+    assert needs_retrieval(neighbours, every) == retrieves

@@ -20,7 +20,7 @@ async def asked(said: list[str], hop: int) -> Any:
 async def test_a_query_is_kept_once_with_the_reason_of_its_first_sample() -> None:
     said = [json.dumps({"rationale": why, "query": text}) for why, text in [("one", "a  b"), ("", "c"), ("two", "a b")]]
     update = await asked([*said, "nothing"], hop=2)
-    assert update["queries"] == [{"text": "a b", "why": "one"}, {"text": "c", "why": ""}]
+    assert update["queries"] == [{"text": "a b", "why": "one"}, {"text": "c", "why": ""}, {"text": "Where?", "why": ""}]
     assert (update["sampled"], update["iteration"]) == ({"a b": 2, "c": 1}, 2)
 
 

@@ -10,6 +10,7 @@ from hopgraph.graphs import chat
 from hopgraph.graphs.baselines import one_step
 from hopgraph.nodes.core.marked_text import marked_answer, settle_marks
 from hopgraph.nodes.core.message_stream import AnswerStream
+from hopgraph.state import QuestionInput
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import SENTENCE_STEP
 from hopgraph.tools.models.parse import read_unfinished
@@ -18,7 +19,7 @@ from support.servers.faults import dropped, truncated
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 
-QUESTION = {"question": "Who painted Guernica?"}
+QUESTION: QuestionInput = {"question": "Who painted Guernica?"}
 SENTENCE = "*Guernica* was painted by Pablo Picasso [1], who was born in Málaga [7] & studied in Madrid."
 SETTLED = "*Guernica* was painted by Pablo Picasso [1], who was born in Málaga & studied in Madrid."
 ESCAPED = SETTLED.replace("*", "\\*")

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Passage
+from hopgraph.state import Call, Evidence, Passage
 from hopgraph.state.question_tree import QuestionNode, merge_questions
 from hopgraph.state.reducers import (
     any_true,
     merge_calls,
     merge_evidence,
     merge_ids,
-    merge_knowledge,
     merge_passages,
 )
 
@@ -66,17 +65,6 @@ def calls() -> st.SearchStrategy[dict[str, Call]]:
     return st.dictionaries(IDS, one, max_size=4)
 
 
-def knowledge() -> st.SearchStrategy[list[Knowledge]]:
-    one = st.builds(
-        lambda query, kept: Knowledge(
-            query=query, excerpts=[Excerpt(passage_id=key, spans=[[0, 1]], text="", score=1.0) for key in kept]
-        ),
-        IDS,
-        st.lists(IDS, max_size=3),
-    )
-    return st.lists(one, max_size=5)
-
-
 def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
     def made(key: str, status: Any, how: Any, answer: str, passage_ids: list[str]) -> QuestionNode:
         return QuestionNode(
@@ -110,10 +98,9 @@ def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
         (merge_calls, calls(), {}),
         (merge_ids, st.lists(IDS, max_size=6), []),
         (merge_questions, question_trees(), {}),
-        (merge_knowledge, knowledge(), []),
         (any_true, st.booleans(), False),
     ],
-    ids=["passages", "evidence", "calls", "ids", "questions", "knowledge", "either"],
+    ids=["passages", "evidence", "calls", "ids", "questions", "either"],
 )
 def test_order_of_arrival_does_not_matter(
     merge: Callable[[Any, Any], Any], values: st.SearchStrategy[Any], empty: Any
@@ -141,15 +128,6 @@ def test_evidence_is_in_the_order_of_the_run_not_of_the_alphabet() -> None:
 
     merged = merge_evidence([known("10.1.1")], [known("2.1.1"), known("2.1.10"), known("2.1.9")])
     assert [each["id"] for each in merged] == ["2.1.1", "2.1.9", "2.1.10", "10.1.1"]
-
-
-def test_a_filter_only_narrows_what_was_kept() -> None:
-    def kept(*keys: str) -> list[Knowledge]:
-        return [
-            Knowledge(query="q", excerpts=[Excerpt(passage_id=key, spans=[[0, 1]], text="", score=1.0) for key in keys])
-        ]
-
-    assert merge_knowledge(kept("a", "b"), kept("b")) == kept("b") == merge_knowledge(kept("b"), kept("a", "b"))
 
 
 @given(question_trees(), question_trees())

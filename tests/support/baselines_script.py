@@ -83,7 +83,7 @@ ROLES: dict[str, list[str]] = {
     "ircot": ["next_thought"] * 2 + ["answer_step_by_step"],
     "replug": ["answer"] * 3 + ["score_answer"] * 6,
     "dsp": ["write_query"] * 10 + ["answer_step_by_step"] * 5,
-    "itrg": ["write_passage", "rewrite_passage", "rewrite_passage", "answer"],
+    "itrg": ["rewrite_passage", "rewrite_passage", "rewrite_passage", "answer"],
 }
 """The roles of a run in their order."""
 
@@ -192,11 +192,12 @@ def settings_for(method: str, script: Script, **more: Any) -> Any:
         "model": script.model(),
         "retriever": FixedRetriever(found=FOUND_BY_NAME if method == "itrg" else FOUND if hops else POOL),
         "reranker": Rated(by_title),
+        **({"queries_per_hop": 5, "samples": 5} if method == "dsp" else {}),
     }
     return METHODS[method].Context(**{**given, **more})
 
 
-def input_for(method: str) -> dict[str, Any]:
+def input_for(method: str) -> Any:
     return {"question": QUESTION, **({"gold_passages": GOLD} if method == "gold_passages" else {})}
 
 

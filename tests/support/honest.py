@@ -62,7 +62,7 @@ class Way:
         return METHODS[self.method].Context(**{**self.settings, **more})
 
 
-def input_for(method: str, question: str = QUESTIONS[0]) -> dict[str, Any]:
+def input_for(method: str, question: str = QUESTIONS[0]) -> Any:
     return {"question": question, **({"gold_passages": GOLD} if method == "gold_passages" else {})}
 
 

@@ -136,3 +136,22 @@ def forget_added_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_places", "_loaded"):
         monkeypatch.setattr(METHODS, name, dict(METHODS.__dict__[name]))
     monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+VARIANT = '''"""Own fork: the reader of BlendFilter, with a note on what it did."""
+
+from langgraph.runtime import Runtime
+
+from hopgraph.graphs import blendfilter
+from hopgraph.nodes.draft_answers import draft_answers
+from hopgraph.state.blendfilter import BlendFilterState
+
+
+async def noted(state: BlendFilterState, runtime: Runtime[blendfilter.Context]):
+    return await draft_answers(state, runtime)
+
+
+graph = blendfilter.build(nodes={"answer": noted}).compile(name="Noted")
+other = blendfilter.build(nodes={"answer": noted}).compile(name="Other")
+'''
+"""A variant of a method of ours, without a Context of its own."""

@@ -1,18 +1,16 @@
 """A sixth method: a review says what its path lacks, and MIGRES's generator writes the query for exactly that."""
 
-from langgraph.graph import END, START
-
-from hopgraph.graphs.tree_of_reviews import build_grow, what_was_found
+from hopgraph.graphs.tree_of_reviews import anything_new, what_was_decided, what_was_found
 from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.ask import Ask
-from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.expand import OpenPath, expand_with
-from hopgraph.nodes.finish import finish
 from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.generate_queries import NewQueries, queries_ask
-from hopgraph.nodes.prepare import prepare_for
-from hopgraph.state import AnswerOutput, QuestionInput
+from hopgraph.nodes.prune import prune
+from hopgraph.nodes.retrieve import retrieve_with
+from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
 
 
@@ -32,26 +30,26 @@ def write(path: OpenPath, _settings: Context) -> Ask[NewQueries]:
 expand = expand_with(write, lambda reply: "".join(reply.queries[:1]))
 
 
-def build() -> MethodGraph:
+def build() -> AnswerGraph:
     """Join the nodes."""
-    builder = MethodGraph(ReviewTreeState, Context, input_schema=QuestionInput, output_schema=AnswerOutput)
-    builder.add_node("prepare", prepare_for(ReviewTreeState))
-    builder.add_node("grow", build_grow(Context, expand).compile(name="grow"))
-    builder.add_node("gather", gather)
-    builder.add_node("fuse", fuse)
-    builder.add_node("answer", answer_with("answer_step_by_step"))
-    builder.add_node("finish", finish)
+    builder = AnswerGraph(ReviewTreeState, Context)
+    builder.add_node("retrieve", retrieve_with(Context.width)).add_node("prune", prune)
+    builder.add_node("review", review_with(by_search_order), reserve_calls=1)
+    builder.add_node("expand", expand, reserve_calls=2).add_node("gather", gather)
+    builder.add_node("fuse", fuse).add_node("answer", answer_with("answer_step_by_step"))
 
-    builder.add_edge(START, "prepare")
-    builder.add_edge("prepare", "grow")
-    builder.add_edge("grow", "gather")
+    builder.add_path("prepare", "retrieve", "prune")
+    builder.add_conditional_edges(
+        "prune", anything_new, {"paragraphs to review": "review", "all paths closed": "gather"}
+    )
+    builder.add_conditional_edges(
+        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
+    )
+    builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
         "gather", what_was_found, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
     )
-    builder.add_edge("fuse", "finish")
-    builder.add_edge("answer", "finish")
-    builder.add_edge("finish", END)
-    return builder
+    return builder.end("fuse", "answer")
 
 
 graph = build().compile(name="Trees of missing information")

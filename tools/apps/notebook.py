@@ -8,7 +8,6 @@ from typing import Any, cast
 from hopgraph.graphs import find_method
 from hopgraph.state import Context
 from hopgraph.state.events import event_order
-from hopgraph.tools.apps.drawing import draw_svg
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.retrieval.passage_metadata import name_citation
@@ -27,6 +26,16 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A graph in Mermaid's language, which JupyterLab draws."""
+
+    mermaid: str = field(repr=False)
+
+    def _repr_markdown_(self) -> str:
+        return f"```mermaid\n{self.mermaid}```"
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,9 @@ class Walk:
         return Picture(draw_run_svg(build_tree(self.question, self.events), self.title))
 
 
-def draw(method: Any) -> Picture:
+def draw(method: Any) -> Diagram:
     """Draw a graph: a method's, by its name, or a compiled graph. Raises SettingsError for an unknown name."""
-    graph = _graph_of(method)
-    return Picture(draw_svg(graph.get_graph(), str(graph.get_name())))
+    return Diagram(_graph_of(method).get_graph().draw_mermaid())
 
 
 def walk(method: Any, question: str, settings: Context | None = None) -> Walk:

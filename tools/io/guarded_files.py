@@ -1,7 +1,4 @@
-"""Files written so that no reader finds half of one, and read though others may have replaced them.
-
-Pipes and devices are refused, and links where hopgraph writes, by an OSError. What is made here is its owner's alone.
-"""
+"""Files that are written whole or not at all, for their owner alone; and sources, which may be no pipes or devices."""
 
 import errno
 import os
@@ -11,19 +8,17 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-_LINK = "is a link, which is not followed here; put what it leads to in its place"
 _SPECIAL = "this is a pipe, a socket or a device, not a file"
-_NO_WAIT, _NO_LINK = getattr(os, "O_NONBLOCK", 0), getattr(os, "O_NOFOLLOW", 0)
-"""Windows has neither."""
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""Windows does not have it."""
 
 
 def open_source(path: Path, *, pipe: bool = False) -> BinaryIO:
-    """Open a regular file that the user names; anything that would keep its reader waiting is refused at once.
+    """Open a regular file that the user names; OSError for anything that would keep its reader waiting.
 
     With `pipe`, for what is read once, it may be a pipe of the shell's: /dev/stdin, or <(…) as /dev/fd/N.
     """
@@ -36,27 +31,11 @@ def read_source(path: Path, *, pipe: bool = False) -> bytes:
         return file.read()
 
 
-def open_inside(folder: Path, name: str, mode: Literal["rb", "r+b", "wb", "ab", "xb"] = "rb") -> BinaryIO:
-    """Open a regular file in a folder that hopgraph writes; `name` may lead through sub-folders, but no links."""
-    if os.open not in os.supports_dir_fd:  # Windows, where only administrators make links
-        return (folder / name).open(mode)
-    *folders, last = name.split("/")
-    with ExitStack() as opened:
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        opened.callback(os.close, place)
-        for part in folders:
-            place = _open(part, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, place)
-            opened.callback(os.close, place)
-        return open(folder / name, mode, opener=lambda _, flags: _open(last, flags | _NO_LINK, place))
-
-
-def _open(name: str, flags: int, place: int | None = None, *, pipe: bool = False) -> int:
+def _open(name: str, flags: int, *, pipe: bool) -> int:
     try:
-        number = os.open(name, flags | (0 if pipe else _NO_WAIT), 0o600, dir_fd=place)
+        number = os.open(name, flags | (0 if pipe else _NO_WAIT))
     except OSError as error:
-        link = flags & _NO_LINK and stat.S_ISLNK(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
-        reason = f"this {_LINK}" if link else _SPECIAL if error.errno == errno.ENXIO else error.strerror
-        raise OSError(error.errno, reason, name) from None
+        raise OSError(error.errno, _SPECIAL if error.errno == errno.ENXIO else error.strerror, name) from None
     kind = stat.S_IFMT(os.fstat(number).st_mode)
     if kind not in {stat.S_IFREG, stat.S_IFDIR} and not (pipe and kind == stat.S_IFIFO):
         os.close(number)
@@ -64,16 +43,21 @@ def _open(name: str, flags: int, place: int | None = None, *, pipe: bool = False
     return number
 
 
-def write_inside(folder: Path, name: str, content: bytes) -> None:
-    """Write a file as `open_inside` opens it, so that no reader finds half of it; a failure leaves nothing behind."""
-    part = f"{name}.{uuid.uuid4().hex}.part"
-    make_private((folder / name).parent)
+def open_private(path: Path, mode: Literal["wb", "ab", "xb"]) -> BinaryIO:
+    """Open a file to write it; where it is new, only its owner may read it."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file for its owner alone, so that no reader finds half of it; a failure leaves nothing behind."""
+    make_private(path.parent)
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with open_inside(folder, part, "xb") as file:
+        with open_private(part, "xb") as file:
             file.write(content)
-        (folder / part).replace(folder / name)
+        part.replace(path)
     except OSError:
-        (folder / part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -83,21 +67,10 @@ def make_private(folder: Path) -> None:
 
 
 def make_cache(folder: Path) -> None:
-    """Make the folder of a cache; OSError where it cannot be written, or one of its sub-folders is a link."""
+    """Make the folder of a cache; OSError where it cannot be written."""
     make_private(folder)
-    refuse_links(folder, deep=False)
     with tempfile.TemporaryFile(dir=folder):
         pass
-
-
-def refuse_links(folder: Path, *, deep: bool = True) -> None:
-    """Raise OSError for a link in a folder, and with `deep` in its sub-folders."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                raise OSError(errno.ELOOP, f"{entry.name!r} in it {_LINK}", str(folder))
-            if deep and entry.is_dir():
-                refuse_links(Path(entry.path))
 
 
 if sys.platform != "win32":

@@ -7,11 +7,11 @@ they are not loaded, none of their errors can have been raised.
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -19,8 +19,9 @@ from hopgraph.state.errors import Trouble
 
 ResultT = TypeVar("ResultT")
 
-TRANSIENT_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""HTTP statuses with which the same request may succeed later."""
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 499})
+_FINAL_STATUS = frozenset({501, 505})
+"""With these and every other status from 500 on the same request may succeed later, or not."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
@@ -33,9 +34,12 @@ class UnreadableReplyError(Exception):
 def trouble_of(error: BaseException) -> Trouble:
     """Classify an error: an outage (rate limit, server error, lost or unreadable), a refusal, or neither."""
     status = status_of(error)
-    lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_error("APIConnectionError"))
+    lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
-    if status in TRANSIENT_STATUS or isinstance(error, lost + unreadable):
+    if status == 429 and "insufficient_quota" in text_of(error):
+        return "refusal"
+    transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in _FINAL_STATUS)
+    if transient or isinstance(error, lost + unreadable):
         return "outage"
     return "refusal" if status in REFUSED_STATUS else ""
 
@@ -49,11 +53,23 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Go through an error and what it was raised from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def text_of(error: BaseException) -> str:
+    """Return what a server's answer to a failed request holds; of other errors what they say."""
+    is_status = isinstance(error, openai_class("APIStatusError"))
+    return cast("Any", error).response.text if is_status else str(error)
+
+
 def certificate_problem(error: BaseException) -> str:
     """Return why a server's certificate was refused, and what helps; empty where it was not."""
-    cause: BaseException | None = error
-    while cause is not None and not hasattr(cause, "verify_message"):
-        cause = cause.__cause__ or cause.__context__
+    cause = next((each for each in _causes(error) if hasattr(each, "verify_message")), None)
     advice = ""
     if getattr(cause, "verify_code", None) in _UNKNOWN_ISSUER:
         advice = " (name its authority's file in SSL_CERT_FILE, and start again)"
@@ -64,6 +80,10 @@ def describe_unreachable(error: BaseException, address: str) -> str:
     """Say in a line why a server could not be talked to, and what to do."""
     if refused := certificate_problem(error):
         return f"the certificate of {address} is refused: {refused}"
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    kinds = tuple(kind for each in clients for kind in (each.RemoteProtocolError, each.ProxyError))
+    if said := next((" ".join(str(each).split()) for each in _causes(error) if isinstance(each, kinds)), ""):
+        return f"{address}, or the proxy to it, gave no reply in HTTP ({said:.200})"
     return f"cannot reach {address}; is the server running?"
 
 
@@ -107,6 +127,6 @@ async def with_retries(
         await asyncio.sleep(seconds)
 
 
-def openai_error(name: str) -> Any:
-    """Return the named error class of the openai package; where it is not loaded a tuple of no classes."""
+def openai_class(name: str) -> Any:
+    """Return the named class of the openai package; where it is not loaded a tuple of no classes."""
     return getattr(sys.modules.get("openai"), name, ())

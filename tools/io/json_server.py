@@ -18,8 +18,9 @@ import httpx
 from pydantic import ValidationError
 
 from hopgraph.state import HopgraphError, ModelError, SpecError
-from hopgraph.state.errors import Trouble, describe_problem
+from hopgraph.state.errors import Trouble, describe_problem, server_error
 from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.http_clients import client_options
 from hopgraph.tools.io.http_retries import describe_unreachable, status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
 
@@ -62,6 +63,7 @@ class JsonServer:
 
         `parse` takes the decoded answer; it raises ValueError, LookupError or TypeError for one of another form. A
         HopgraphError of the class `error`: refused, unreachable, failing after the retries, or another form.
+        SettingsError: the environment names a proxy or certificates that cannot be used.
         """
         answer = await run_on(background_loop(), self._send_with_retries(method, content))
         try:
@@ -72,9 +74,11 @@ class JsonServer:
 
     async def _send_with_retries(self, method: str, content: dict[str, Any]) -> Any:
         retries = RETRIES if self.retries is None else self.retries
+        client = _client(**await asyncio.to_thread(client_options, self.url))
+        send = partial(self._send, client, method, content)
         try:
             async with self._limit:
-                return await with_retries(partial(self._send, method, content), retries, FIRST_WAIT, LONGEST_WAIT)
+                return await with_retries(send, retries, FIRST_WAIT, LONGEST_WAIT)
         except httpx.HTTPStatusError as error:
             status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
             hint = ""
@@ -85,20 +89,20 @@ class JsonServer:
             raise self._failure(f"no answer in {self.seconds:g} s", "outage") from None
         except httpx.TransportError as error:
             lead = f"{self.name}: " if self.name else ""
-            raise self.error(f"{lead}{describe_unreachable(error, redact(self.url))}", "outage") from None
+            raise server_error(self.error, f"{lead}{describe_unreachable(error, redact(self.url))}", "outage") from None
         except UnicodeEncodeError as error:
             what = f"the request, or {self.key_variable or 'its key'}"
             raise self._failure(f"{what}, cannot be sent: {error.reason}") from None
         except (ValueError, RecursionError):
             raise self._failure("the answer is not JSON") from None
 
-    async def _send(self, method: str, content: dict[str, Any]) -> Any:
+    async def _send(self, client: httpx.AsyncClient, method: str, content: dict[str, Any]) -> Any:
         key = self._key()
         authorization = {self.key_header: key} if self.key_header else {"Authorization": f"Bearer {key}"}
         # The time limit is for the whole answer; httpx's own is for each piece of it.
         async with (
             asyncio.timeout(self.seconds),
-            _client().stream(method, self.url, headers=authorization if key else {}, **content) as response,
+            client.stream(method, self.url, headers=authorization if key else {}, **content) as response,
         ):
             received = bytearray()
             async for piece in response.aiter_bytes():
@@ -116,7 +120,7 @@ class JsonServer:
         return os.environ.get(self.key_variable, "").strip()
 
     def _failure(self, what: str, trouble: Trouble = "") -> HopgraphError:
-        return self.error(f"{self.name or redact(self.url)}: {what}", trouble)
+        return server_error(self.error, f"{self.name or redact(self.url)}: {what}", trouble)
 
 
 def _reason(error: Exception) -> str:
@@ -134,9 +138,10 @@ def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
 
 
 @cache
-def _client() -> httpx.AsyncClient:
-    """Return the client that all servers share, on the background loop, for as long as the process lives."""
-    return httpx.AsyncClient(headers={"User-Agent": f"hopgraph/{version('hopgraph')}"}, timeout=None)  # noqa: S113 - see `_send`
+def _client(**options: Any) -> httpx.AsyncClient:
+    """Return the client that servers share, on the background loop, for as long as the process lives."""
+    agent = f"hopgraph/{version('hopgraph')}"
+    return httpx.AsyncClient(headers={"User-Agent": agent}, timeout=None, **options)  # noqa: S113 - see `_send`
 
 
 if hasattr(os, "register_at_fork"):

@@ -20,6 +20,7 @@ from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import (
@@ -32,6 +33,7 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send,
 )
+from hopgraph.tools.models.server_replies import raise_reported
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
 
@@ -109,7 +111,7 @@ async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, opti
     waiting_since = time.monotonic()
     async with handle.shared.limit(options.parallel):
         check_key(handle, waiting_since)
-        endpoint = _Endpoint(handle, getattr((await handle.here()).model, "root_async_client"))  # noqa: B009
+        endpoint = _Endpoint(handle, getattr(leaves_of((await handle.here()).model)[0], "root_async_client"))  # noqa: B009
         traced = RunnableLambda(partial(endpoint.reply, request), name="log-probabilities")  # as chat models are
         try:
             return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
@@ -202,8 +204,11 @@ class _Endpoint:
         return _as_reply([TokenLogprob(text=text, logprob=each, top=top) for text, each, top in read], reply["usage"])
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
-        model = getattr(self.handle.model, "model_name")  # noqa: B009 - ChatOpenAI's
-        return await self.client.post("/completions", cast_to=object, body={"model": model, "temperature": 0, **body})
+        model = getattr(leaves_of(self.handle.model)[0], "model_name")  # noqa: B009 - ChatOpenAI's
+        request = {"model": model, "temperature": 0, **body}
+        reply = await self.client.post("/completions", cast_to=object, body=request)
+        raise_reported(reply)
+        return reply
 
 
 def _as_reply(tokens: list[TokenLogprob], usage: Mapping[str, int]) -> ModelReply:

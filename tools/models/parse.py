@@ -25,6 +25,8 @@ _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
 """Characters; what follows is not read. No step asks for a tenth of it."""
+_WRAPPERS = ("arguments", "parameters", "properties", "input", "response")
+"""Keys under which models write a record as if it were a call or a schema."""
 _LONG_REPLY = 10_000
 """From so many characters on a reply is parsed in a thread, as the event loop also answers others."""
 _MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
@@ -59,11 +61,23 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
             return schema.model_validate(_restored(value))
         except ValidationError as error:
             problem = describe_problem(error, whole="the object")
+        for record in _within(value, schema):
+            with suppress(ValidationError):
+                return schema.model_validate(_restored(record))
     read: Callable[[str], dict[str, JsonValue] | None] | None = getattr(schema, "read_paper_form", None)
     if read and (value := read(content)) is not None:
         with suppress(ValidationError):
             return schema.model_validate(_restored(value))
     raise UnusableReplyError(problem)
+
+
+def is_whole_record(text: str, schema: type[BaseModel]) -> bool:
+    """Whether a text is nothing but a well-formed record, and blanks."""
+    try:
+        schema.model_validate(_restored(json.loads(text)))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def read_unfinished(text: str, field: str) -> str:
@@ -137,6 +151,20 @@ def _leaves(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, list | dict):
         for entry in value.values() if isinstance(value, dict) else value:
             yield from _leaves(entry)
+
+
+def _within(value: dict[str, JsonValue], schema: type[BaseModel]) -> Iterator[JsonValue]:
+    """Find what may be the record in an object that is not: a call's arguments, what its name holds, other capitals."""
+    for key in (*_WRAPPERS, schema.__name__):
+        inner = value.get(key)
+        with suppress(ValueError, RecursionError):
+            inner = cast("JsonValue", json.loads(inner)) if isinstance(inner, str) else inner
+        if isinstance(inner, dict):
+            yield inner
+    names = {name.lower(): name for name in schema.model_fields}
+    renamed = {names.get(key.lower(), key): entry for key, entry in value.items()}
+    yield renamed
+    yield {key: entry[0] if isinstance(entry, list) and len(entry) == 1 else entry for key, entry in renamed.items()}
 
 
 def _restored(value: JsonValue) -> JsonValue:

@@ -19,7 +19,15 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_cache, make_private, open_inside, try_lock, write_inside
+from hopgraph.tools.io.guarded_files import (
+    HAS_LOCKS,
+    make_cache,
+    make_private,
+    open_private,
+    read_source,
+    try_lock,
+    write_private,
+)
 
 _FORMAT = 2
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1
@@ -53,33 +61,32 @@ async def cached_reply(folder: str, key: str) -> AsyncGenerator[ModelReply | Non
     wait, mine = _FIRST_WAIT, False
     with ExitStack() as locked:
         while (reply := await asyncio.to_thread(read_cache, folder, key)) is None and not mine:
-            mine = _try_lock(Path(folder), _name(key, "lock"), locked)
+            mine = _try_lock(_place(folder, key, "lock"), locked)
             if not mine:  # no thread waits: one may be missing where that which is waited for is stored
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _LONGEST_WAIT)
         yield reply
 
 
-def _try_lock(folder: Path, name: str, locked: ExitStack) -> bool:
+def _try_lock(path: Path, locked: ExitStack) -> bool:
     """Lock a file until the stack is closed; False if another holder has it, True where files cannot be locked."""
     if not HAS_LOCKS:
         return True
     with suppress(OSError):
-        make_private((folder / name).parent)
-        file = locked.enter_context(open_inside(folder, name, "ab"))
+        make_private(path.parent)
+        file = locked.enter_context(open_private(path, "ab"))
         # What was removed since it was opened is no lock any more.
         if not (try_lock(file) and os.fstat(file.fileno()).st_nlink):
             file.close()
             return False
-        locked.callback((folder / name).unlink, missing_ok=True)  # before it is closed, while the lock is held
+        locked.callback(path.unlink, missing_ok=True)  # before it is closed, while the lock is held
     return True
 
 
 def read_cache(folder: str, key: str) -> ModelReply | None:
     """Return a stored reply; None when there is none or its file is damaged."""
     try:
-        with open_inside(Path(folder), _name(key)) as file:
-            record = cast("dict[str, Any]", json.load(file))
+        record = cast("dict[str, Any]", json.loads(read_source(_place(folder, key))))
         del record["role"]
         reply = ModelReply(record.pop("reply"), **record)
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
@@ -92,16 +99,16 @@ def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:
     fields = vars(reply).copy()
     # ASCII, since a reply may hold lone surrogates.
     content = json.dumps({"role": role, "reply": fields.pop("text"), **fields}).encode("ascii")
-    write_inside(Path(folder), _name(key), content)
+    write_private(_place(folder, key), content)
 
 
 def check_cache(folder: str) -> None:
-    """Refuse a folder that cannot be made or written, or has a link in it (SettingsError), before anything is spent."""
+    """Refuse a folder that cannot be made or written (SettingsError), before anything is spent."""
     try:
         make_cache(Path(folder))
     except OSError as error:
         raise SettingsError(f"cache_dir {folder!r} cannot be written: {error.strerror}") from None
 
 
-def _name(key: str, suffix: str = "json") -> str:
-    return f"{key[:2]}/{key}.{suffix}"
+def _place(folder: str, key: str, suffix: str = "json") -> Path:
+    return Path(folder, key[:2], f"{key}.{suffix}")

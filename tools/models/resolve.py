@@ -9,27 +9,28 @@ parallel requests holds for all loops.
 
 import asyncio
 import os
-import ssl
-import sys
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
-import certifi
-import httpx
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import SharedLimit, background_loop
+from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
+from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
+from hopgraph.tools.models.server_replies import note_body
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
 VALID_SPECS = (
@@ -48,6 +49,7 @@ _LOCAL_TIMEOUT = 600.0
 
 Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
+_OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 
@@ -65,16 +67,14 @@ class Sampling:
 class _LoopModel:
     """A model with one loop's client."""
 
-    model: BaseChatModel
+    model: AnyRunnable
     bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
     """What was made of it for ways of asking."""
 
 
-def _takes_clients(model: BaseChatModel) -> bool:
+def _takes_clients(model: AnyRunnable) -> bool:
     """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
-    if not is_openai(model) or getattr(model, "http_async_client", None) is not None:
-        return False
-    return isinstance(getattr(model, "root_async_client", None), sys.modules["openai"].AsyncOpenAI)
+    return is_openai(model) and getattr(model, "http_async_client", None) is None
 
 
 class _LoopClients:
@@ -83,39 +83,42 @@ class _LoopClients:
     def __init__(self) -> None:
         self._open = dict[asyncio.AbstractEventLoop, tuple[_LoopModel, AsyncGenerator[_LoopModel]]]()
 
-    async def here(self, model: BaseChatModel) -> _LoopModel:
+    async def here(self, model: AnyRunnable) -> _LoopModel:
         """Return the model's copy for the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._open:
-            await asyncio.to_thread(_certificates)  # reading them takes long
-        if loop not in self._open:
-            for closed in [each for each in list(self._open) if each.is_closed()]:
-                self._open.pop(closed, None)
-            # asyncio.run and uvicorn end the generators that are under way before they close their loop.
-            client = self._with_client(model, loop)
-            self._open[loop] = await anext(client), client
+            own = [each for each in leaves_of(model) if _takes_clients(each)]
+            addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
+            options = [await asyncio.to_thread(client_options, each, _PROXY_VARIABLE) for each in addresses]
+            if loop not in self._open:  # another request may have come first
+                for closed in [each for each in list(self._open) if each.is_closed()]:
+                    self._open.pop(closed, None)
+                # asyncio.run and uvicorn end the generators that are under way before they close their loop.
+                client = self._with_clients(model, own, options, loop)
+                self._open[loop] = await anext(client), client
         return self._open[loop][0]
 
-    async def _with_client(self, model: Any, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[_LoopModel]:
-        given, kind = model.root_async_client, cast("Any", sys.modules["openai"]).DefaultAsyncHttpxClient
-        client = kind(base_url=given.base_url, timeout=given.timeout, verify=_certificates())
-        root = given.copy(http_client=client)
-        copy = model.model_copy(update={"root_async_client": root, "async_client": root.chat.completions})
-        session = copy.open_session(_certificates()) if hasattr(copy, "open_session") else None
-        try:
-            yield _LoopModel(copy)
-        finally:
-            self._open.pop(loop, None)
-            await client.aclose()
-            if session is not None:
-                await session.aclose()
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return httpx's choice of certificates, which every client would read anew."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    async def _with_clients(
+        self,
+        model: AnyRunnable,
+        own: Sequence[Any],
+        options: Sequence[Mapping[str, Any]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> AsyncGenerator[_LoopModel]:
+        copies = dict[int, Any]()
+        async with AsyncExitStack() as opened:
+            for each, how in zip(own, options, strict=True):
+                given, kind = each.root_async_client, openai_class("DefaultAsyncHttpxClient")
+                client = kind(base_url=given.base_url, timeout=given.timeout, **how)
+                opened.push_async_callback(client.aclose)
+                keep_to_server(client, note_body)
+                root = given.copy(http_client=client)
+                replaced = {"root_async_client": root, "async_client": root.chat.completions}
+                copies[id(each)] = each.model_copy(update=replaced)
+            try:
+                yield _LoopModel(replace_leaves(model, lambda each: copies.get(id(each), each)))
+            finally:
+                self._open.pop(loop, None)
 
 
 @dataclass
@@ -149,13 +152,15 @@ class ModelHandle:
 
     name: str
     """The spec, or the class of a ready object; without keys."""
-    model: BaseChatModel
+    model: AnyRunnable
+    """A chat model, or another Runnable that replies as one."""
     from_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
     shared: SharedModelState
 
     def __post_init__(self) -> None:
-        self._own_model = None if _takes_clients(self.model) else _LoopModel(self.model)
+        takes_clients = any(map(_takes_clients, leaves_of(self.model)))
+        self._own_model = None if takes_clients else _LoopModel(self.model)
 
     async def bound(
         self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_reply_tokens: int | None = None
@@ -165,11 +170,16 @@ class ModelHandle:
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
         derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
-        limit = max_reply_tokens or own_limit(self.model) or derived
-        key = (schema, mode, sampling, limit, self.shared.newest_limit)
+        newest = self.shared.newest_limit
+        key = (schema, mode, sampling, max_reply_tokens or derived, newest)
         here = await self.here()
+
+        def bound(model: AnyRunnable) -> AnyRunnable:
+            limit = max_reply_tokens or own_limit(model) or derived
+            return bind(limit_reply(model, limit, newest=newest), schema, mode)
+
         if key not in here.bound:
-            model = bind(limit_reply(here.model, limit, newest=self.shared.newest_limit), schema, mode)
+            model = replace_leaves(here.model, bound)
             here.bound[key] = model.bind(**dict(sampling)) if sampling else model
         return here.bound[key]
 
@@ -200,13 +210,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-async def resolve_model(given: str | BaseChatModel, sampling: Sampling) -> ModelHandle:
-    """Resolve a spec, or wrap a ready model.
+async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHandle:
+    """Resolve a spec, or wrap a ready model: a chat model, or a Runnable that takes messages and replies as one.
 
     A spec gives the same handle each time, as long as the keys and addresses of the environment are the same.
     SpecError for an unknown spec, which names the valid ones, a missing package or a missing key.
     """
-    if isinstance(given, BaseChatModel):
+    if not isinstance(given, str):
+        if isinstance(given, BaseRetriever):
+            raise SpecError(f"the model is a retriever ({type(given).__name__}); give a chat model, or a spec")
         if id(given) not in _state_by_id:
             _state_by_id[id(given)] = SharedModelState()
             weakref.finalize(given, _state_by_id.pop, id(given), None)
@@ -227,10 +239,13 @@ def _build_once(key: object, given: str, sampling: Sampling) -> None:
             _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared)
 
 
-def model_name(given: str | BaseChatModel) -> str:
+def model_name(given: str | AnyRunnable) -> str:
     """Return a model's display name: its spec, or its class and model name; never with a key."""
     if isinstance(given, str):
         return redact(given)
+    models = leaves_of(given)
+    if models != [given]:
+        return ", else ".join(map(model_name, models))
     own = getattr(given, "model_name", None) or getattr(given, "model", None)
     return f"{type(given).__name__}({own})" if own else type(given).__name__
 
@@ -270,23 +285,28 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
-    return _client(name, base_url, key or "no-key-needed", sampling, options)
+    http = client_options(base_url or _OPENAI, _PROXY_VARIABLE)
+    model = _client(name, base_url, key or "no-key-needed", sampling, options, http)
+    return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
 
 def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
     name, options = _options("gguf", rest)
     server = serve_gguf(name, **{option: options.pop(option) for option in ("context", "threads") if option in options})
     patient = replace(sampling, request_timeout=max(sampling.request_timeout, _LOCAL_TIMEOUT))
-    options["http_async_client"] = httpx.AsyncClient(trust_env=False)  # never through a proxy
-    return _client(name, server.base_url, server.key, patient, options)
+    http = {"trust_env": False, "verify": no_trust()}  # never through a proxy
+    return _client(name, server.base_url, server.key, patient, options, http)
 
 
-def _client(name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any]) -> BaseChatModel:
+def _client(
+    name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
+) -> BaseChatModel:
     import openai
+    from langchain_openai import ChatOpenAI
 
-    from hopgraph.tools.models.openai_chat import LeanChatOpenAI
-
-    return LeanChatOpenAI(
+    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url or _OPENAI, **http)
+    keep_to_server(asynchronous)
+    return ChatOpenAI(
         model=name,
         base_url=base_url,
         api_key=SecretStr(key),
@@ -294,6 +314,11 @@ def _client(name: str, base_url: str | None, key: str, sampling: Sampling, optio
         # An openai.Timeout, unlike a number, gives the model an HTTP client of its own.
         timeout=openai.Timeout(sampling.request_timeout),
         max_retries=0,  # `send` retries
+        openai_proxy=None,  # is a part of `http`
+        http_client=openai.DefaultHttpxClient(follow_redirects=False, **http),
+        http_async_client=asynchronous,
+        # Older releases have no such field; newer ones would warn that proxies are not looked for.
+        **({"http_socket_options": ()} if "http_socket_options" in ChatOpenAI.model_fields else {}),
         **({} if sampling.seed is None else {"seed": sampling.seed}),
         **options,
     )

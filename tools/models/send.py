@@ -1,10 +1,9 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -14,23 +13,32 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from hopgraph.state import ModelError
+from hopgraph.state.errors import server_error
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
     UnreadableReplyError,
     certificate_problem,
     describe_unreachable,
-    openai_error,
+    openai_class,
     status_of,
+    text_of,
     trouble_of,
     with_retries,
 )
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.parse import is_only_reasoning
+from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle, Options
+from hopgraph.tools.models.server_replies import (
+    RECEIVED,
+    ReportedError,
+    failed_generation,
+    is_permanent,
+    raise_reported,
+    written_in,
+)
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
-from hopgraph.tools.models.untraced_call import call_chat_model
 
 ResultT = TypeVar("ResultT")
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
@@ -51,20 +59,22 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     elif _is_timeout(error):
         timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
         said = f"{_LATE}; raise {timeout} or try again"
+    elif isinstance(error, ReportedError):
+        said = f"the server reports an error: {detail}"
     elif isinstance(error, _UNREADABLE):
         said = f"{_OTHER_FORMAT} ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
-    elif isinstance(error, openai_error("OpenAIError")):
+    elif isinstance(error, openai_class("OpenAIError")):
         said = detail
     else:
         return error
-    return ModelError(f"{handle.name}: {said}", trouble)
+    return server_error(ModelError, f"{handle.name}: {said}", trouble)
 
 
 def _message_of(error: Exception) -> str:
     """Return what an error says; of a server's JSON, the message in it."""
-    text = re.sub(r"\AError code: \d+ - ", "", str(error))
+    text = text_of(error)
     try:
         body = json.loads(text)
         said = body.get("error", body)
@@ -75,7 +85,7 @@ def _message_of(error: Exception) -> str:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_error("APITimeoutError")))
+    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError")))
 
 
 def _address(handle: ModelHandle) -> str:
@@ -113,6 +123,7 @@ _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0
 _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
+_NOT_JSON = "the reply is no JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """Of every request: what is traced is not streamed."""
 _PROBLEMS = {
@@ -176,7 +187,10 @@ async def _send_in_supported_mode(
             try:
                 reply = await _send_with_retries(handle, messages, schema, mode, options)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
-                unsupported = isinstance(error, NotImplementedError) or status_of(error) in UNSUPPORTED_STATUS
+                if (written := failed_generation(error)) is not None:  # no word on the way of asking
+                    return _estimated(written, "" if written else _NOT_JSON, messages)
+                about_mode = status_of(error) in UNSUPPORTED_STATUS and not is_permanent(error)
+                unsupported = isinstance(error, NotImplementedError) or about_mode
                 if unsupported and not handle.shared.newest_limit and "max_completion_tokens" in str(error):
                     handle.shared.newest_limit = True  # a gateway to OpenAI's newer models
                     continue
@@ -213,23 +227,52 @@ async def _send_with_retries(
     reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
-    return reply
+    # Some servers say that a reply was cut off that went on with blanks, or was not.
+    return replace(reply, problem="") if reply.problem and is_whole_record(reply.text, schema) else reply
 
 
 async def _request(
     handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None] | None
 ) -> ModelReply:
+    received = list[bytes]()
+    noting = RECEIVED.set(received)
     try:
         reply = await _streamed(handle, model, messages, on_text) if on_text else None
+        if reply is None and received and (text := written_in(_body(received))) is not None:
+            return _estimated(text, "", messages)  # the server does not stream
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        return _read_reply(reply or await call_chat_model(model, messages, CONFIG, **whole), messages)
+        reply = reply or await model.ainvoke(messages, CONFIG, **whole)
+        if isinstance(reply, str):  # of a chain that ends with a parser of texts
+            reply = AIMessage(reply)
+        if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
+            raise ModelError(
+                f"{handle.name} replied with {type(reply).__name__}; a chat model replies with an AIMessage"
+            )
+        return _read_reply(reply, messages)
     except Exception as error:
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
-        if is_openai(handle.model) and isinstance(error, formats) and not isinstance(error, UnicodeEncodeError):
+        if not is_openai(handle.model) or not isinstance(error, formats) or isinstance(error, UnicodeEncodeError):
+            raise
+        raise_reported(_body(received))
+        if (text := written_in(_body(received))) is None:
             raise UnreadableReplyError(str(error)) from error
-        raise
+        return _estimated(text, "" if text else _NOT_JSON, messages)
+    finally:
+        RECEIVED.reset(noting)
+
+
+def _body(received: list[bytes]) -> Any:
+    """Return the last reply that was no stream as JSON; None without one."""
+    try:
+        return json.loads(received[-1]) if received else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _estimated(text: str, problem: str, messages: list[BaseMessage]) -> ModelReply:
+    return ModelReply(text, problem, sum(count_tokens(str(each.text)) for each in messages), count_tokens(text))
 
 
 async def _streamed(
@@ -243,7 +286,8 @@ async def _streamed(
             whole = chunk if whole is None else cast("AIMessage", whole + chunk)
             on_text(reply_text(whole))
     except Exception as error:
-        if whole is not None or status_of(error) not in UNSUPPORTED_STATUS:
+        # A ValueError of langchain-core says that the stream was empty.
+        if whole is not None or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
             raise
     return whole
 
@@ -253,12 +297,27 @@ def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
     problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"
-    if not usage or "input_tokens" not in usage:  # a hit of LangChain's cache may have its cost alone
-        return ModelReply(text, problem, sum(count_tokens(str(each.text)) for each in messages), count_tokens(text))
-    for tokens in (usage["input_tokens"], usage["output_tokens"]):
-        if not isinstance(tokens, int) or tokens < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
-            raise ValueError(f"usage: {tokens!r:.40} is no number of tokens")
-    return ModelReply(text, problem, usage["input_tokens"], usage["output_tokens"])
+    estimated = _estimated(text, problem, messages)
+    # A hit of LangChain's cache may have its cost alone, and langchain-openai counts 0 for names that it does not know.
+    named = cast("Mapping[str, Any]", (usage if usage and usage.get("input_tokens") else None) or _raw_usage(message))
+    counted = [_tokens(named.get(key)) for key in ("input_tokens", "output_tokens")]
+    if not counted[0] or counted[1] is None:
+        return estimated
+    return replace(estimated, prompt_tokens=counted[0], completion_tokens=counted[1])
+
+
+def _raw_usage(message: AIMessage) -> Mapping[str, Any]:
+    """Return the usage as the server sent it; empty without one."""
+    usage = message.response_metadata.get("token_usage")
+    return cast("Mapping[str, Any]", usage) if isinstance(usage, Mapping) else {}
+
+
+def _tokens(count: Any) -> int | None:
+    """Read a number of tokens, also as a float or a text; None where it is none."""
+    try:
+        return int(count) if float(count) == int(count) >= 0 else None
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _ended_by(metadata: Mapping[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Ask a model for a JSON object in the strictest way that it offers: by the JSON schema of the reply's class."""
 
 import json
-import sys
 from collections.abc import Mapping
 from functools import cache
 from math import ceil
@@ -10,8 +9,11 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableSerializable
 from pydantic import BaseModel, JsonValue
+
+from hopgraph.tools.io.http_retries import openai_class
+from hopgraph.tools.io.runnables import AnyRunnable, leaves_of
 
 Mode = Literal["bounded_schema", "json_schema", "function_calling", "json_mode", "text"]
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
@@ -84,30 +86,41 @@ def _rewritten(node: JsonValue, left_out: frozenset[str], *, closed: bool = Fals
     return found
 
 
-def modes_of(model: BaseChatModel) -> tuple[Mode, ...]:
-    """Return the modes to try, strictest first; `text` is always the last."""
-    if is_openai(model):
+def modes_of(model: AnyRunnable) -> tuple[Mode, ...]:
+    """Return the modes to try, strictest first; `text` is always the last.
+
+    With fallbacks, only what all of its models have: a refusal of one is never seen, as the next one replies.
+    """
+    models = leaves_of(model)
+    if len(models) == 1 and is_openai(models[0]):
         modes: tuple[Mode, ...] = ("json_schema", "function_calling", "json_mode", "text")
-        return modes if _is_served_by_openai(model) else ("bounded_schema", *modes)
-    has_tools = type(model).bind_tools is not BaseChatModel.bind_tools
-    return ("function_calling", "text") if has_tools else ("text",)
+        return modes if _is_served_by_openai(models[0]) else ("bounded_schema", *modes)
+    return ("function_calling", "text") if all(map(_has_tools, models)) else ("text",)
 
 
-def is_openai(model: BaseChatModel) -> bool:
-    """Whether a model is one of langchain-openai's; importing that package only to ask would be slow."""
-    module = sys.modules.get("langchain_openai.chat_models.base")
-    # While another thread imports it, the module exists without its class, and so does no instance.
-    kind = getattr(module, "BaseChatOpenAI", None)
-    return kind is not None and isinstance(model, kind)
+def _has_tools(model: Any) -> bool:
+    if isinstance(model, BaseChatModel):
+        return type(model).bind_tools is not BaseChatModel.bind_tools
+    # A configurable model of `init_chat_model` binds them when it is asked; of `configurable_fields` it cannot.
+    return not isinstance(model, RunnableSerializable) and callable(getattr(model, "bind_tools", None))
 
 
-def _is_served_by_openai(model: BaseChatModel) -> bool:
+def is_openai(model: AnyRunnable) -> bool:
+    """Whether all models in a Runnable ask by the openai package, as those of langchain-openai do."""
+    kind = openai_class("AsyncOpenAI")
+    return all(
+        isinstance(each, BaseChatModel) and isinstance(getattr(each, "root_async_client", None), kind)
+        for each in leaves_of(model)
+    )
+
+
+def _is_served_by_openai(model: AnyRunnable) -> bool:
     """Whether one of langchain-openai's models is asked where the names of OpenAI's newest API are known."""
     host = urlsplit(getattr(model, "openai_api_base", None) or "").hostname
     return not host or f".{host}".endswith((".openai.com", ".azure.com"))
 
 
-def limit_reply(model: BaseChatModel, tokens: int, *, newest: bool = False) -> BaseChatModel:
+def limit_reply(model: Any, tokens: int, *, newest: bool = False) -> Any:
     """Return the model with a limit to the tokens of a reply; as it is where its class knows none.
 
     Compatible servers know OpenAI's older name for it, and several only that one (Ollama silently ignores the other);
@@ -119,25 +132,27 @@ def limit_reply(model: BaseChatModel, tokens: int, *, newest: bool = False) -> B
     return model.model_copy(update={field: tokens}) if field else model
 
 
-def own_limit(model: BaseChatModel) -> int | None:
+def own_limit(model: AnyRunnable) -> int | None:
     """Return the limit that a model was made with."""
     field = _limit_field(model)
     return getattr(model, field) if field else None
 
 
-def _uses_responses(model: BaseChatModel) -> bool:
-    return getattr(model, "_use_responses_api")({})  # noqa: B009 - langchain-openai's own
+def _uses_responses(model: AnyRunnable) -> bool:
+    # Where langchain-openai chooses that API by the model's name, the first request finds out.
+    return bool(getattr(model, "use_responses_api", None)) or getattr(model, "output_version", None) == "responses/v1"
 
 
-def _limit_field(model: BaseChatModel) -> str | None:
-    return next((name for name in _LIMIT_FIELDS if name in type(model).model_fields), None)
+def _limit_field(model: AnyRunnable) -> str | None:
+    fields = type(model).model_fields if isinstance(model, BaseChatModel) else ()
+    return next((name for name in _LIMIT_FIELDS if name in fields), None)
 
 
-def _extra_body(model: BaseChatModel) -> Mapping[str, Any]:
+def _extra_body(model: AnyRunnable) -> Mapping[str, Any]:
     return cast("Mapping[str, Any] | None", getattr(model, "extra_body", None)) or {}
 
 
-def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Bound:
+def bind(model: Any, schema: type[BaseModel], mode: Mode) -> Bound:
     """Bind a mode's request options to a model."""
     if mode == "text":
         return model
@@ -151,7 +166,7 @@ def bind(model: BaseChatModel, schema: type[BaseModel], mode: Mode) -> Bound:
     return _with_format(model, {"type": "json_schema", "json_schema": strict})
 
 
-def _with_format(model: BaseChatModel, response_format: Mapping[str, object]) -> Bound:
+def _with_format(model: AnyRunnable, response_format: Mapping[str, object]) -> Bound:
     """Send a `response_format` with every request.
 
     As `extra_body`, which makes the same request: for an argument, the openai package would parse the reply a second
@@ -164,8 +179,9 @@ def _with_format(model: BaseChatModel, response_format: Mapping[str, object]) ->
 
 def reply_text(message: AIMessage) -> str:
     """Return the text that should hold the object: the called function's arguments, else the content."""
-    if message.tool_calls:
+    if message.tool_calls and (message.tool_calls[0]["args"] or not message.text):
         return json.dumps(message.tool_calls[0]["args"])
-    if message.invalid_tool_calls:
-        return message.invalid_tool_calls[0]["args"] or ""
-    return str(message.text)
+    if message.invalid_tool_calls and message.invalid_tool_calls[0]["args"]:
+        return message.invalid_tool_calls[0]["args"]
+    older: Any = message.additional_kwargs.get("function_call")  # before there were several calls
+    return str(message.text) or (str(older["arguments"]) if older else "")

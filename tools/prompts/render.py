@@ -48,6 +48,7 @@ def render(
     variables: Mapping[str, Value],
     *,
     folders: Collection[str] = (),
+    text: str = "",
     demonstrations: str | None = None,
     abstain: bool = True,
 ) -> list[BaseMessage]:
@@ -59,7 +60,7 @@ def render(
     not asked for. Without `abstain`, the sections for it are left out, and so are demonstrations that abstain.
     PromptError where a variable is missing or unknown; other errors: those of `read_prompt` and `read_demonstrations`.
     """
-    prompt = read_prompt(role, folders)
+    prompt = read_prompt(role, folders, text)
     says = ABSTAIN in prompt.optional
     if says and abstain:
         variables = {**variables, ABSTAIN: ABSTAIN}

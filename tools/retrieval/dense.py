@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
-from hopgraph.tools.io.guarded_files import open_inside, read_source, refuse_links
+from hopgraph.tools.io.guarded_files import open_private
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts, EmbeddingModel, Matrix, Vector
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untrusted_address
@@ -158,7 +158,7 @@ def _embed_passages(
     folder, facts = _keep_vectors(goal, model)
     total = len(rows)
     name = f"{sha256(fingerprint.encode() + rows.tobytes()).hexdigest()}.f32"
-    with open_inside(folder, name, "ab") as file:
+    with open_private(folder / name, "ab") as file:
         reused = min(file.tell() // (4 * facts.dimension), total)
         file.truncate(reused * 4 * facts.dimension)
         for start in range(reused, total, STEP):
@@ -178,8 +178,7 @@ def _keep_vectors(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFac
     key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
     folder = goal.parent / f"{_kept_prefix(goal)}{key}"
     try:
-        refuse_links(folder)
-        kept = EmbeddingFacts.model_validate_json(read_source(folder / _MODEL_FACTS))
+        kept = EmbeddingFacts.model_validate_json((folder / _MODEL_FACTS).read_bytes())
         model.check(kept, str(folder))
     except (FileNotFoundError, ValidationError, CorpusError):  # none, a partial one, or other weights under this name
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ copied, so that an updated index is the same as one that is built anew from the 
 
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +47,7 @@ def build_index(
     format: str | None = None,  # noqa: A002 - the name of the command line's option
     skip_bad: bool = False,
     follow_links: bool = False,
+    exclude: Sequence[str] = (),
     language: str | None = None,
     cutting: Cutting | None = None,
     dense: str | Embeddings | None = None,
@@ -55,7 +56,8 @@ def build_index(
 ) -> IndexReport:
     """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
 
-    An existing index is replaced once the new one is complete. A None stands for the detected `format`; for English;
+    An existing index is replaced once the new one is complete. What `exclude` names in a folder is left out, as
+    `.gitignore` would. A None stands for the detected `format`; for English;
     for passages of about 100 words (`cutting`); for no embedding model (`dense`; an interrupted build keeps its vectors
     beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages. Memory: each
     passage's id, 16 bytes per occurrence of a term; never the texts.
@@ -68,7 +70,7 @@ def build_index(
     """
     analyser = get_analyser(language or "en")
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
     goal = _check_place(out.expanduser())
     vectors = plan_vectors(dense, faiss, goal, None)
     writer = IndexWriter(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
@@ -82,6 +84,7 @@ def update_index(
     format: str | None = None,  # noqa: A002 - the name of the command line's option
     skip_bad: bool = False,
     follow_links: bool = False,
+    exclude: Sequence[str] = (),
     language: str | None = None,
     cutting: Cutting | None = None,
     dense: str | Embeddings | None = None,
@@ -108,7 +111,7 @@ def update_index(
     analyser = get_analyser(language or "en")
     analyser.describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
     old = read_manifest(goal) if add or is_index(goal) else None
     if old:
         had = old.analyser.get("language")

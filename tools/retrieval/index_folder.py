@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from hopgraph.tools.io.guarded_files import open_inside
+from hopgraph.tools.io.guarded_files import read_source
 
 MANIFEST = "manifest.json"
 
@@ -13,8 +13,7 @@ MANIFEST = "manifest.json"
 def is_index(folder: Path) -> bool:
     """Whether a folder has the manifest of an index, of any version."""
     try:
-        with open_inside(folder, MANIFEST) as file:
-            content: JsonValue = json.load(file)
+        content: JsonValue = json.loads(read_source(folder / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.get("kind") == "hopgraph-index"

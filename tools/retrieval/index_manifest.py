@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.state.errors import describe_problem
-from hopgraph.tools.io.guarded_files import open_inside, refuse_links
+from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.staging import recover_stages
@@ -105,15 +105,14 @@ def corpus_fingerprint(retriever: str) -> str:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check the manifest of an index.
 
-    CorpusError for no index, a damaged manifest, another format version, or a file of the index that is missing, a
-    link, or of another size than when it was built.
+    CorpusError for no index, a damaged manifest, another format version, or a file of the index that is missing or
+    of another size than when it was built.
     """
     path = folder / MANIFEST
     try:
         if not folder.exists():
             recover_stages(folder.absolute())
         manifest = read_facts(Manifest, folder, MANIFEST)
-        refuse_links(folder)
     except FileNotFoundError:
         if not folder.exists():
             raise CorpusError(f"{folder}: no such index; `hopgraph index SOURCE --out {folder}` builds one") from None
@@ -133,8 +132,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def read_facts(kind: type[FactsT], folder: Path, name: str) -> FactsT:
     """Read the facts in a file of an index, as `parse_facts` does; OSError where it cannot be read."""
-    with open_inside(folder, name) as file:
-        return parse_facts(kind, file.read(), str(folder / name))
+    return parse_facts(kind, read_source(folder / name), str(folder / name))
 
 
 def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:

@@ -9,9 +9,11 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from pydantic import ConfigDict, InstanceOf
 
 from hopgraph.tools.io.background import gather_or_cancel, in_callers_thread, run_in_background
+from hopgraph.tools.io.runnables import leaves_of
 
 
 class JoinedRetriever(BaseRetriever):
@@ -22,7 +24,7 @@ class JoinedRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
-    retrievers: dict[str, str | InstanceOf[BaseRetriever]]
+    retrievers: dict[str, str | InstanceOf[Runnable[str, Any]]]
     """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
 
     def _get_relevant_documents(
@@ -44,8 +46,8 @@ class JoinedRetriever(BaseRetriever):
         return documents
 
 
-async def _search_one(mark: str, given: str | BaseRetriever, query: str, k: int) -> list[Document]:
-    retriever = given if isinstance(given, BaseRetriever) else await asyncio.to_thread(_open, given)
+async def _search_one(mark: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
+    retriever = given if isinstance(given, Runnable) else await asyncio.to_thread(_open, given)
     return [
         document.model_copy(update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)})
         for document in await fetch_documents(retriever, query, k)
@@ -58,15 +60,27 @@ def _open(spec: str) -> BaseRetriever:
     return resolve_retriever(spec)
 
 
-async def fetch_documents(retriever: BaseRetriever, query: str, count: int) -> list[Document]:
-    """Call any LangChain retriever; its own number of passages counts where it does not take `k`."""
+async def fetch_documents(retriever: Runnable[str, Any], query: str, count: int) -> list[Document]:
+    """Call any LangChain retriever; its own number of passages counts where it does not take `k`.
+
+    So does that of another Runnable (`.with_retry()`, `.with_fallbacks()`, a chain) that returns documents.
+    """
+    if not isinstance(retriever, BaseRetriever):
+        takes_k = all(isinstance(each, BaseRetriever) and _async_takes_k(type(each)) for each in leaves_of(retriever))
+        options: dict[str, Any] = {"k": count} if takes_k else {}
+        return await retriever.ainvoke(query, **options)
     own_async = _own_method(type(retriever), "_aget_relevant_documents")
     method = own_async or _own_method(type(retriever), "_get_relevant_documents")
-    options: dict[str, Any] = {"k": count} if method and _takes_k(method) else {}
+    options = {"k": count} if method and _takes_k(method) else {}
     if own_async:
         return await retriever.ainvoke(query, **options)
     # The inherited async method would not pass `k` on to the sync one.
     return await in_callers_thread(retriever.invoke, query, **options)
+
+
+def _async_takes_k(cls: type[BaseRetriever]) -> bool:
+    method = _own_method(cls, "_aget_relevant_documents")
+    return method is not None and _takes_k(method)
 
 
 def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:

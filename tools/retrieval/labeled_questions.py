@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
-    """A training question that was answered right in one way alone."""
+    """A training question that was answered with and without passages."""
 
     question: str
-    label: Literal["helps", "harms"]
-    """Of retrieval: the right answer needed it, or was given only without it."""
+    label: Literal["helps", "harms", "same"]
+    """Of retrieval: the right answer needed it, or was given only without it, or it made no difference."""
     model: str = ""
     """The spec, without keys, of the model that answered; empty: it is not checked."""
     corpus: str = ""
@@ -34,7 +34,7 @@ class LabeledQuestion(BaseModel, frozen=True, extra="forbid"):
 
 
 def read_labels(path: str) -> list[LabeledQuestion]:
-    """Read a file of labels, in its order; SettingsError, with the line, where one does not fit, or there is none."""
+    """Read a file of labels, in its order; SettingsError, with the line, where one does not fit, or none decides."""
     found: list[LabeledQuestion] = []
     try:
         for line in Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines():
@@ -43,8 +43,8 @@ def read_labels(path: str) -> list[LabeledQuestion]:
         raise SettingsError(f"labels {path}:{len(found) + 1}: {describe_problem(error)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"labels {path}: cannot be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
-    if not found:
-        raise SettingsError(f"labels {path}: no question is labelled; {MAKE_LABELS}")
+    if all(each.label == "same" for each in found):
+        raise SettingsError(f"labels {path}: no question says that retrieval helps or harms; {MAKE_LABELS}")
     return found
 
 

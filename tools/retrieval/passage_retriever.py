@@ -3,24 +3,25 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import in_search_thread, run_in_background
-from hopgraph.tools.io.callbacks import is_watched
 from hopgraph.tools.retrieval.index import Hit, Index
+from hopgraph.tools.retrieval.passage_copies import drop_copies
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
 """BM25's share of a fused score, the vectors have the rest; MODELS.md says how it was chosen."""
+_DEPTH_OF_COPIES = 4
+"""How many times as many hits as are wanted are looked through where there are copies among them."""
 DEPTH = 100
 """Hits of each ranking that are fused at least."""
 
@@ -98,25 +99,33 @@ class IndexRetriever(BaseRetriever):
     index: SkipValidation[SearchableIndex]
     k: int = Field(default=50, ge=1)
     """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+    keep_copies: bool = False
+    """Whether a passage that stands word for word in several documents is returned several times."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
         k = self.k if k is None else k
         if isinstance(self.index, Index):  # needs no event loop
-            return self._to_documents(self.index.search(query, k))
-        return self._to_documents(run_in_background(self.index.asearch(query, k)))
+            hits = self.index.search(query, k)
+            if self._has_copies(hits, k):
+                hits = drop_copies(self.index.search(query, _DEPTH_OF_COPIES * k), k)
+            return self._to_documents(hits)
+        return self._to_documents(run_in_background(self._asearch(query, k)))
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None, k: int | None = None
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return self._to_documents(await self.index.asearch(query, self.k if k is None else k))
+        return self._to_documents(await self._asearch(query, self.k if k is None else k))
 
-    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
-        """Find the documents; where no callback handler watches, without what LangChain does for them."""
-        if is_watched(config):
-            return await super().ainvoke(input, config, **kwargs)
-        return await self._aget_relevant_documents(input, run_manager=None, **kwargs)
+    async def _asearch(self, query: str, k: int) -> list[Hit]:
+        hits = await self.index.asearch(query, k)
+        if self._has_copies(hits, k):
+            hits = drop_copies(await self.index.asearch(query, _DEPTH_OF_COPIES * k), k)
+        return hits
+
+    def _has_copies(self, hits: Sequence[Hit], k: int) -> bool:
+        return not self.keep_copies and len(drop_copies(hits, k)) < len(hits)
 
     def _to_documents(self, hits: Sequence[Hit]) -> list[Document]:
         return [

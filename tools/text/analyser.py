@@ -29,6 +29,8 @@ UNSPACED = (
 """Character ranges of a regular expression's set."""
 SPACED_WORD = rf"[^\W{UNSPACED}][^\W{UNSPACED}]+"
 """Two or more letters or digits of other scripts."""
+ANY_WORD = rf"[^\W_{UNSPACED}]+"
+"""Letters or digits of other scripts, one alone, too."""
 
 _PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
 """Tokeniser → the packages whose versions decide what it finds."""
@@ -63,7 +65,7 @@ ENGLISH_STOP_WORDS = (
 
 @dataclass(frozen=True)
 class Analyser:
-    """Lower-case, split into words of two or more letters or digits, drop stop words, stem.
+    """Lower-case, split into words (by default of two or more letters or digits), drop stop words, stem.
 
     The defaults are the steps that `bm25s.tokenize` takes with `stopwords="en"` and PyStemmer's English
     (Snowball) stemmer. `hopgraph.tools.text.languages` has the analysers of other languages.
@@ -79,9 +81,13 @@ class Analyser:
     """Turkish has two letters i, with a dot and without, each with a capital of its own."""
     tokeniser: str = "none"
     """What splits stretches of writing without spaces: `bigrams` or a package; see `make_splitter`."""
+    compounds: bool = False
+    """Whether version and part numbers, identifiers and hyphenated words are words of their own, beside their parts."""
+    folds_accents: bool = False
+    """Whether `café` is `cafe`, for a language whose own words have no accents."""
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of a text in its order, repeated ones included; empty when it has none."""
+        """Return the terms of a text in its order, compounds behind all others, repeated ones included."""
         stem = self._stem
         stop_words = self._stop_words
         return [stem(word) for word in self.words(text) if word not in stop_words]
@@ -108,9 +114,18 @@ class Analyser:
             split = make_splitter(self.tokeniser, self.word_pattern)
         else:
             split: Callable[[str], list[str]] = re.compile(self.word_pattern).findall
-        if (form := self.normal_form) == "none":
-            return lambda text: split(lower(text))
-        return lambda text: split(lower(unicodedata.normalize(form, text)))
+        form = self.normal_form
+
+        def words(text: str) -> list[str]:
+            if form != "none" and not text.isascii():
+                text = unicodedata.normalize(form, text)
+                text = _fold_accents(text) if self.folds_accents else text
+            if not self.compounds:
+                return split(lower(text))
+            text = _POSSESSIVE.sub("", text)
+            return split(lower(text)) + [lower(word) for word in find_compounds(text)]
+
+        return words
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -130,6 +145,38 @@ class Analyser:
                 return stem_word(word)
 
         return stem
+
+
+_POSSESSIVE = re.compile(r"(?<=\w)['\u2019][sS]\b")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_COMPOUND = re.compile(
+    r"(?<![^\W_])[^\W_]++(?:(?:[._&\-\u2010\u2011][^\W_]++)+|(?:\+\+|#)(?!\w))"  # 1.3.0, NP-440, retry_count, AT&T, C++
+    r"|(?<![a-z0-9])[A-Z]?[a-z0-9]++(?:[A-Z][a-z0-9]++)+|\d{1,3}(?:,\d{3})+(?!\d)"  # MaxRetryDelay, 1,234,567
+)
+_CAMEL_PART = re.compile(r"[A-Z]?[a-z0-9]+")
+_VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
+_BETWEEN_PARTS = str.maketrans("", "", "-_,\u2010\u2011")
+
+
+def _fold_accents(text: str) -> str:
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def find_compounds(text: str) -> list[str]:
+    """Find what the parts of words and numbers are together: `1.3.0`, `NP440` for NP-440, `email` for e-mail, `C++`.
+
+    Of a name in camel case, which is one word by itself, they are the parts.
+    """
+    found: list[str] = []
+    for match in _COMPOUND.finditer(text):
+        whole = match[0]
+        joined = whole.translate(_BETWEEN_PARTS)
+        if joined == whole and whole.isalnum():
+            found += _CAMEL_PART.findall(whole)
+            continue
+        found.append(joined)
+        found += (version for version in _VERSION.findall(joined) if version != joined)
+    return found
 
 
 def _turkish_lower(text: str) -> str:
@@ -213,7 +260,7 @@ def _pythainlp() -> Splitter:
 
 
 DEFAULT_ANALYSER = Analyser()
-"""English: the analyser of an index unless it was built for another language."""
+"""English, as bm25s sees its words: how texts are compared."""
 
 _WITH_BIGRAMS = Analyser(word_pattern=SPACED_WORD, normal_form="NFKC", tokeniser="bigrams")
 _unspaced = re.compile(f"[{UNSPACED}]").search

@@ -48,7 +48,7 @@ def lexical_similarity(first: str, second: str) -> float:
 
 
 LONGEST_QUOTE = 400
-"""Characters; a longer sentence is cut to a good stretch."""
+"""Characters; a longer sentence is cut to a good stretch, but no row of a table."""
 TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
 IN_TITLE = 0.25
@@ -64,14 +64,15 @@ def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
 
     Names and numbers count more; words of the passage's title count little: every sentence is about it, also one that
     says "she". The first of equally good ones, so the first sentence where nothing matches. A sentence over
-    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch.
+    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch; a row of a table never.
     """
     sentences = split_sentences(text)
     if not sentences:
         return 0, 0
     weights = _weights(statement, title)
     best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
-    return _cut(weights, text, *best) if best[1] - best[0] > LONGEST_QUOTE else best
+    is_long = best[1] - best[0] > LONGEST_QUOTE and text[best[0]] != "|"
+    return _cut(weights, text, *best) if is_long else best
 
 
 def _weights(statement: str, title: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, SPACED_WORD, Analyser
+from hopgraph.tools.text.analyser import ANY_WORD, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -24,7 +24,7 @@ _MARKS = (
     "\u0962\u0963\u0b82\u0bbe-\u0bcd\u200c\u200d"
 )
 """Vowel signs, accents and joiners of the languages above: parts of words that `\\w` leaves out."""
-_WORD = rf"(?u)\w[\w{_MARKS}]+"
+_WORD = rf"[^\W_](?:[^\W_]|[{_MARKS}])*"
 
 
 def _named(pairs: str) -> dict[str, str]:
@@ -57,13 +57,16 @@ def get_analyser(language: str) -> Analyser:
 
 @cache
 def _analyser(name: str) -> Analyser:
-    if name == DEFAULT_ANALYSER.language:
-        return DEFAULT_ANALYSER
+    if name == "english":
+        return Analyser(
+            word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
+        )
     if name in _WITHOUT_SPACES or name in _TOKENISERS:
         return Analyser(
             language=name,
             stemmer="none",
-            word_pattern=SPACED_WORD,
+            word_pattern=ANY_WORD,
+            compounds=True,
             normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
             tokeniser=_TOKENISERS.get(name, "bigrams"),
         )
@@ -72,5 +75,6 @@ def _analyser(name: str) -> Analyser:
         stop_words=tuple(getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{name.upper()}", ())),
         word_pattern=_WORD,
         normal_form="NFKC",
+        compounds=True,
         lower_case="turkish" if name == "turkish" else "unicode",
     )

@@ -5,18 +5,14 @@ looked for here. Abbreviations are in lower case without their last period, as P
 letters, which it knows by their shape, and abbreviations that are words are left out.
 """
 
-import os
 import re
-import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 from hopgraph.tools.text.analyser import once_per_passage
@@ -76,7 +72,12 @@ OPENERS = _words(
 """Words that open a sentence when they are capitalised after an abbreviation or an initial."""
 
 
-_PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
+LINE_UNIT = re.compile(r"\n(?=[ \t]*(?:[-*+\u2022\u00b7] |\d{1,2}[.)] ))")
+"""A line end before an item of a list."""
+_UNIT = re.compile(r"[ \t]*(?:\||[-*+\u2022\u00b7] |\d{1,2}[.)] )")
+"""How a row of a table or an item of a list begins."""
+_RULE = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\|[ \t]*$")
+_LONGEST_ITEM = 400  # characters of an item that is not split into its sentences
 _WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
 _CONTEXT = 40
 _CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
@@ -109,7 +110,8 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     """Find the [start, end) character offsets of a text's sentences, ascending, without the white space around them.
 
     Together they cover everything but white space, so a text without a sentence end is one sentence. A blank line
-    always ends a sentence; a single line break never does.
+    always ends a sentence; a single line break only before an item of a list and around a row of a table, which is one
+    sentence, as its column names with the rule below them are, and as an item is unless it is long.
     """
     return list(_spans(text))
 
@@ -120,7 +122,7 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     other_marks = not text.isascii() and _OTHER_MARK.search(text) is not None
     spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text):
-        found = _sentences(text, start, end)
+        found = [(start, end)] if _is_unit(text, start, end) else _sentences(text, start, end)
         for first, last in _at_other_marks(text, found) if other_marks else found:
             sentence = text[first:last]
             left, right = last - len(sentence.lstrip()), first + len(sentence.rstrip())
@@ -137,11 +139,27 @@ def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tup
         yield start, end
 
 
+def _is_unit(text: str, start: int, end: int) -> bool:
+    if "\n" not in text or not _UNIT.match(text, start):
+        return False
+    return text.startswith("|", start) or end - start <= _LONGEST_ITEM
+
+
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for gap in _PARAGRAPH_BREAK.finditer(text):
-        yield start, gap.start()
-        start = gap.end()
+    """Yield what blank lines part, and each row and item by itself."""
+    start = position = 0
+    after_row = is_filled = False
+    for line in text.splitlines(keepends=True) if "\n" in text else ():
+        bare = line.rstrip()
+        is_row = bare.lstrip(" \t").startswith("|")
+        begins = after_row != is_row or (is_row and not _RULE.match(bare)) or _UNIT.match(line)
+        if not bare or (position and begins and not (after_row and _RULE.match(bare))):
+            if is_filled:
+                yield start, position
+            start, is_filled = position, False
+        is_filled = is_filled or bool(bare)
+        after_row = is_row
+        position += len(line)
     yield start, len(text)
 
 
@@ -193,9 +211,6 @@ def _last_gap(text: str, start: int, stop: int) -> int:
     return gap if gap > start else stop
 
 
-_PUNKT = "nltk.tokenize.punkt"
-_SYSTEM_HOMES = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-"""Where NLTK looks for its data, besides the interpreter's prefix and the user's home."""
 _LOADING = Lock()
 
 
@@ -204,38 +219,10 @@ def _tokenizer() -> Any:
     """Load Punkt, which has no type stubs, once: the installed English model, else our own parameters."""
     # Imported on first use, so that `hopgraph --help` does not wait for it.
     with _LOADING:
-        punkt = _import_punkt()
-        if "nltk" in sys.modules:
-            with suppress(LookupError, OSError):
-                return punkt.PunktTokenizer("english")
+        punkt: Any = import_module("nltk.tokenize.punkt")
+        with suppress(LookupError, OSError):
+            return punkt.PunktTokenizer("english")
     return punkt.PunktSentenceTokenizer(_parameters(punkt.PunktParameters()))
-
-
-def _import_punkt() -> Any:
-    """Import NLTK's Punkt, alone unless NLTK data is installed: the full NLTK takes another 0.3 s and 15 MB."""
-    homes = [*(f"{sys.prefix}{part}" for part in ("", "/share", "/lib")), "~", *_SYSTEM_HOMES]
-    folders = [*os.environ.get("NLTK_DATA", "").split(os.pathsep), *(f"{home}/nltk_data" for home in homes)]
-    # Not pathlib, which raises if there is no home directory or a folder is unreadable.
-    has_data = any(os.path.isdir(os.path.expanduser(each)) for each in folders if each)
-    if "nltk" not in sys.modules and os.name != "nt" and not has_data:
-        with suppress(ImportError, AttributeError), _empty_nltk():  # another version may have another layout
-            return import_module(_PUNKT)
-    return import_module(_PUNKT)
-
-
-@contextmanager
-def _empty_nltk() -> Generator[None]:
-    """Replace NLTK's packages, whose `__init__` imports everything, with empty ones; later imports get all of NLTK."""
-    (folder,) = getattr(find_spec("nltk"), "submodule_search_locations", None) or ("",)
-    try:
-        for name, path in (("nltk", folder), ("nltk.tokenize", f"{folder}/tokenize")):
-            sys.modules[name] = package = ModuleType(name)
-            package.__path__ = [path]
-        yield
-    finally:
-        for name in list(sys.modules):  # a copy: other threads may be importing
-            if name.partition(".")[0] == "nltk":
-                del sys.modules[name]
 
 
 def _parameters(parameters: Any) -> Any:

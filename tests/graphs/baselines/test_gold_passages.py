@@ -1,21 +1,21 @@
 """The reader with gold passages: how a caller gives them, and what is refused."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hopgraph.graphs.baselines import gold_passages
-from hopgraph.state import SettingsError
+from hopgraph.state import AnswerOutput, SettingsError
 from hopgraph.tools.apps.cli.settings_options import settings_for as settings_of_the_command_line
 from support.baselines_script import GOLD, QUESTION, go, replies, titles
 from support.walks import Script
 
 
-def ask_gold(given: Any, script: Script | None = None, **more: Any) -> dict[str, Any]:
+def ask_gold(given: Any, script: Script | None = None, **more: Any) -> AnswerOutput:
     context = gold_passages.Context(model=(script or Script(replies())).model(), **more)
-    return gold_passages.graph.invoke({"question": QUESTION, **given}, context=context)
+    return gold_passages.graph.invoke(cast("Any", {"question": QUESTION, **given}), context=context)
 
 
 def test_the_reader_sees_the_given_passages_in_their_order() -> None:
@@ -69,8 +69,9 @@ def test_passages_that_cannot_be_used_are_refused_before_anything_is_spent(given
 def test_the_next_question_of_a_thread_is_not_answered_from_the_last_ones_passages() -> None:
     graph = gold_passages.build().compile(checkpointer=InMemorySaver())
     thread: Any = {"configurable": {"thread_id": "one"}}
+    given: Any = {"question": QUESTION, "gold_passages": GOLD}
     context = gold_passages.Context(model=Script(replies()).model())
-    assert graph.invoke({"question": QUESTION, "gold_passages": GOLD}, thread, context=context)["answer"] == "Tallinn"
+    assert graph.invoke(given, thread, context=context)["answer"] == "Tallinn"
     with pytest.raises(SettingsError, match="no gold passages are given"):
         graph.invoke({"question": "Who directed it?"}, thread, context=context)
 

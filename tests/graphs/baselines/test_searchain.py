@@ -63,7 +63,7 @@ def test_unsolved_nodes_are_completed_and_the_chain_is_written_anew() -> None:
     assert script.steps == ["write_chain", "read_link"] * 2 + ["write_chain", "answer"]
     assert queries_of(run) == [WHO, WHERE]
     assert f"{WHO} Ada Brink (source: It was directed by Ada Brink.)" in script.prompts[2]
-    assert [titles(script.prompts[at]) for at in (1, 3)] == [["Night Harbour"], ["Ada Brink"]]
+    assert [titles(script.prompts[at]) for at in (1, 3)] == [["Night Harbour", "Harbour"], ["Ada Brink"]]
     result = run.result
     assert (result["answer"], result["stop_reason"], result["usage"]["llm_calls"]) == ("Tallinn", "answered", 6)
     assert [(each["passage_id"], each["quote"]) for each in result["citations"]] == [
@@ -87,8 +87,9 @@ def test_a_chain_without_feedback_is_read_once() -> None:
         ("Bo Lind", reading("Ada Brink", None), ("Bo Lind", False), False),
         ("Bo Lind", reading("unanswerable"), ("Bo Lind", False), False),
         ("ada brink", reading("Ada Brink", 1), ("ada brink", True), False),
-        ("", reading("Ada Brink", 1), ("Ada Brink", True), True),
-        ("Unsolved", reading("Ada Brink", 1), ("Ada Brink", True), True),
+        ("", reading("Ada Brink", 4), ("Ada Brink", True), True),
+        ("", reading("Ada Brink", 3), ("Ada Brink", False), True),
+        ("Unsolved", reading("Ada Brink", 1), ("Ada Brink", False), True),
         ("", reading("unanswerable"), ("", False), True),
     ],
 )
@@ -121,10 +122,24 @@ def test_rounds_and_nodes_have_limits(more: dict[str, int], nodes: int) -> None:
     assert (run.result["stop_reason"], run.result["answer"]) == ("max_iterations", "Tallinn")
 
 
-def test_the_reader_sees_the_best_passage_however_many_are_retrieved() -> None:
+def test_the_reader_and_the_feedback_show_the_passages_of_a_query() -> None:
     run, script = go(passages_per_query=2)
-    assert titles(script.prompts[1]) == ["Night Harbour"]
+    assert titles(script.prompts[1]) == titles(script.prompts[2]) == ["Night Harbour", "Harbour"]
     assert [each["id"] for each in run.result["passages"]] == ["film", "person", "noise"]
+
+
+def test_the_model_may_keep_its_answer_against_the_reader() -> None:
+    chains = [chain((WHO, "Bo Lind")), chain((WHO, "Bo Lind")), chain()]
+    run, script = go({"write_chain": chains})
+    assert hops(run) == [(WHO, "Bo Lind", False)]
+    assert f"{WHO} Bo Lind (not grounded)" in script.prompts[-1]
+
+
+def test_an_unsolved_query_may_come_again() -> None:
+    chains = [chain((WHO, "")), chain((WHO, "")), chain()]
+    said = [reading("unanswerable"), reading("Ada Brink")]
+    run, _ = go({"write_chain": chains, "read_link": said})
+    assert hops(run) == [(WHO, "", False), (WHO, "Ada Brink", True)]
 
 
 def test_no_chain_looks_the_question_up() -> None:

@@ -19,13 +19,15 @@ from support.walks import Script, walk
         (["helps", "harms", "harms"], 2, True),
         (["harms", "helps", "harms", "helps"], 2, False),
         (["harms", "helps", "harms", "helps"], 9, False),
-        (["harms", "helps", "helps", "helps"], 3, False),
+        (["harms", "helps", "helps", "helps"], 3, True),
+        (["harms", "same", "same", "helps"], 1, False),
+        (["same", "same", "helps"], 1, True),
         (["helps", "helps"], 2, True),
         (["harms"], 5, False),
     ],
-    ids=["nearest", "nearest helps", "below the share", "at the share", "all", "above", "no harm", "one"],
+    ids=["nearest", "helps", "draw against", "draw", "all", "most help", "no difference", "far", "no harm", "one"],
 )
-def test_the_neighbours_vote_against_the_share_of_all_labels(
+def test_the_neighbours_vote_against_the_tendency_of_all_labels(
     labels: list[str], neighbours: int, retrieves: bool, tmp_path: Path
 ) -> None:
     run, script = go("skr_knn", labels=labels_in(tmp_path, *labels), neighbours=neighbours)
@@ -34,8 +36,8 @@ def test_the_neighbours_vote_against_the_share_of_all_labels(
     assert (run.result["answer"], run.result["explanation"]) == ("Tallinn", BORN)
     assert bool(run.result["citations"]) == retrieves
     [decided] = [event["data"] for event in run.events if event["event"] == "retrieval"]
-    nearest = labels[:neighbours]
-    assert decided == {"share": 1 - nearest.count("harms") / len(nearest), "needed": retrieves}
+    nearest = [each for each in labels if each != "same"][:neighbours]
+    assert decided == {"share": nearest.count("helps") / len(nearest), "needed": retrieves}
 
 
 def refused(**settings: Any) -> str:

@@ -100,11 +100,22 @@ def test_half_of_the_samples_must_agree(samples: int, agree: int, edits: bool) -
     assert bool(run.result["passages"]) <= edits
 
 
-def test_the_closest_sentences_are_shown() -> None:
-    _, script = go(reranker=Rated(lambda text: float("ships" in text)), threshold=0.5)
+def test_the_nearest_sentences_are_shown_however_low_they_score() -> None:
+    _, script = go(reranker=Rated(lambda text: -5.0 + ("ships" in text)), nearest_sentences=1)
     shown = [prompt for step, prompt in zip(script.steps, script.prompts, strict=True) if step.endswith("sentence")]
-    assert [titles(prompt) for prompt in shown] == [["Harbour"]]
+    assert [titles(prompt) for prompt in shown] == [["Harbour"], ["Ada Brink"]]
     assert ("A harbour shelters ships." in shown[0], "Many a film" in shown[0]) == (True, False)
+    _, script = go()
+    assert [len(re.findall(r"[.!]", block(each, "passages"))) for each in script.prompts if "<passages>" in each] == [
+        3,
+        2,
+    ]
+
+
+def test_a_sentence_is_replaced_even_by_one_that_agrees_with_it() -> None:
+    longer = f"In short, {WRONG}"
+    edited = {"answer_in_a_sentence": lambda _: json.dumps({"answer": longer, "used_passages": [1]})}
+    assert longer in go(edited)[1].prompts[-1]
 
 
 def test_a_sentence_that_nothing_answers_stays_and_is_not_grounded() -> None:

@@ -3,9 +3,18 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from hopgraph.nodes.chat.contextualise import LONGEST_SHOWN, MOST_SOURCES, MessageTurn, history_lines, pair_turns
+from hopgraph.nodes.chat.contextualise import (
+    LONGEST_SHOWN,
+    MOST_CONTEXT,
+    MOST_SOURCES,
+    MessageTurn,
+    context_lines,
+    history_lines,
+    newest_of_user,
+    pair_turns,
+)
 from support.node_inputs import citation
 
 
@@ -34,6 +43,23 @@ def test_turns_pair_messages_with_what_was_said() -> None:
         "Assistant: Hello!",
     ]
     assert history_lines([]) == []
+
+
+def hand_off(name: str, said: str = "") -> list[BaseMessage]:
+    call: Any = {"name": name, "args": {}, "id": "1"}
+    return [AIMessage(said, tool_calls=[call]), ToolMessage("Transferred", name=name, tool_call_id="1")]
+
+
+def test_hand_offs_are_no_context_and_no_reply() -> None:
+    back = hand_off("transfer_back_to_supervisor", "Transferring back to supervisor")
+    searched = ToolMessage("She lived in London.", name="search", tool_call_id="2")
+    said = [*hand_off("transfer_to_hopgraph"), searched, AIMessage("It was Ada."), *back]
+    assert context_lines(said) == ["Tool: She lived in London.", "Assistant: It was Ada."]
+    assert context_lines([*hand_off("transfer_to_hopgraph"), *back]) == []
+    assert pair_turns([HumanMessage("Who?"), *said]) == [MessageTurn("Who?", "It was Ada.")]
+    assert len(context_lines([AIMessage("So.")] * 50)) == MOST_CONTEXT
+    assert newest_of_user([HumanMessage("Who?"), *said]) == 0
+    assert newest_of_user(said) == -1
 
 
 def test_the_history_is_cut() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.state import QuestionError, SettingsError
@@ -32,8 +32,15 @@ async def test_a_message_that_is_no_question_is_refused(text: str, replaced: boo
     )
 
 
-@pytest.mark.parametrize("messages", [[], [HumanMessage("Who?"), AIMessage("Ada")]])
-async def test_the_last_message_must_be_the_users(messages: Any) -> None:
+async def test_the_users_newest_message_is_the_question_whatever_agents_said_since() -> None:
+    call: Any = {"name": "transfer_to_hopgraph", "args": {}, "id": "1"}
+    since = [AIMessage("", tool_calls=[call]), ToolMessage("Successfully transferred", tool_call_id="1")]
+    messages: Any = [HumanMessage("Where?"), AIMessage("There."), HumanMessage("Who?"), *since]
+    assert (await PREPARE({"messages": messages}, node_runtime(ChatContext())))["question"] == "Who?"
+
+
+@pytest.mark.parametrize("messages", [[], [AIMessage("Ada"), ToolMessage("Ada", tool_call_id="1")]])
+async def test_there_must_be_a_message_of_the_users(messages: Any) -> None:
     with pytest.raises(QuestionError, match="no message of the user's"):
         await PREPARE({"messages": messages}, node_runtime(ChatContext()))
 

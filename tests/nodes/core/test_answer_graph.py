@@ -6,23 +6,47 @@ import pytest
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.state import Context, MethodState
+from hopgraph.state.context import setting
+
+
+class State(MethodState):
+    """A state and a setting that are empty or not."""
+
+
+class Asking(Context):
+    """A setting that no state has."""
+
+    often: bool = setting("Method", False, "whether to ask often")
 
 
 @pytest.mark.parametrize(
-    ("state", "label"),
+    ("key", "state", "often", "label"),
     [
-        ({"queries": [1]}, "new queries"),
-        ({"queries": []}, "none left"),
-        ({"settings": {"queries": True}}, "new queries"),
-        ({"settings": {"queries": False}, "queries": [1]}, "new queries"),
+        ("queries", {"queries": [1]}, False, "new queries"),
+        ("queries", {"queries": []}, True, "none left"),
+        ("often", {}, True, "new queries"),
+        ("often", {}, False, "none left"),
     ],
 )
-async def test_a_choice_is_by_what_the_state_or_a_setting_has_under_a_key(state: dict[str, Any], label: str) -> None:
-    builder = AnswerGraph(MethodState, Context)
-    builder.add_choice("prepare", "queries", {"new queries": "prepare"}, {"none left": "finish"})
-    [branch] = builder.branches["prepare"].values()
-    assert await branch.path.ainvoke(state) == label
-    assert branch.ends == {"new queries": "prepare", "none left": "finish"}
+async def test_a_choice_is_by_what_the_state_or_a_setting_has_under_a_key(
+    key: str, state: Any, often: bool, label: str
+) -> None:
+    chosen = list[str]()
+
+    async def begin(_state: State) -> Any:
+        return state
+
+    async def yes(_state: State) -> Any:
+        chosen.append("new queries")
+
+    async def no(_state: State) -> Any:
+        chosen.append("none left")
+
+    builder = AnswerGraph(State, Asking)
+    builder.add_node("begin", begin).add_node("yes", yes).add_node("no", no).add_edge("prepare", "begin")
+    builder.add_choice("begin", key, {"new queries": "yes"}, {"none left": "no"})
+    await builder.end("yes", "no").compile().ainvoke({"question": "Who?"}, context=Asking(often=often))
+    assert chosen == [label]
 
 
 def test_other_edges_may_lead_to_the_end() -> None:

@@ -389,7 +389,8 @@ async def test_a_role_may_have_a_model_of_its_own() -> None:
 async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: Path) -> None:
     (tmp_path / "common").mkdir()
     (tmp_path / "common" / "recall_knowledge.md").write_text(
-        "variables: question\n--- instructions\nSay it in JSON.\n--- input\n{{question}}\n"
+        "variables: question, original_question?\n--- instructions\nSay it in JSON.\n"
+        "--- input\n{{question}}{{original_question}}\n"
     )
     seen: list[Any] = []
 
@@ -398,18 +399,15 @@ async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: 
         return GOOD
 
     await ask(runtime(model=ScriptedChatModel(replies=reply), prompts_dir=str(tmp_path)), spent(), question("Who?"))
-    assert seen == [
-        (
-            "migres/recall_knowledge",
-            ["Role: migres/recall_knowledge\n\nSay it in JSON.", "<question>\nWho?\n</question>"],
-        )
-    ]
+    ((role, (system, human)),) = seen
+    assert (role, human) == ("migres/recall_knowledge", "<question>\nWho?\n</question>")
+    assert system.startswith("Role: migres/recall_knowledge\n\nSay it in JSON.\n\n")
 
 
 async def test_a_prompt_with_other_variables_is_refused(tmp_path: Path) -> None:
     (tmp_path / "common").mkdir()
     (tmp_path / "common" / "recall_knowledge.md").write_text(
-        "variables: questoin\n--- instructions\nJSON.\n--- input\n{{questoin}}\n"
+        "variables: questoin, original_question?\n--- instructions\nX.\n--- input\n{{questoin}}{{original_question}}\n"
     )
     with pytest.raises(PromptError, match="'quest"):
         await ask(runtime(model=scripted(), prompts_dir=str(tmp_path)), spent(), question())

@@ -17,7 +17,7 @@ THREAD: Any = {"configurable": {"thread_id": "1"}}
 
 
 @with_passage_review("candidates")
-async def read(state: MethodState, _runtime: Any) -> Mapping[str, Any]:
+async def read(state: MethodState) -> Mapping[str, Any]:
     return {"asked": [key for each in state["candidates"] for key in each["passage_ids"]]}
 
 

@@ -19,7 +19,7 @@ from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, HopgraphError, MethodState, QuestionInput, SettingsError, StepEvent
 from support.chain_runs import Runs
 
-QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
+QUESTION: QuestionInput = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
 
 async def test_a_node_is_one_run() -> None:

@@ -1,9 +1,9 @@
-"""What the memory sets aside of passages that were shown and not cited."""
+"""What the memory sets aside of passages that were shown."""
 
 import pytest
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.shown_memory import add_uncited, sentences_left
+from hopgraph.nodes.core.shown_memory import count_excerpts, sentences_left
 from support.node_inputs import passage
 
 TEXT = "The one. The two."
@@ -21,18 +21,18 @@ TEXT = "The one. The two."
         ("", [[0, 0]], []),
     ],
 )
-def test_a_sentence_is_left_until_two_queries_showed_it(
+def test_a_sentence_is_left_until_it_counts_twice(
     text: str, shown: list[list[int]], left: list[tuple[int, int]]
 ) -> None:
     assert sentences_left(text, shown) == left
 
 
-def test_what_is_known_is_added_to_and_cited_passages_are_not_counted() -> None:
+def test_excerpts_count_once_more() -> None:
     passages = {key: passage(key, TEXT) for key in "abc"}
-    known = {"a": [[0, 17]], "c": [[0, 17]]}
+    known = {"a": [[0, 17]]}
     compressed = {**whole_excerpt(passages["b"], 1.0), "spans": [], "text": "A summary."}
-    excerpts = [whole_excerpt(passages["a"], 1.0), compressed, whole_excerpt(passages["c"], 1.0)]
-    added, excluded = add_uncited(known, excerpts, ["c"], passages)  # pyright: ignore[reportArgumentType]
-    assert added == {"a": [[0, 17], [0, 17]], "b": [[0, 17]], "c": [[0, 17]]}
+    excerpts = [whole_excerpt(passages["a"], 1.0), compressed]
+    counted, excluded = count_excerpts(known, excerpts, passages)  # pyright: ignore[reportArgumentType]
+    assert counted == {"a": [[0, 17], [0, 17]], "b": [[0, 17]]}
     assert excluded == ["a"]
-    assert known == {"a": [[0, 17]], "c": [[0, 17]]}
+    assert known == {"a": [[0, 17]]}

@@ -19,7 +19,7 @@ from hopgraph.state import Context, QuestionInput, StepEvent
 from hopgraph.state.events import Event, QuerySent, event_order
 from hopgraph.state.reducers import merge_ids
 
-QUESTION = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
+QUESTION: QuestionInput = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 
 
 class Listener(BaseCallbackHandler):

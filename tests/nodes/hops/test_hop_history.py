@@ -18,7 +18,7 @@ from hopgraph.nodes.hops.hop_history import (
 from hopgraph.state import Context
 from hopgraph.state.genground import GengroundContext
 from hopgraph.state.hops import Hop
-from support.node_inputs import draft, evidence, node_runtime, passage
+from support.node_inputs import draft, evidence, knowledge, node_runtime, passage
 
 
 def hop(number: int, question: str, **fields: Any) -> Hop:
@@ -57,6 +57,10 @@ def test_a_closed_hop_says_whether_its_answer_changed() -> None:
     assert [event["data"]["changed"] for event in events] == [False, True]
 
 
+def observing(hops: list[Any], *entries: Any) -> Any:
+    return {"hops": hops, "knowledge": list(entries)}
+
+
 def test_hops_as_lines() -> None:
     hops = [
         hop(1, "Who?", answer="Ada", quote="It was Ada.", grounded=True, passage_ids=["b", "a"], thought="First."),
@@ -68,8 +72,10 @@ def test_hops_as_lines() -> None:
         "Where? unknown",
         "When? 1961 (not grounded)",
     ]
-    excerpts = observed_excerpts([*hops, hop(3, "When?", passage_ids=["a"])], passages)
+    excerpts = observed_excerpts(observing([*hops, hop(3, "When?", passage_ids=["a"])]), passages)
     assert [each["passage_id"] for each in excerpts] == ["b", "a"]
+    first = observed_excerpts(observing(hops, knowledge("the question", "a")), passages)
+    assert [each["passage_id"] for each in first] == ["a", "b"]
     assert observed_lines(hops, excerpts) == [
         "Thought: First. Action: search[Who?] Observation: passages 1, 2",
         "Thought: - Action: search[Where?] Observation: passages none",

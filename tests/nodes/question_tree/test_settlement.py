@@ -77,3 +77,14 @@ def test_an_answer_that_rests_on_nothing_clears_the_evidence() -> None:
     assert isinstance(rest_on_evidence([])["evidence"], Overwrite)
     unanswered = settle_root({"0": question_node("0", how="unsolved")}, ["0.1"])
     assert unanswered["used"] == []
+
+
+def test_a_part_that_was_not_asked_is_no_sub_answer() -> None:
+    parts = [
+        question_node("0.1", question="Who directed it?", status="unknown", how="unsolved"),
+        question_node("0.2", question="Where was #1 born?", status="unknown", how="unsolved"),
+        question_node("0.3", question="Which song was #1 in 1964?", status="unknown", how="unsolved"),
+    ]
+    told = format_sub_answers(parts, "Who sang what was #1 in 1964?")
+    assert told == ["Who directed it? unknown", "Where was #1 born? unknown", "Which song was #1 in 1964? unknown"]
+    assert format_sub_answers(parts[:2], "Where was its director born?") == ["Who directed it? unknown"]

@@ -49,7 +49,7 @@ def test_models_are_listed_and_others_unknown() -> None:
             chat_client(server, model="other").invoke("Who?")
 
 
-def test_unknown_url_has_an_openai_error() -> None:
+def test_unknown_url_has_an_openai_class() -> None:
     with OpenAIServer(scripted()) as server:
         reply = httpx.post(f"{server.base_url}/responses", json={})
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "unknown_url")

@@ -103,7 +103,7 @@ async def test_whoever_is_cancelled_while_waiting_leaves_the_lock_to_others(tmp_
     assert await look_up(str(tmp_path), "0" * 64) is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "folder", "pipe", "link"])
+@pytest.mark.parametrize("damage", ["cut", "folder", "pipe"])
 async def test_a_damaged_reply_is_asked_for_again(tmp_path: Path, damage: str) -> None:
     write_cache(str(tmp_path), "0" * 64, "x/y", ModelReply("text"))
     (file,) = tmp_path.rglob("*.json")
@@ -113,11 +113,8 @@ async def test_a_damaged_reply_is_asked_for_again(tmp_path: Path, damage: str) -
         file.write_bytes(content[:-3])
     elif damage == "folder":
         file.mkdir()
-    elif damage == "pipe":
-        os.mkfifo(file)
     else:
-        (tmp_path / "aside").write_bytes(content)
-        file.symlink_to(tmp_path / "aside")
+        os.mkfifo(file)
     assert read_cache(str(tmp_path), "0" * 64) is None
     if damage != "folder":
         write_cache(str(tmp_path), "0" * 64, "x/y", ModelReply("new"))

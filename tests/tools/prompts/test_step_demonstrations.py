@@ -107,7 +107,10 @@ def test_no_demonstrations_are_fine() -> None:
         (changed(question=None), "variable 'question' must be a text or a list of texts, got None"),
         (changed(question=["a", 1]), "variable 'question' must be a text or a list of texts"),
         (changed(question=5), "variable 'question' must be a text or a list of texts, got 5"),
-        (changed(questoin="Q?"), "variable 'questoin' is unknown; this step shows: passages, question"),
+        (
+            changed(questoin="Q?"),
+            "variable 'questoin' is unknown; this step shows: original_question, passages, queries, question",
+        ),
         ({**GOOD, "input": {"question": "Q?"}}, "variable 'passages' is missing; this step shows: "),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import Index, build_index, index_in_memory, open_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.text import get_analyser
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -28,13 +29,16 @@ def record(name: str, text: str, title: str = "") -> SourceRecord:
 class DirectBm25s:
     """The same search by nothing but bm25s."""
 
-    def __init__(self, records: list[SourceRecord]) -> None:
+    def __init__(self, records: list[SourceRecord], terms: Callable[[str], list[str]] | None = None) -> None:
+        self._terms = terms
         self._stemmer = Stemmer.Stemmer("english")
         self._ids = [r.id for r in records]
         self._scorer = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
         self._scorer.index(self._tokens([f"{r.title} {r.text}" for r in records]), show_progress=False)
 
     def _tokens(self, texts: list[str]) -> Any:
+        if self._terms:
+            return [self._terms(text) for text in texts]
         return bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
 
     def scores(self, query: str) -> dict[str, float]:
@@ -60,7 +64,7 @@ def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, tmp_path: Path) ->
     build_index(hotpotqa, tmp_path / "index")
     index = open_index(tmp_path / "index")
     records = list(open_corpus(hotpotqa).records(CorpusReading()))
-    direct = DirectBm25s(records)
+    direct = DirectBm25s(records, lambda text: get_analyser("en").terms(text))
     assert len(index) == len(records)
     for question in json.loads(hotpotqa.read_bytes()):
         assert found(index, question["question"], 50) == direct.best(question["question"], 50)

@@ -81,7 +81,7 @@ def test_only_what_changed_is_read_and_answers_follow(docs: Path, tmp_path: Path
     assert report.changes.changed == ("f3.md", "f30.md", "f59.md")
     assert report.changes.vanished == ("f0.md", "f41.md")
     assert (report.changes.unchanged, report.passages, report.before) == (55, 60, 60)
-    assert found(out, "file30") == ["The animal of file30 is a badger30."]
+    assert found(out, "file30") == ["File 30\n\nThe animal of file30 is a badger30."]
     assert found(out, "otter") == ["An otter lives here."]
     assert found(out, "owl41 owl0 owl30") == []
     build_index(docs, tmp_path / "anew")
@@ -107,7 +107,7 @@ def test_what_is_gone_can_be_kept(docs: Path, tmp_path: Path) -> None:
     report = update_index(docs, out, keep_missing=True)
     assert report.changes is not None
     assert report.changes.vanished == ()
-    assert found(out, "file7") == ["The animal of file7 is an owl7."]
+    assert found(out, "file7") == ["File 7\n\nThe animal of file7 is an owl7."]
     assert found(out, "marten") == ["A marten."]
     update_index(docs, out)
     assert found(out, "file7") == []
@@ -324,8 +324,8 @@ def test_a_killed_update_leaves_the_old_index_or_the_new_one(docs: Path, tmp_pat
     edit(docs)
     killed = subprocess.run([sys.executable, "-c", UPDATE, str(docs), str(out), at], timeout=PATIENCE, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert found(out, "file30") == ["The animal of file30 is an owl30."]  # opening brings a moved one back
+    assert found(out, "file30") == ["File 30\n\nThe animal of file30 is an owl30."]  # opening brings a moved one back
     assert files_of(out) == before
     update_index(docs, out)
-    assert found(out, "file30") == ["The animal of file30 is a badger30."]
+    assert found(out, "file30") == ["File 30\n\nThe animal of file30 is a badger30."]
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []

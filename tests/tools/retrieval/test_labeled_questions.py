@@ -34,7 +34,7 @@ def test_a_file_has_its_questions_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no question is labelled; make them with `hopgraph build skr_knn"),
+        ("", "no question says that retrieval helps or harms; make them with `hopgraph build skr_knn"),
         ('{"question": "x", "label": "maybe"}', r"labels\.jsonl:1: .*label"),
         (f"{LINES}[1]", r"labels\.jsonl:4: "),
         ("{" * 100_000, r"labels\.jsonl:1: "),

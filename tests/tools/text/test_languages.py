@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import SettingsError, SpecError
-from hopgraph.tools.text import DEFAULT_ANALYSER, content_terms, get_analyser, list_language_codes
+from hopgraph.tools.text import content_terms, get_analyser, list_language_codes
 from hopgraph.tools.text.comparison import find_quote
 
 ALL = list_language_codes()
@@ -52,7 +52,7 @@ def test_a_word_is_the_same_however_it_was_typed(language: str, word: str) -> No
 def test_languages_are_found_by_code_or_name_and_unknown_ones_named() -> None:
     assert get_analyser("de") is get_analyser("DE")
     assert get_analyser("german") is get_analyser("de")
-    assert get_analyser("en") is DEFAULT_ANALYSER
+    assert get_analyser("en") is get_analyser("english")
     with pytest.raises(SettingsError, match=r"language 'tlh' is unknown; known: ar, ca, cs, da, de,.* zh-words$"):
         get_analyser("tlh")
 
@@ -114,3 +114,37 @@ def test_words_come_from_a_dictionary_where_the_extra_is_installed(
     assert len(analyser.terms(text * 8000)) >= 3 * 8000
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(analyser.terms, [text] * 40)) == [expected] * 40
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("release 1.3.0", "What is new in v1.3.0."),
+        ("C++", "Written in C++, not in C#."),
+        ("AT&T", "A contract with AT&T."),
+        ("vitamin K", "Vitamin K helps."),
+        ("U.S.", "The U.S. Senate"),
+        ("NP-440", "The pump NP440 holds."),
+        ("np440", "The pump NP-440 holds."),
+        ("max retry count", "Set max_retry_count to 3."),
+        ("retry delay", "Set MaxRetryDelay."),
+        ("e-mail", "Send an email."),
+        ("cafe", "A café in the rain"),
+        ("café", "A cafe in the rain"),
+        ("efficient", "An e\ufb03cient office"),
+        ("1234567", "They paid 1,234,567 dollars."),
+        ("天文台", "卡尔斯克天文台 opened."),
+    ],
+)
+def test_an_english_index_finds_what_carries_meaning(query: str, text: str) -> None:
+    asked, said = (set(terms("en", each)) for each in (query, text))
+    assert asked & said
+    telling = {"1.3.0": "1.3.0", "C++": "c++", "AT&T": "at&t", "U.S.": "u.", "vitamin K": "k"}
+    assert telling.get(query.removeprefix("release "), next(iter(asked & said))) in asked & said
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "zh"])
+def test_part_numbers_are_terms_in_every_language(language: str) -> None:
+    assert "np440" in terms(language, "NP-440")
+    assert "np440" in terms(language, "NP440")
+    assert "1.3.0" in terms(language, "v1.3.0")

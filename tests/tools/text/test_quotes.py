@@ -62,3 +62,10 @@ def test_a_quote_is_a_whole_sentence_or_a_cut_of_one(statement: str, text: str) 
         holder = [(a, b) for a, b in sentences if a <= start < end <= b]
         assert len(holder) == 1
         assert holder[0] == (start, end) or holder[0][1] - holder[0][0] > LONGEST_QUOTE
+
+
+def test_a_row_is_quoted_whole_however_long_it_is() -> None:
+    row = f"| NP-440 | {'a very long remark ' * 40}| 12 bar |"
+    text = f"| part | remark | pressure |\n|---|---|---|\n| NP-430 | none | 9 bar |\n{row}"
+    start, end = find_quote("The pressure of NP-440 is 12 bar.", text)
+    assert text[start:end] == row

@@ -129,46 +129,6 @@ SHOW = "from hopgraph.tools.text import split_sentences as s; print(s('Seen by X
 
 
 @pytest.mark.slow
-def test_the_full_nltk_is_imported_only_on_request(tmp_path: Path) -> None:
-    code = f"import sys; {SHOW}; print('nltk' in sys.modules); import nltk; print(nltk.FreqDist('aab')['a'])"
-    places = {"NLTK_DATA": str(tmp_path / "nothing"), "HOME": str(tmp_path)}
-    for first, whole in (("pass", False), ("import nltk", True)):
-        done = subprocess.run(
-            [sys.executable, "-c", f"{first}; {code}"],
-            env=os.environ | places,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.splitlines() == ["[(0, 14), (15, 21), (22, 30)]", str(whole), "2"]
-
-
-@pytest.mark.slow
-def test_punkt_is_imported_while_other_threads_import() -> None:
-    code = """
-import sys, threading, types
-from hopgraph.tools.text import sentences
-sys.setswitchinterval(1e-5)
-done = threading.Event()
-def churn():
-    while not done.is_set():
-        for number in range(300): sys.modules[f"module{number}"] = types.ModuleType("module")
-        for number in range(300): del sys.modules[f"module{number}"]
-thread = threading.Thread(target=churn)
-thread.start()
-try:
-    for number in range(100):
-        sentences._tokenizer.cache_clear()
-        assert len(sentences.split_sentences(f"One {number}. Two.")) == 2
-finally:
-    done.set()
-    thread.join()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
 def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     model = tmp_path / "tokenizers" / "punkt_tab" / "english"
     model.mkdir(parents=True)
@@ -187,3 +147,25 @@ def test_the_installed_english_model_is_used(tmp_path: Path) -> None:
     }
     assert found[str(tmp_path)] == "[(0, 21), (22, 30)]"
     assert found[str(tmp_path / "nothing")] == "[(0, 14), (15, 21), (22, 30)]"
+
+
+def test_rows_and_list_items_are_sentences_of_their_own() -> None:
+    table = "| who | pays |\n|---|---|\n| Ada B. | 3. May |\n| Bob | 4 |"
+    text = f"Prices. In euros.\n\n{table}\n- Open it. Then close it.\n- Wait\n  a day\n2. Go"
+    assert [text[start:end] for start, end in split_sentences(text)] == [
+        "Prices.",
+        "In euros.",
+        "| who | pays |\n|---|---|",
+        "| Ada B. | 3. May |",
+        "| Bob | 4 |",
+        "- Open it. Then close it.",
+        "- Wait\n  a day",
+        "2. Go",
+    ]
+
+
+def test_a_line_break_in_prose_and_a_long_item_are_as_before() -> None:
+    text = "He came\nfrom Brel. It rained.\n- " + "It rained again in the town of Brel. " * 15
+    found = [text[start:end] for start, end in split_sentences(text)]
+    assert found[:2] == ["He came\nfrom Brel.", "It rained."]
+    assert len(found) == 17

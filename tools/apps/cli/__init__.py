@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
@@ -14,12 +13,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     What it raises on purpose, and what the machine refuses, is one line on standard error; a bug stays a traceback.
     """
-    if (sys.argv[1:] if arguments is None else list(arguments)) == ["--version"]:
-        import hopgraph  # alone, as the commands take long to import
-
-        with suppress(OSError):  # which the command reports
-            print(f"hopgraph {hopgraph.__version__}", flush=True)  # noqa: T201
-            return 0
     from hopgraph.tools.apps.cli.app import run
 
     return run(arguments)

@@ -95,13 +95,21 @@ class IndexOptions:
         metavar="SPEC",
     )
     format_name: str | None = option(
-        "beir, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
+        "beir, flashrag, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
     )
     skip_bad: bool = flag("Skip broken records and count them.")
     follow_links: bool = flag("Follow links in a folder of documents.")
+    exclude: list[str] | None = option(
+        "Leave out what this names in a folder, as a line of .gitignore does; may be given again. The lines of the "
+        "folder's .hopgraphignore count, too.",
+        metavar="PATTERN",
+    )
+    show: Path | None = option(
+        "Print the passages of this file of SOURCE, as they would be searched and cited; build nothing.", metavar="FILE"
+    )
     language: str | None = option(
         "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
         "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
@@ -140,7 +148,7 @@ class IndexOptions:
         if self.replace and (self.add or self.keep_missing or self.dry_run):
             raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
         of_a_folder = self.colbert or self.faiss or self.add or self.replace
-        if (self.out is None) == (self.to is None) or (self.to and of_a_folder):
+        if self.show is None and ((self.out is None) == (self.to is None) or (self.to and of_a_folder)):
             raise typer.BadParameter(
                 "Give either --out DIR or --to SPEC (--colbert, --faiss, --add, --replace: --out)."
             )
@@ -187,7 +195,6 @@ class PromptsOptions:
 @command(
     "methods_command.run_draw",
     "hopgraph draw migres",
-    "hopgraph draw migres --format svg --out migres.svg",
     'hopgraph ask "…" --method tree_of_reviews --save run.json',
     "hopgraph draw --run run.json",
     "hopgraph draw --run run.json --format png --out run.png",
@@ -198,7 +205,7 @@ class DrawOptions:
     method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None
     run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
     format_name: Literal["mermaid", "ascii", "svg", "png"] | None = option(
-        "What to write: mermaid for a method, ascii for a run; svg; png (needs the extra `png`).",
+        "What to write: mermaid for a method; for a run ascii, svg, or png (needs the extra `png`).",
         "--format",
         show_default="mermaid for a method, ascii for a run",
     )

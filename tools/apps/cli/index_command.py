@@ -1,19 +1,27 @@
 """`hopgraph index`: build a searchable index of a corpus, or fill a search engine with it."""
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from hopgraph.state import HopgraphError
+from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
+from hopgraph.tools.retrieval.corpora.cutting import PASSAGE_WORDS, Cutting
+from hopgraph.tools.retrieval.corpora.formats import TEXT
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
+from hopgraph.tools.retrieval.index_manifest import read_manifest
+from hopgraph.tools.retrieval.index_sources import IndexedSource, read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
+from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
@@ -32,10 +40,18 @@ _STAGES = {
 def run_index(options: IndexOptions) -> None:
     """Do what is asked for and print what there is now; bad records that were skipped are named on standard error."""
     console = console_on()
+    if options.show:
+        _print_passages(console, options, options.show)
+    else:
+        _index(console, options)
+
+
+def _index(console: Console, options: IndexOptions) -> None:
     cutting = {"words": options.passage_words, "overlap": options.overlap}
     chosen = {name: value for name, value in cutting.items() if value is not None}
     same = ("skip_bad", "follow_links", "language", "dense")
     given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
+    given["exclude"] = options.exclude or []
     given["cutting"] = Cutting(**chosen) if chosen else None  # without, an index that is updated keeps its own
     if not options.replace:
         given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
@@ -64,6 +80,39 @@ def run_index(options: IndexOptions) -> None:
         print_note(f"skipped {unnamed:,} more")
 
 
+def _count_kinds(sources: Sequence[IndexedSource]) -> list[str]:
+    """Say how many files of each kind an index has, with their passages; empty for one kind alone."""
+    files, passages, skipped = Counter[str](), Counter[str](), Counter[str]()
+    for each in (file for source in sources for file in source.files):
+        kind = Path(each.name).suffix.lower() or "no suffix"
+        files[kind] += 1
+        passages[kind] += each.passages
+        skipped[kind] += each.skipped
+    return [
+        f"{kind}: {pluralize(count, 'file')}, {pluralize(passages[kind], 'passage')}, {skipped[kind]:,} skipped"
+        for kind, count in (files.most_common() if len(files) > 1 else ())
+    ]
+
+
+def _print_passages(console: Console, options: IndexOptions, file: Path) -> None:
+    """Print the passages of one file of the source, each with its id, where it stands and its title."""
+    cutting = Cutting(options.passage_words or PASSAGE_WORDS, options.overlap or 0)
+    follow = options.follow_links
+    corpus = open_corpus(options.source, options.format_name, follow_links=follow, cutting=cutting)
+    place = file if file in corpus.files else corpus.path / file
+    if place not in corpus.files:
+        raise CorpusError(f"{file}: no file of {corpus.path} that would be read; {corpus.left_out}".removesuffix("; "))
+    reading = CorpusReading(skip_bad=True)
+    for record in replace(corpus, files=(place,)).records(reading):
+        origin = find_origin(record.metadata)
+        where = ", ".join(filter(None, (describe_place(origin), origin.get("section", ""))))
+        print_line(console, sanitize_line(f"{record.id}  {record.title}  ({where})"), "bold")
+        for line in record.text.split("\n"):
+            print_line(console, f"  {sanitize_line(line)}")
+    for note in (*reading.notes, *reading.first_skipped):
+        print_note(note)
+
+
 def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
     """Build or update an index; return what came of it, how it is named as a corpus, and what to print."""
     errors = console_on(stderr=True)
@@ -82,6 +131,8 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
             print_note(f"what was embedded is kept in {kept[0]}; the same command resumes from there")
         raise
     lines = [_index_summary(report)]
+    if report.format == TEXT and not options.dry_run:
+        lines += _count_kinds(read_sources(report.path, read_manifest(report.path)))
     if vectors:
         lines.append(f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
     if report.dense:

@@ -16,7 +16,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import own_prompt_folders
 from hopgraph.tools.apps.cli.commands import DrawOptions, MethodsOptions, PromptsOptions
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
-from hopgraph.tools.apps.drawing import draw_svg, render_png
+from hopgraph.tools.apps.drawing import render_png
 from hopgraph.tools.apps.runs.answer_record import read_run
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
@@ -160,18 +160,15 @@ def run_draw(options: DrawOptions) -> None:
         raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
     if form == "png" and out is None and sys.stdout.isatty():
         raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
-    if form == ("mermaid" if run else "ascii"):
-        raise SettingsError("a method's graph is drawn as mermaid, svg or png; a run is drawn as ascii, svg or png")
-    is_picture = form in ("svg", "png")
+    if form is not None and (form == "mermaid") != (run is None):
+        raise SettingsError("a method's graph is drawn as mermaid; a run is drawn as ascii, svg or png")
     if run is not None:
         saved = read_run(run.expanduser())
         known, tree = METHODS.get(saved["method"]), build_tree(saved["question"], saved["trace"])
         title = str(known.graph.get_name()) if known else sanitize_line(saved["method"])
-        text = draw_run_svg(tree, title) if is_picture else f"{draw_run_text(tree, title)}\n"
+        text = draw_run_svg(tree, title) if form in ("svg", "png") else f"{draw_run_text(tree, title)}\n"
     else:
-        found = find_method(method or "")
-        graph, title = found.figure.get_graph(), str(found.graph.get_name())
-        text = draw_svg(graph, title) if is_picture else f"{str(graph.draw_mermaid()).rstrip()}\n"
+        text = f"{find_method(method or '').figure.get_graph().draw_mermaid().rstrip()}\n"
     picture = render_png(text) if form == "png" else text.encode("utf-8", "replace")
     if out is not None:
         write_files({out.expanduser(): picture})

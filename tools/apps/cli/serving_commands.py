@@ -27,6 +27,7 @@ from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server import server_options
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.framework_internals import keep_server_files_in
 from hopgraph.tools.io.optional_packages import require
 
 _QUIET = {
@@ -147,12 +148,8 @@ def run_serve(options: ServeOptions) -> None:
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
-        runtime = require("langgraph_runtime_inmem.database", "server")
-        from uvicorn.config import HTTP_PROTOCOLS  # which the server brings along
-
         from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
-        HTTP_PROTOCOLS["auto"] = "hopgraph.tools.apps.server.connections:Connection"  # it passes no `http` on
         # The server would silently take another port.
         open_listener(host, port).close()
         print_stand_in(console_on(stderr=True), settings)
@@ -164,7 +161,7 @@ def run_serve(options: ServeOptions) -> None:
             else "it lets in this machine alone"
         )
         print_note(f"A development server: its threads are in memory, and {who}.", "dim")
-        _keep_apart(runtime, Path(folder))
+        keep_server_files_in(Path(folder))
         server.run_server(
             host,
             port,
@@ -195,16 +192,6 @@ def _own_folder() -> Generator[None]:
         if not was_there:
             with suppress(OSError):  # something is in it by now
                 _FOLDER.rmdir()
-
-
-def _keep_apart(runtime: Any, folder: Path) -> None:
-    """Let the server keep its list of threads and runs in a folder that is removed with it.
-
-    It would load a pickle from the working directory, which is code of anyone who can write there, and leave one.
-    """
-    runtime.OPS_FILENAME = str(folder / "operations")
-    runtime.GLOBAL_STORE.filename = runtime.OPS_FILENAME
-    runtime.GLOBAL_RETRY_COUNTER._counters.filename = str(folder / "retries")
 
 
 def http_config() -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery, QuestionRecord
-from hopgraph.tools.io.guarded_files import make_private, open_inside, read_source
+from hopgraph.tools.io.guarded_files import make_private, open_private, read_source
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
@@ -226,7 +226,7 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
         return target
     make_private(target.parent)
     part = target.with_suffix(".part")
-    with open_inside(target.parent, part.name, "wb") as file:
+    with open_private(part, "wb") as file:
         records = _hub_records(name, options, limit)
         file.writelines(f"{json.dumps(_plain(each), default=str)}\n".encode("ascii") for each in records)
     if not part.stat().st_size:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from random import Random
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
@@ -32,6 +32,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.state import Call, Evidence, Knowledge, MethodState, Passage
+from hopgraph.state.context import method_setting
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import COVER_EM
@@ -43,11 +44,13 @@ PASSAGES_SHOWN = 5
 
 
 class ExtractionContext(MigresContext):
-    """The settings of the experiment on information extraction (Table 1)."""
+    """The settings of the experiment on information extraction (Table 1), one call for each question."""
 
     method: ClassVar[str] = "information_extraction"
     steps: ClassVar[tuple[str, ...]] = ("extract", "judge_usefulness")
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    extraction: Literal["joint", "per_query"] = method_setting("per_query", "a call for each question, side by side")
 
 
 class MissingContext(MigresContext):

@@ -1,9 +1,10 @@
 """Rename people, places and works throughout a data set, so that memory cannot answer its questions.
 
 Passages, questions, answers, decompositions, triples and facts are renamed by one map, word for word: what is
-between the words (possessives, hyphens, asides, punctuation) stays, and so does the case. Yes and no, numbers and
-dates stay; so do demonyms ("Canadian"), which is a leak that a rule cannot close. Titles that differ in their case
-alone (`MacLean`, `Maclean`) get one name.
+between the words (possessives, hyphens, asides, punctuation) stays, and so does the case; a name is found in any case,
+a title of common words where its words are too many, or the text is about it, for chance. Yes and no, numbers and dates
+stay; so do demonyms ("Canadian"), which is a leak that a rule cannot close. Titles that differ in their case alone
+(`MacLean`, `Maclean`) get one name.
 """
 
 import json
@@ -25,6 +26,7 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     base_of,
     casefold_words,
     is_function_word,
+    is_generic,
     words_of,
 )
 from hopgraph.tools.io.guarded_files import read_source, write_files
@@ -36,6 +38,7 @@ _CLOSED = frozenset({"yes", "no", "noanswer"})
 _VERBS = frozenset({"is", "was", "are", "were", "has", "had"})
 _SENTENCE_END = re.compile(r"[.!?:;\"“”\n]|^\s*$")
 _LONGEST_GAP = 3  # characters between two words of one name
+_MANY_WORDS = 3  # of a title: so many do not stand together by chance, and count in any case
 
 
 class _Edit(NamedTuple):
@@ -149,59 +152,80 @@ class Renamer:
         words = list(WORD.finditer(text))
         uncased = not any(word[0][0].isupper() for word in words[1:])
         surnames: dict[str, str] = {}  # those that are common words, of people who were named in full
+        subjects: set[Words] = set()
         for title in about:
-            surnames |= self.names.surnames.get(casefold_words(words_of(base_of(title))), {})
+            subjects.add(subject := casefold_words(words_of(base_of(title))))
+            surnames |= self.names.surnames.get(subject, {})
         edits: list[_Edit] = []
         place = 0
         while place < len(words):
-            if phrase := self._phrase_at(text, words, place, uncased=uncased):
+            if phrase := self._phrase_at(text, words, place, subjects, uncased=uncased):
                 new = phrase.new
                 surnames |= self.names.surnames.get(phrase.old, {})
             else:
-                new = self._word(words[place][0], surnames, uncased=uncased)
+                new = self._word(words[place], text, surnames, uncased=uncased)
             edits += map(_edit, words[place : place + len(new)], new)
             place += max(1, len(new))
         return edits
 
-    def _word(self, word: str, surnames: Mapping[str, str], *, uncased: bool) -> Words:
-        """Find a word's new form, the plural's too, as in `the Kennedys`; empty for a word that stays."""
-        small, capital = word.casefold(), word[0].isupper()
+    def _word(self, found: Match[str], text: str, surnames: Mapping[str, str], *, uncased: bool) -> Words:
+        """Find a word's new form, the plural's and possessive's too, as in `the Kennedys`; empty for one that stays."""
+        small, capital = found[0].casefold(), found[0][0].isupper()
+        if new := self.names.words.get(small) or (surnames.get(small) if capital else None):
+            return (new,)
         if not (capital or uncased):
             return ()
-        if new := self.names.words.get(small) or (surnames.get(small) if capital else None):
+        if _is_possessive(text, found) and (new := self.names.words.get(f"{small}s")):
             return (new,)
         singular = self.names.words.get(small[:-1]) if small.endswith("s") and len(small) > 4 else None
         return (f"{singular}s",) if singular else ()
 
-    def _phrase_at(self, text: str, words: Sequence[Match[str]], place: int, *, uncased: bool) -> _Phrase | None:
-        for phrase in self._phrases.get(words[place][0].casefold(), ()):
+    def _phrase_at(
+        self, text: str, words: Sequence[Match[str]], place: int, subjects: set[Words], *, uncased: bool
+    ) -> _Phrase | None:
+        first = words[place][0].casefold()
+        for phrase in (*self._phrases.get(first, ()), *self._phrases.get(f"{first}s", ())):
             found = words[place : place + len(phrase.old)]
-            whole = len(found) == len(phrase.old) and _is_named(found, phrase, uncased=uncased)
-            if whole and (len(found) > 1 or _stands_alone(text, words, place)):
+            if len(found) < len(phrase.old) or not _is_named(text, found, phrase, uncased=uncased):
+                continue
+            is_subject = phrase.old in subjects and not is_generic(first)
+            if len(found) > 1 or is_subject or found[0][0].isupper() or _stands_alone(text, words, place):
                 return phrase
         return None
 
 
-def _is_named(found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
-    """Whether these words of a text are a title: the same words close together, capitals where it has them."""
+def _is_named(text: str, found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
+    """Whether these words of a text are a title: the same words close together, capitals where it has them.
+
+    In a text without capitals, and for a long title, the case does not count. `Big Eye's` is the possessive of
+    `Big Eyes`, too.
+    """
+    any_case = uncased or len(phrase.old) >= _MANY_WORDS
     for number, (word, old, written) in enumerate(zip(found, phrase.old, phrase.written, strict=True)):
-        if word[0].casefold() != old:
+        small, is_last = word[0].casefold(), number == len(found) - 1
+        if small != old and not (is_last and f"{small}s" == old and _is_possessive(text, word)):
             return False
         if number and word.start() - found[number - 1].end() > _LONGEST_GAP:
             return False
-        if not (uncased or is_function_word(old) or word[0][0].isupper() == written[0].isupper()):
+        if not (any_case or is_function_word(old) or word[0][0].isupper() == written[0].isupper()):
             return False
-    return not uncased or len(found) > 1
+    return not uncased or len(found) > 1 or found[0][0][0].isupper()
+
+
+def _is_possessive(text: str, word: Match[str]) -> bool:
+    return text[word.end() : word.end() + 2] in ("'s", "\u2019s")
 
 
 def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
     """Whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
     before, after = text[: words[place].start()], text[words[place].end() :]
     following = words[place + 1][0] if place + 1 < len(words) else ""
+    if following and not after.startswith(f" {following}"):
+        following = ""  # a sign stands between, as in a decomposition's `Brother >> performer`
     if _SENTENCE_END.search(before[-2:] if before else " "):
         return not following or following in _VERBS
     is_in_name = place > 0 and words[place - 1][0][0].isupper() and before.endswith(" ") and place > 1
-    return not (is_in_name or (following[:1].isupper() and after.startswith(f" {following}")))
+    return not (is_in_name or following[:1].isupper())
 
 
 def _edit(word: Match[str], new: str) -> _Edit:

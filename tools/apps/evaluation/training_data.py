@@ -16,6 +16,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.distillation.record import drop
+from hopgraph.nodes.fuse_rankings import reason_of_search
 from hopgraph.state import Passage, RunError, SettingsError
 from hopgraph.state.baselines import DspContext
 from hopgraph.state.distillation import Example
@@ -135,44 +136,55 @@ def right_answers(reader: RunReader, method: str) -> dict[str, bool]:
 
 
 def write_labels(reader: RunReader, out: Path) -> str:
-    """Label the questions right only with or only without passages; return how to use them. RunError: there is none."""
+    """Label questions by whether passages made the answer right or wrong; return how to use them.
+
+    Those that they make no difference to are kept: SKR's margin counts them. RunError: there are no others.
+    """
     alone, helped = right_answers(reader, "cot"), right_answers(reader, "one_step_cot")
     model, corpus = models_in(reader.manifest.methods["cot"])[0], reader.manifest.corpus.fingerprint
     labeled: list[LabeledQuestion] = []
     for each in reader.questions():
-        if each.id in alone.keys() & helped.keys() and alone[each.id] != helped[each.id]:
-            label = "helps" if helped[each.id] else "harms"
+        if each.id in alone.keys() & helped.keys():
+            differs = alone[each.id] != helped[each.id]
+            label = ("helps" if helped[each.id] else "harms") if differs else "same"
             labeled.append(LabeledQuestion(question=each.question, label=label, model=model, corpus=corpus))
-    if not labeled:
+    counts = Counter(each.label for each in labeled)
+    if not counts["helps"] + counts["harms"]:
         raise RunError(f"{reader.folder}: no question was answered right in one way alone; ask more")
     write_files({out: json_lines(each.model_dump() for each in labeled)})
-    harmed = sum(each.label == "harms" for each in labeled)
-    return f"{len(labeled)} labelled (retrieval helps {len(labeled) - harmed}, harms {harmed}): --set labels={out}"
+    said = f"retrieval helps {counts['helps']}, harms {counts['harms']}, makes no difference {counts['same']}"
+    return f"{len(labeled)} labelled ({said}): --set labels={out}"
 
 
 async def worked_example(
-    record: Mapping[str, Any], retriever: BaseRetriever, more: Mapping[str, Value]
+    record: Mapping[str, Any], retriever: BaseRetriever, more: Mapping[str, Value], *, keeps: bool
 ) -> dict[str, list[Demonstration]]:
     """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
 
     A trace has no texts, so passages are searched for again; empty where one is not found. `more`: the variables of the
-    reader's prompt besides question and passages.
+    reader's prompt besides question and passages. `keeps`: each hop adds its passages to those of the hops before;
+    else they replace them, after the reason for the search.
     """
     found: dict[str, list[Demonstration]] = {"write_query": []}
-    texts, shown = dict[str, Passage](), dict[str, Mapping[str, str]]()
+    texts, shown, why = dict[str, Passage](), dict[str, Mapping[str, str]](), ""
     asked: dict[str, Value] = {"question": record["question"]}
     for event in map(parse_event, record["trace"]):
         match event:
             case QuerySent() if event.why and event.hop > len(found["write_query"]):
                 written: dict[str, JsonValue] = {"rationale": event.why, "query": event.query}
                 found["write_query"].append(Demonstration(dict(asked), written))
+                why = event.why
             case Retrieved(passage_ids=ids) if ids:
                 request = SearchRequest(event.query, len(ids), frozenset(), 1, "")
                 texts |= passages_by_id((await search_all([retriever], request)).passages)
             case United():
                 if not texts.keys() >= {*event.passage_ids}:
                     return {}
-                shown |= {key: {"title": texts[key]["title"], "text": texts[key]["text"]} for key in event.passage_ids}
+                hop = len(found["write_query"])
+                kept = [texts[key] for key in event.passage_ids]
+                new = kept if keeps else [*reason_of_search(hop, why), *kept]
+                shown = shown if keeps else {}
+                shown |= {each["id"]: {"title": each["title"], "text": each["text"]} for each in new}
                 asked["passages"] = list(shown.values())
             case _:
                 pass
@@ -190,7 +202,8 @@ def write_examples(reader: RunReader, out: Path) -> str:
     own = reader.folder / CORPUS
     retriever = resolve_retriever(f"bm25:{own}" if is_index(own) else reader.manifest.corpus.retriever)
     traces = (reader.trace(each) for each in outcomes if each["citations"])
-    made = (run_in_background(worked_example(each, retriever, more)) for each in traces)
+    keeps = reader.manifest.methods["dsp"]["context"] == "all_hops"
+    made = (run_in_background(worked_example(each, retriever, more, keeps=keeps)) for each in traces)
     examples = list(islice(filter(None, made), WORKED_EXAMPLES))
     if not examples:
         raise RunError(f"{reader.folder}: no question was answered right from cited passages; ask more")

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
+from hopgraph.state.context import PROMPT
 
 OWNER_SETTINGS = frozenset(
     {
@@ -15,7 +16,8 @@ OWNER_SETTINGS = frozenset(
         *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
     }
 )
-"""What only the owner of the app may choose: files, addresses, paid models, and the load on a model server."""
+"""What only the owner of the app may choose: files, addresses, paid models, and the load on a model server; so are
+prompts."""
 LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
 """The limits that a caller may lower, but not raise above what the app was started with, else these; `none` takes one
 away. The time ends before a turn's, so that there is a best answer."""
@@ -52,7 +54,8 @@ def with_limits(settings: ChatContext) -> ChatContext:
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
     """Raise a SettingsError for a caller's setting that is the owner's, or a limit above the server's `allowed` one."""
     # What applies anyway is no choice; some front ends send every setting.
-    refused = sorted(name for name in given.keys() & OWNER_SETTINGS if given[name] != getattr(allowed, name, None))
+    owners = (name for name in given if name in OWNER_SETTINGS or (name.startswith(PROMPT) and given[name]))
+    refused = sorted(name for name in owners if given[name] != getattr(allowed, name, None))
     if refused:
         raise SettingsError(f"setting {refused[0]!r} is chosen by the owner of this server, not by the caller")
     for name in LIMITS:

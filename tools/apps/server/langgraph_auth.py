@@ -8,9 +8,8 @@ caller changes. Settings come in with runs and assistants only, and are checked 
 import math
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from typing import Any, cast
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from langgraph_sdk import Auth
 
@@ -29,6 +28,7 @@ from hopgraph.tools.apps.server.caller_settings import (
 from hopgraph.tools.apps.server.guards import DailyCalls, RateLimiter
 from hopgraph.tools.apps.server.refusal import QuotaError
 from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment, user_from_headers
+from hopgraph.tools.io.framework_internals import assistant_of
 
 auth = Auth()
 _Context = Auth.types.AuthContext
@@ -125,9 +125,8 @@ def _check_settings(given: Mapping[str, Any]) -> None:
 @cache
 def _contexts() -> dict[UUID, type[Context]]:
     """Map the assistants that the server makes of its graphs to their settings."""
-    namespace: UUID = import_module("langgraph_api.graph").NAMESPACE_GRAPH
     settings = {"chat": ChatContext, **{name: method.Context for name, method in list_methods().items()}}
-    return {uuid5(namespace, name): each for name, each in settings.items()}
+    return {assistant_of(name): each for name, each in settings.items()}
 
 
 def _check_names(run: Mapping[str, Any]) -> None:

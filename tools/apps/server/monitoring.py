@@ -25,6 +25,7 @@ from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import status_of, trouble_of
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.resources import get_model, get_retriever
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
@@ -123,8 +124,8 @@ class HealthCheck:
         for role in ("", *self._settings.models):
             handle = await get_model(self._settings, role)
             if is_openai(handle.model):
-                model: Any = handle.model
-                await run_on(handle.loop(), _list_models(model))
+                for model in leaves_of(handle.model):
+                    await run_on(handle.loop(), _list_models(model))
 
     async def _index(self) -> None:
         """Open the index and search it; the web is not asked, as that may cost money."""

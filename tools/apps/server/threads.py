@@ -191,21 +191,25 @@ class Threads(ABC):
 
 
 class _SqliteThreads(Threads):
+    def __init__(self, saver: Any, place: str, error: type[Exception], connection: Any) -> None:
+        super().__init__(saver, place, error)
+        self._connection = connection
+
     @override
     async def recover(self, error: Exception) -> str:
         # A transaction left open would keep its view of the file, and no later change could be written.
         with suppress(sqlite3.Error, ValueError):
             async with self.saver.lock:
-                await self.saver.conn.rollback()
+                await self._connection.rollback()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             return "another process is using the file; end it, or try again"
         return "check the file and its disk"
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        async with self.translate_errors(), self.saver.lock, self.saver.conn.execute(sql, values) as cursor:
+        async with self.translate_errors(), self.saver.lock, self._connection.execute(sql, values) as cursor:
             found = list(await cursor.fetchall())
-            await self.saver.conn.commit()
+            await self._connection.commit()
             return found
 
     @override
@@ -232,13 +236,13 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
             await saver.setup()  # with a write-ahead log
         except (OSError, aiosqlite.Error) as error:
             raise _cannot_open(str(path), error) from None
-        yield _SqliteThreads(saver, str(path), sqlite3.Error)
+        yield _SqliteThreads(saver, str(path), sqlite3.Error, connection)
 
 
 class _PostgresThreads(Threads):
-    def __init__(self, saver: Any, place: str, error: type[Exception], lock_pool: Any) -> None:
+    def __init__(self, saver: Any, place: str, error: type[Exception], pool: Any, lock_pool: Any) -> None:
         super().__init__(saver, place, error)
-        self._lock_pool, self._locked = lock_pool, set[str]()
+        self._pool, self._lock_pool, self._locked = pool, lock_pool, set[str]()
 
     @override
     async def recover(self, error: Exception) -> str:
@@ -246,7 +250,7 @@ class _PostgresThreads(Threads):
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        async with self.translate_errors(), self.saver.conn.connection() as connection, connection.cursor() as cursor:
+        async with self.translate_errors(), self._pool.connection() as connection, connection.cursor() as cursor:
             await cursor.execute(sql.replace("?", "%s"), values)
             return [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []
 
@@ -298,7 +302,7 @@ async def open_postgres(address: str) -> AsyncGenerator[Threads]:
             for each in (pool, lock_pool):
                 await opened.enter_async_context(each)
             saver = checkpoints.AsyncPostgresSaver(pool)
-            threads = _PostgresThreads(saver, address, psycopg.Error, lock_pool)
+            threads = _PostgresThreads(saver, address, psycopg.Error, pool, lock_pool)
             async with threads.setup_lock():
                 await saver.setup()
         except psycopg.Error as error:

@@ -30,7 +30,7 @@ from typing_extensions import override
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server import ag_ui, openai_api
-from hopgraph.tools.apps.server.connections import Connection, connection_options
+from hopgraph.tools.apps.server.connections import connection_options
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
 from hopgraph.tools.apps.server.page import mount_page, page_open
@@ -178,7 +178,7 @@ def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on",
     """Configure uvicorn for the app."""
     return uvicorn.Config(
         app,
-        http=Connection,
+        http="h11",  # which bounds the size of headers
         lifespan=lifespan,
         log_config=None,
         access_log=False,  # the guards write it

@@ -355,7 +355,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "contextualise": lambda player: contextualise(player.prompt),
     "critique": _critique,
     **dict.fromkeys(("decide", "final_answer"), _decide),
-    "decompose": lambda player: {"sub_questions": player.parts(bool(player.prompt.text("part_order")))},
+    "decompose": lambda player: {"sub_questions": player.parts("#1" in player.prompt.instructions)},
     "deduce": _deduce,
     "extract": _extract,
     "follow_up": _follow_up,

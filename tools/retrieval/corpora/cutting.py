@@ -1,18 +1,22 @@
-"""Cutting a text into passages of about so many words, at the ends of sentences and of lines."""
+"""Cutting a text into passages of about so many words, at the ends of sentences, rows, list items and lines."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.documents.elements import Row, tidy, write_table
 from hopgraph.tools.text import split_sentences
+from hopgraph.tools.text.sentences import LINE_UNIT
 
 PASSAGE_WORDS = 100
 """What a passage aims at, as the passages of DPR's Wikipedia have."""
 _MOST_WORDS = 5000
+_LONGEST_KEY = 20
+"""Words of a row's first cell that stands in each part of the row."""
 _PIECE_LETTERS = 7  # characters for each word of a piece, of a text without spaces, too
 
 
@@ -20,10 +24,14 @@ class Block(NamedTuple):
     """A part of a text that belongs together."""
 
     line: int
-    """On which it begins, from 1."""
+    """On which it begins, from 1; of a table of a spreadsheet its row."""
     text: str
-    kind: Literal["prose", "lines", "table"] = "prose"
-    """Lines (a list, code, records) keep their line ends, and each part of a table begins with its head, two lines."""
+    kind: Literal["prose", "heading", "list", "lines", "table"] = "prose"
+    """A list is cut at its items, lines (code) at their ends, and each part of a table has its column names."""
+    rows: Sequence[Row] = ()
+    """Of a table, its column names first, which are empty where it has none."""
+    language: str = ""
+    """Of code, as the suffix of its files."""
 
 
 @dataclass(frozen=True)
@@ -46,68 +54,163 @@ class _Unit(NamedTuple):
     line: int
     text: str
     words: int
-    prose: bool
+    block: Block
+    head: str = ""
+    """Of a row: the column names above it, and a rule."""
 
 
-def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[tuple[int, str]]:
-    """Yield each passage's line, on which it begins, from 1, and its text, where white space in prose is single spaces.
+class CutPassage(NamedTuple):
+    """A passage and where it stands."""
 
-    Sentences and lines are gathered until another one would lead further away from the length aimed at.
+    line: int
+    """On which it begins, from 1."""
+    last: int
+    """The line on which its last sentence, row or item begins, or its block."""
+    text: str
+    """White space in prose is single spaces; an empty line parts blocks."""
+
+
+def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[CutPassage]:
+    """Yield passages: sentences, rows, items and lines, gathered until another one would lead further from the length.
+
+    None of them is cut, unless it is more than twice as long; a heading within a text stands with what follows it.
     """
     taken: list[_Unit] = []
     words = new = 0
     for unit in _units(blocks, cutting.words):
-        if new and abs(words - cutting.words) <= abs(words + unit.words - cutting.words):
-            yield taken[0].line, _join(taken)
-            taken = _last_of(taken, cutting.overlap)
-            words, new = sum(each.words for each in taken), 0
+        more = unit.words + (count_words(unit.head) if unit.head and not (taken and taken[-1].head == unit.head) else 0)
+        is_heading = unit.block.kind == "heading"
+        far = abs(words - cutting.words) <= abs(words + more - cutting.words)
+        if new and (far or (is_heading and words > cutting.words / 2)):
+            held = taken[-1:] if new > 1 and taken[-1].block.kind == "heading" and not is_heading else []
+            full = taken[:-1] if held else taken
+            yield CutPassage(full[0].line, full[-1].line, _join(full))
+            taken = [*_last_of(full, cutting.overlap), *held]
+            words, new = sum(each.words for each in taken), len(held)
+            more = unit.words + count_words(unit.head)
         taken.append(unit)
-        words += unit.words
+        words += more
         new += 1
     if new:
-        yield taken[0].line, _join(taken)
+        yield CutPassage(taken[0].line, taken[-1].line, _join(taken))
 
 
 def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:
     for block in blocks:
-        if block.kind == "prose":
-            for start, end in split_sentences(block.text):
-                sentence = " ".join(block.text[start:end].split())
-                long = count_words(sentence) > 2 * words
-                pieces = (found[0] for found in _piece(words).finditer(sentence)) if long else [sentence]
-                yield from (_Unit(block.line, piece, count_words(piece), prose=True) for piece in pieces)
+        if block.kind == "table":
+            yield from _rows(block, words)
+        elif block.kind == "lines":
+            yield from (_Unit(block.line, piece, count_words(piece), block) for piece in _cut_lines(block, words))
+        elif block.kind == "list":
+            for item in LINE_UNIT.split(block.text.strip("\n")):
+                short = count_words(item) <= 2 * words
+                for piece in [item] if short else _sentences(item, words):
+                    yield _Unit(block.line, piece, count_words(piece), block)
         else:
-            yield from (_Unit(block.line, piece, count_words(piece), prose=False) for piece in _cut_lines(block, words))
+            yield from (_Unit(block.line, each, count_words(each), block) for each in _sentences(block.text, words))
+
+
+def _sentences(text: str, words: int) -> Iterator[str]:
+    for start, end in split_sentences(text):
+        sentence = tidy(text[start:end])
+        long = count_words(sentence) > 2 * words
+        yield from (found[0] for found in _piece(words).finditer(sentence)) if long else [sentence]
+
+
+def _rows(block: Block, words: int) -> Iterator[_Unit]:
+    names, *rows = block.rows
+    line = block.line
+    if sum(map(count_words, names)) > words / 2:  # too long to stand in each part
+        names, rows = [""] * len(names), block.rows
+    else:
+        line += any(name.strip() for name in names)
+    for number, row in enumerate(rows, line):
+        for some_names, cells in _parts_of_row(names, row, words):
+            head, _, text = write_table([some_names, cells]).rpartition("\n")
+            yield _Unit(number, text, count_words(text), block, head)
+
+
+def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]:
+    """Yield a row, one that is too long in parts: whole cells, or their sentences, each beside the row's first cell."""
+    if sum(map(count_words, row)) <= 2 * words:
+        yield names, row
+        return
+    keys = 1 if count_words(row[0]) <= _LONGEST_KEY else 0
+    part, size = list[tuple[str, str]](), 0
+    for name, cell in zip(names[keys:], row[keys:], strict=True):
+        for piece in _sentences(cell, words):
+            more = count_words(piece)
+            if part and size + more > words:
+                yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
+                part, size = [], 0
+            part.append((name, piece))
+            size += more
+    if part:
+        yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
+
+
+_LANGUAGES = {
+    "py": "python",
+    "js": "js",
+    "ts": "ts",
+    "java": "java",
+    "go": "go",
+    "rs": "rust",
+    "rb": "ruby",
+    "c": "c",
+    "cpp": "cpp",
+    "h": "cpp",
+    "cs": "csharp",
+    "php": "php",
+    "swift": "swift",
+    "kt": "kotlin",
+    "scala": "scala",
+}
+"""Suffix → the language by whose functions and classes code is cut."""
 
 
 def _cut_lines(block: Block, words: int) -> Iterable[str]:
-    """Cut at line ends, a line that is too long between words; each part of a table has the table's head."""
+    """Cut at functions, empty lines, else at line ends, a line that is too long between words."""
     text = block.text.strip("\n")
     if count_words(text) <= words:
         return [text]
-    from langchain_text_splitters import RecursiveCharacterTextSplitter  # with LangChain's models, which take time
+    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
 
-    head, body = "", text
-    if block.kind == "table":
-        first, second, *rows = text.split("\n")
-        head, body = f"{first}\n{second}\n", "\n".join(rows)
-    room = max(words - count_words(head), words // 2)
+    language = _LANGUAGES.get(block.language)
+    separators = (
+        [
+            each
+            for each in RecursiveCharacterTextSplitter.get_separators_for_language(Language(language))
+            if each.strip()
+        ]
+        if language
+        else []
+    )
     splitter = RecursiveCharacterTextSplitter(
-        separators=["\n\n", "\n", " ", ""],
-        chunk_size=room,
+        separators=[*separators, "\n\n", "\n", " ", ""],
+        chunk_size=words,
         chunk_overlap=0,
         length_function=count_words,
         keep_separator="start",
         strip_whitespace=False,
     )
-    return [head + part.strip("\n") for part in splitter.split_text(body) if part.strip()]
+    return [part.strip("\n") for part in splitter.split_text(text) if part.strip()]
 
 
 def _join(units: list[_Unit]) -> str:
-    parts = [units[0].text]
+    parts = [_headed(units[0])]
     for before, unit in pairwise(units):
-        parts += [" " if before.prose and unit.prose else "\n", unit.text]
+        if before.block is unit.block:
+            is_prose = unit.block.kind in ("prose", "heading")
+            parts += [" " if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
+        else:
+            together = before.block.kind == unit.block.kind == "list"
+            parts += ["\n" if together else "\n\n", _headed(unit)]
     return "".join(parts)
+
+
+def _headed(unit: _Unit) -> str:
+    return f"{unit.head}\n{unit.text}" if unit.head else unit.text
 
 
 def _last_of(units: list[_Unit], overlap: int) -> list[_Unit]:
@@ -127,6 +230,10 @@ def _piece(words: int) -> re.Pattern[str]:
     return re.compile(rf"\S(?:.{{0,{letters - 2}}}\S)?(?!\S)|\S{{{letters}}}", re.DOTALL)
 
 
+_WITH_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*+")
+
+
 def count_words(text: str) -> int:
-    """Count the words of a text, and a word for every ten letters where it has no spaces."""
-    return max(text.count(" ") + text.count("\n") + 1, len(text) // 10)
+    """Count the words of a text, and a word for every ten letters where it has no spaces; marks alone are none."""
+    words = _WITH_WORD.findall(text)
+    return max(len(words), sum(map(len, words)) // 10)

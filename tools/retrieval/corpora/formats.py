@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
-from hopgraph.tools.retrieval.corpora.plain_formats import TEXT_KEYS
+from hopgraph.tools.retrieval.corpora.plain_formats import TEXT_KEYS, split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
     CorpusReading,
     MalformedError,
@@ -33,6 +33,7 @@ from hopgraph.tools.retrieval.corpora.text_files import (
     refuse_link,
 )
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
+from hopgraph.tools.text.sanitize import pluralize
 
 DPR_COLUMNS = ["id", "text", "title"]
 Object = Mapping[str, JsonValue]
@@ -95,6 +96,17 @@ def _string(value: JsonValue, name: str) -> str:
 def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
     """Read passages with `_id` (or `id`), `title`, `text` and an object `metadata`; it and the title may be missing."""
     return _read_objects(path, reading, lambda value, line: [_passage(value, path, line)])
+
+
+def read_flashrag(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
+    """Read passages with `id` and `contents`, in FlashRAG's form a title in quotation marks above the text."""
+
+    def passage(value: Object, line: int) -> list[SourceRecord]:
+        title, text = split_contents(_string(value.get("contents"), "contents"))
+        given = value.get("title")
+        return [_passage({**value, "title": title or given, "text": text}, path, line)]
+
+    return _read_objects(path, reading, passage)
 
 
 def _read_objects(
@@ -186,12 +198,13 @@ FORMATS: dict[str, CorpusFormat] = {
     "2wikimultihopqa": CorpusFormat(_HOTPOTQA, ("question", "context", "evidences")),
     "hotpotqa": CorpusFormat(_HOTPOTQA, ("question", "context")),
     "beir": CorpusFormat(read_beir, ("_id", "text")),
+    "flashrag": CorpusFormat(read_flashrag, ("id", "contents")),
     "dpr": CorpusFormat(read_dpr),
     TEXT: CorpusFormat(None),
 }
 """By name; those in JSON in the order in which they are tried."""
 
-RECORDS = frozenset({".json", ".jsonl", ".tsv"})
+RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".tsv"})
 """Suffixes of files by themselves that are recognised by their content."""
 DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
@@ -214,7 +227,7 @@ class Corpus:
     @property
     def recipe(self) -> str:
         """How its files become passages: where this differs, an update reads them again."""
-        return f"text 3 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
+        return f"text 4 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -235,13 +248,18 @@ class Corpus:
 
 
 def open_corpus(
-    source: Path, format_name: str | None = None, *, follow_links: bool = False, cutting: Cutting | None = None
+    source: Path,
+    format_name: str | None = None,
+    *,
+    follow_links: bool = False,
+    cutting: Cutting | None = None,
+    exclude: Iterable[str] = (),
 ) -> Corpus:
     """Return a source with its format, one of FORMATS, which is detected by content unless it is named.
 
-    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with documents. Links in a folder are refused,
-    unless `follow_links`. SettingsError for an unknown name of a format; CorpusError for a source that is missing,
-    unreadable, without text, or of no known format.
+    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with documents, but for those that `exclude` names,
+    as `.gitignore` would. Links in a folder are left out, and named, unless `follow_links`. SettingsError for an
+    unknown name of a format; CorpusError for a source that is missing, unreadable, without text, or of no known format.
     """
     if format_name is not None and format_name not in FORMATS:
         raise SettingsError(f"corpus format {format_name!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
@@ -249,23 +267,28 @@ def open_corpus(
         if not source.exists():
             raise CorpusError(f"{source}: no such file or folder")
         if source.is_dir():
-            return replace(_open_folder(source, format_name, follow_links), cutting=cutting or Cutting())
+            return replace(
+                _open_folder(source, format_name, exclude, follow_links=follow_links), cutting=cutting or Cutting()
+            )
         open_source(source).close()
         return Corpus(source, format_name or _detect_format(source), (source,), cutting or Cutting())
     except OSError as error:
         raise _unreadable(source, error) from None
 
 
-def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> Corpus:
+def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], *, follow_links: bool) -> Corpus:
     beir = folder / _BEIR_FILE
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        return Corpus(beir, "beir", (beir,))
+        others = [path.name for path in list_files(folder, _ignore, exclude=exclude) if path.suffix in DOCUMENTS]
+        named = ", ".join(others[:3]) + ", …" * (len(others) > 3)
+        beside = f"{pluralize(len(others), 'document')} beside {_BEIR_FILE} not read (--format text would): {named}"
+        return Corpus(beir, "beir", (beir,), left_out=beside if others else "")
     if format_name not in (None, TEXT):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     failed, sizes = list[OSError](), dict[Path, int]()
-    files = list_files(folder, failed.append, follow_links=follow_links)
+    files = list_files(folder, failed.append, follow_links=follow_links, exclude=exclude)
     for file in filter(can_read, files):
         try:
             with open_source(file) as opened:
@@ -291,8 +314,22 @@ def _open_folder(folder: Path, format_name: str | None, follow_links: bool) -> C
     return Corpus(folder, TEXT, texts, left_out=left_out)
 
 
+def _ignore(_: OSError) -> None:
+    """Leave an error to whoever reads the file."""
+
+
+_ANSWERS = ("answer", "answers", "golden_answers", "answer_aliases", "short_answers")
+
+
 def _is_question_set(file: Path) -> bool:
     first, _ = _first_object(file)
+    data = first.get("data")
+    article = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else first
+    paragraphs = article.get("paragraphs")
+    if isinstance(paragraphs, list) and any(isinstance(each, dict) and "qas" in each for each in paragraphs[:3]):
+        return True  # SQuAD's form
+    if "question" in first and any(key in first for key in _ANSWERS):
+        return True
     return any(form.keys[:1] == ("question",) and all(key in first for key in form.keys) for form in FORMATS.values())
 
 
@@ -312,6 +349,8 @@ def _detect_format(path: Path) -> str:
     if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
         return TEXT
     if path.suffix.lower() not in RECORDS and not first:
+        if can_read(path):
+            return TEXT
         raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(readable_suffixes())}")
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)

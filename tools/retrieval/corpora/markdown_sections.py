@@ -15,19 +15,18 @@ from hopgraph.tools.retrieval.corpora.cutting import Block
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-_PAGE = re.compile(r"<!-- (?:Page|Slide) number: (\d+) -->")
-"""How converters mark where the page of a document begins."""
+_CELL_END = re.compile(r"(?<!\\)\|")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONG = 1 << 22  # characters
-_KINDS: dict[str, Literal["lines", "table"]] = {
-    "bullet_list_open": "lines",
-    "ordered_list_open": "lines",
+_Kind = Literal["prose", "list", "lines", "table"]
+_KINDS: dict[str, _Kind] = {
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
     "code_block": "lines",
     "fence": "lines",
     "table_open": "table",
 }
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
-_PLAIN_BLOCKS = MarkdownIt("zero", {"html": True}).enable(["table", "html_block"]).disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
 
@@ -41,6 +40,10 @@ class Section(NamedTuple):
     page: int | None = None
     blocks: Iterable[Block] = ()
     metadata: Mapping[str, object] = MappingProxyType({})
+    is_headed: bool = False
+    """Whether its last heading stands in its text, too."""
+    in_rows: bool = False
+    """Whether its lines are the rows of a sheet, which are named with its passages."""
 
 
 class StructuredText(NamedTuple):
@@ -54,17 +57,14 @@ class StructuredText(NamedTuple):
     """In their order; those without any block are left out, unless nothing at all stands below their heading."""
 
 
-def read_markdown(text: str, *, headings: bool = True) -> StructuredText:
-    """Read headings (ATX and setext), tables, lists, code and front matter; comments are left out.
-
-    Without `headings`, for the text of pages, tables and page marks alone count.
-    """
+def read_markdown(text: str) -> StructuredText:
+    """Read headings (ATX and setext), tables, lists, code and front matter; comments are left out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     metadata: dict[str, object] = {}
-    if headings and (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1])):
+    if (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1])):
         metadata = values
         text = "\n" * matter[0].count("\n") + text[matter.end() :]  # which keeps the numbers of lines
-    sections = list(_read_sections(text, _BLOCKS if headings else _PLAIN_BLOCKS))
+    sections = list(_read_sections(text))
     title = metadata.pop("title", None)
     tops = [each.headings[0] for each in sections if len(each.headings) == 1]
     if not title and len(tops) == 1 and all(each.headings[:1] in ((), (tops[0],)) for each in sections):
@@ -89,32 +89,36 @@ def _read_matter(text: str) -> dict[str, object]:
     return {str(key): value for key, value in found.items() if isinstance(value, single)}
 
 
-def _read_sections(text: str, parser: MarkdownIt) -> Iterator[Section]:
+def _read_sections(text: str) -> Iterator[Section]:
     lines, done = text.split("\n"), 0
-    path, page, begins, blocks = list[tuple[int, str]](), None, 1, list[Block]()
-    for start, end, token, after in _top_level(lines, parser):
+    path, begins, blocks = list[tuple[int, str]](), 1, list[Block]()
+    for start, end, token, after in _top_level(lines):
         blocks += _block(done, lines[done:start])  # link definitions
         done = end
-        mark = _PAGE.match(token.content) if token.type == "html_block" else None
-        if token.type == "heading_open" or mark:
+        if token.type == "heading_open":
             if blocks or path:
-                yield Section(tuple(heading for _, heading in path), begins, page, blocks)
-            page, begins, blocks = int(mark[1]) if mark else page, start + 1, []
-            level = 0 if mark else int(token.tag[1])  # no heading goes on to the next page
-            path = [each for each in path if each[0] < level]
-            if heading := "" if mark else _plain_text(after):
-                path.append((level, heading))
+                yield Section(tuple(heading for _, heading in path), begins, None, blocks, is_headed=bool(path))
+            begins, blocks = start + 1, []
+            path = [each for each in path if each[0] < int(token.tag[1])]
+            if heading := _plain_text(after):
+                path.append((int(token.tag[1]), heading))
         elif token.type == "html_block":
             blocks += _block(start, _COMMENT.sub("", "\n".join(lines[start:end])).split("\n"))
         elif token.type != "hr":
             blocks += _block(start, lines[start:end], _KINDS.get(token.type, "prose"))
-    yield Section(tuple(heading for _, heading in path), begins, page, [*blocks, *_block(done, lines[done:])])
+    yield Section(
+        tuple(heading for _, heading in path),
+        begins,
+        None,
+        [*blocks, *_block(done, lines[done:])],
+        is_headed=bool(path),
+    )
 
 
-def _top_level(lines: list[str], parser: MarkdownIt) -> Iterator[tuple[int, int, Token, Token]]:
+def _top_level(lines: list[str]) -> Iterator[tuple[int, int, Token, Token]]:
     """Yield the first line of each top-level token, the line behind it, the token and the next token."""
     for first, last in _parts(lines):
-        tokens = parser.parse("\n".join(lines[first:last]))
+        tokens = _BLOCKS.parse("\n".join(lines[first:last]))
         for token, after in pairwise([*tokens, *tokens[-1:]]):
             if token.map and not token.level:
                 start, end = token.map
@@ -135,9 +139,19 @@ def _parts(lines: list[str]) -> Iterator[tuple[int, int]]:
     yield start, len(lines)
 
 
-def _block(start: int, lines: list[str], kind: Literal["prose", "lines", "table"] = "prose") -> list[Block]:
+def _block(start: int, lines: list[str], kind: _Kind = "prose") -> list[Block]:
+    if kind == "table":
+        rows = [_cells(line) for number, line in enumerate(lines) if number != 1 and line.strip()]
+        width = max(map(len, rows))
+        return [Block(start + 2, "", kind, [[*row, *[""] * (width - len(row))] for row in rows])]
     text = "\n".join(lines)
     return [Block(start + 1, text, kind)] if text.strip() else []
+
+
+def _cells(line: str) -> list[str]:
+    line = line.strip().removeprefix("|")
+    parts = _CELL_END.split(line[:-1] if line.endswith("|") and not line.endswith("\\|") else line)
+    return [part.strip().replace("\\|", "|") for part in parts]
 
 
 def _plain_text(inline: Token) -> str:

@@ -1,180 +1,176 @@
-"""Text files other than Markdown as sections: tables of values, JSON, reStructuredText; and how any text is encoded."""
+"""Text files other than Markdown as sections: tables of values, JSON, reStructuredText."""
 
-import codecs
 import csv
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from pydantic import JsonValue
 
-from hopgraph.tools.io.document_conversion import UnreadableFileError
-from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.documents.elements import UnreadableFileError, make_table
+from hopgraph.tools.documents.encodings import open_text
 from hopgraph.tools.retrieval.corpora.cutting import Block
-from hopgraph.tools.retrieval.corpora.markdown_sections import Section
+from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
-UTF_8 = "utf-8-sig"
-"""With or without a byte order mark."""
-_CHUNK = 1 << 20
 _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
 _TITLE_KEYS = ("title", "name")
-TEXT_KEYS = ("text", "content", "body", "page_content")
+TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
+_NUMBER_CELL = re.compile(r"[+-]?[\d.,]*\d%?")
+_LONGEST_NAME = 60  # characters of a column's name
+_CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
-_WESTERN = (
-    *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
-    *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
-)
-"""The letters beyond ASCII of French, German, Spanish, Portuguese, Italian, Catalan, Swedish, Danish, Icelandic and
-Estonian, in lower case."""
-_EASTERN = (
-    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "ăâîșț"),
-    *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
-)
-"""Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
-_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
-_FRACTIONS = "¹²³¼½¾"
-_WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
-_LETTER = re.compile(
-    rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
-    rf"|(?<=[^\W\d_])(?:[{_FRACTIONS}]|[^\w\x00-\x7f{_WITHIN_WORDS}])(?=[a-z])|(?<=[a-z])\u201a|[\xa1-\xbf]{{2}}"
-)
-"""A letter beyond ASCII, or a symbol as it is in a text only if that is read in a wrong encoding."""
 
 
-def open_text(path: Path, encoding: str) -> TextIOWrapper:
-    """Open a text file; line ends become line feeds."""
-    return TextIOWrapper(open_source(path), encoding=encoding, errors="replace")
+def read_table(path: Path, encoding: str) -> Iterator[Section]:
+    """Read CSV or tab-separated values: titles, then a table whose first row has the column names.
 
-
-def detect_encoding(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, else what `guess_encoding` finds; UnreadableFileError for no text."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    chunk = b""
-    try:
-        with open_source(path) as file:
-            for chunk in iter(partial(file.read, _CHUNK), b""):
-                decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        guess = guess_encoding(chunk)
-        if guess is None:
-            raise UnreadableFileError("it is not UTF-8, nor text in another known encoding") from None
-        return guess
-    return UTF_8
-
-
-class _Fit(NamedTuple):
-    """How well a text fits the languages: of its `letters` beyond ASCII, the share that the best fitting one has."""
-
-    share: float
-    western: float
-    """The share that any Western language has."""
-    letters: int
-
-
-def guess_encoding(content: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8; None for what is no text.
-
-    It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
-    fit several, and charset-normalizer prefers others.
+    A row that is longer than the names has its further cells, too. Tab-separated values without names are records, each
+    a section with its first value as `id`.
     """
-    matches = require("charset_normalizer", "documents").from_bytes(content)
-    best = matches.best()
-    western = _fit(content, "cp1252")
-    is_other = best is None or _OTHER_SCRIPT.search(str(best))
-    if western is None or (is_other and western.share < 0.9):
-        return str(best.encoding) if best else None
-    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
-    fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
-    name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
-    gained = fit.share * fit.letters - western.share * western.letters
-    is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
-    clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
-    return name if clearly else "cp1252"
-
-
-def _fit(content: bytes, encoding: str) -> _Fit | None:
-    """Return None for what is no Latin text in this encoding."""
-    try:
-        text = content.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        return None
-    counts = Counter(_LETTER.findall(text.replace("İ", "\u0131").lower()))
-    total = counts.total()
-    if "\0" in text or _OTHER_SCRIPT.search(text) or total > len(text) / 2:
-        return None
-    if not total:
-        return _Fit(1, 1, 0)
-    shares = [
-        sum(counts[letter] for letter in letters) / total for letters in (*_WESTERN, *_EASTERN, {*"".join(_WESTERN)})
-    ]
-    return _Fit(max(shares[:-1]), shares[-1], total)
-
-
-def read_table(path: Path, encoding: str) -> Iterator[Block]:
-    """Read CSV or tab-separated values: a line for each row, each value with its column's name."""
     with open_text(path, encoding) as file:
         sample = file.read(8192)
         file.seek(0)
+        is_tsv = path.suffix.lower() == ".tsv"
         try:
-            dialect = csv.Sniffer().sniff(sample, delimiters=",;\t|")
+            dialect = csv.excel_tab if is_tsv else csv.Sniffer().sniff(sample, delimiters=",;\t|")
         except csv.Error:
             dialect = csv.excel
         rows = csv.reader(file, dialect)
         try:
-            columns = next(rows, list[str]())
-            for row in rows:
-                cells = (f"{name}: {cell}" for name, cell in zip(columns, row, strict=False) if cell.strip())
-                if line := ", ".join(" ".join(cell.split()) for cell in cells):
-                    yield Block(rows.line_num, line, "lines")
+            taken = [[cell.strip() for cell in row] for row in rows]
         except csv.Error as error:
             raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
+    titles = 0
+    while titles < min(len(taken) - 1, 3) and sum(map(bool, taken[titles])) <= 1 < sum(map(bool, taken[titles + 1])):
+        titles += 1
+    has_names = _has_names(taken[titles:])
+    if is_tsv and not has_names and all(len(row) > 1 for row in taken if any(row)):
+        for line, (key, *cells) in enumerate((row for row in taken if any(row)), 1):
+            yield Section((), line, None, [Block(line, " ".join(filter(None, cells)))], {"id": key})
+        return
+    blocks = [Block(line, text) for line, row in enumerate(taken[:titles], 1) if (text := " ".join(filter(None, row)))]
+    blocks += [
+        Block(titles + 1, each.text, "table" if each.rows else "prose", each.rows)
+        for each in make_table(taken[titles:], titles + 1, has_head=has_names)
+    ]
+    yield Section(blocks=blocks, in_rows=True)
+
+
+def _has_names(rows: list[list[str]]) -> bool:
+    """Whether the first row is of another kind than the rest: no number among numbers, no text among texts as long."""
+    first, rest = rows[0] if rows else [], rows[1:50]
+    if any(_NUMBER_CELL.fullmatch(cell) for cell in first):
+        return False
+    return not rest or max(map(len, first), default=0) <= _LONGEST_NAME
+
+
+def read_notebook(path: Path, encoding: str) -> StructuredText:
+    """Read the cells of a Jupyter notebook: Markdown with its headings, code and the text that it printed as lines."""
+    try:
+        with open_text(path, encoding) as file:
+            cells: list[Any] = json.load(file)["cells"]
+        parts = [_write_cell(cell) for cell in cells]
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise UnreadableFileError(f"it is no notebook: {error}"[:200]) from None
+    return read_markdown("\n\n".join(parts))
+
+
+def _write_cell(cell: Any) -> str:
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return text
+    printed = [
+        "".join(each.get("text") or each.get("data", {}).get("text/plain", "")) for each in cell.get("outputs", [])
+    ]
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "".join([text, *printed]))), 3)
+    return "\n\n".join(f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip())
 
 
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
-    """Read JSON, or JSON lines: a section for each object of the list, under its `title` or `name` if it has one.
+    """Read JSON, or JSON lines: a section for each object of its lists, under its `title` or `name` if it has one.
 
-    Its text is one of TEXT_KEYS, and the rest metadata; else it has a line for each value.
+    Its texts are those under TEXT_KEYS, and the rest metadata; else it has a line for each value, with its path.
     """
     for line, value in _json_values(path, encoding, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
         title = next((str(fields[key]) for key in _TITLE_KEYS if isinstance(fields.get(key), str)), "")
         texts = [text for key in TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
+        texts = [text for text in dict.fromkeys(texts) if not any(text in other for other in texts if other != text)]
+        if not title and texts:
+            title, texts[0] = split_contents(texts[0])
         try:
-            block = Block(line, texts[0]) if texts else Block(line, "\n".join(_flatten(value)), "lines")
+            blocks = [Block(line, text) for text in texts] or [Block(line, "\n".join(_flatten(value)), "lines")]
         except RecursionError:
             raise UnreadableFileError(f"line {line}: it is nested too deeply") from None
         others = {key: each for key, each in fields.items() if texts and key not in (*_TITLE_KEYS, *TEXT_KEYS)}
-        if block.text.strip():
-            yield Section((title,) if title else (), line, None, [block], others)
+        if any(block.text.strip() for block in blocks):
+            yield Section((title,) if title else (), line, None, blocks, others)
+
+
+def split_contents(text: str) -> tuple[str, str]:
+    """Split off a first line in quotation marks, a title in FlashRAG's form; it is empty for other texts."""
+    title, _, rest = text.partition("\n")
+    quoted = len(title) > 2 and title[0] == title[-1] == '"' and rest.strip()
+    return (title[1:-1], rest) if quoted else ("", text)
 
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+    if path.suffix.lower() != ".json":
+        yield from _json_lines(path, encoding, reading)
+        return
+    if path.stat().st_size > _LONGEST_JSON:
+        raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
     with open_text(path, encoding) as file:
-        if path.suffix.lower() == ".jsonl":
-            for number, line in enumerate(file, 1):
-                try:
-                    if line.strip():
-                        yield number, json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    reading.skip(path, number, f"not usable JSON: {error}")
-            return
-        if path.stat().st_size > _LONGEST_JSON:
-            raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
         try:
             value: JsonValue = json.load(file)
         except (ValueError, RecursionError) as error:
-            raise UnreadableFileError(f"not usable JSON: {error}") from None
-    yield from ((1, each) for each in (value if isinstance(value, list) else [value]))
+            if not str(error).startswith("Extra data"):
+                raise UnreadableFileError(f"not usable JSON: {error}") from None
+            value = None
+    if value is None:  # one value a line
+        yield from _json_lines(path, encoding, reading)
+    else:
+        yield from ((1, each) for each in _find_records(value))
+
+
+def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+    with open_text(path, encoding) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                reading.skip(path, number, f"not usable JSON: {error}")
+
+
+def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
+    """Yield the objects of a list, or of the lists of objects within an object, and then what else that has."""
+    if isinstance(value, list):
+        yield from value
+        return
+    fields = value if isinstance(value, dict) else {}
+    lists = {key: each for key, each in fields.items() if isinstance(each, list) and _has_objects(each)}
+    inner = {key: each for key, each in fields.items() if depth and isinstance(each, dict) and _has_list(each)}
+    for each in lists.values():
+        yield from each
+    for each in inner.values():
+        yield from _find_records(each, depth - 1)
+    rest: JsonValue = {key: each for key, each in fields.items() if key not in lists and key not in inner}
+    if rest or not fields:
+        yield rest if fields else value
+
+
+def _has_objects(values: list[JsonValue]) -> bool:
+    return bool(values) and all(isinstance(each, dict) for each in values)
+
+
+def _has_list(fields: Mapping[str, JsonValue]) -> bool:
+    return any(isinstance(each, list) and _has_objects(each) for each in fields.values())
 
 
 def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
@@ -187,8 +183,8 @@ def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
 
 
 def rst_to_markdown(text: str) -> str:
-    """Write the headings of reStructuredText as Markdown's; their order of appearance gives their levels."""
-    lines, levels = text.split("\n"), list[tuple[str, bool]]()
+    """Write the headings of reStructuredText as Markdown's, by their order, and its literal blocks as fenced code."""
+    lines, levels = _fence_literals(text.split("\n")), list[tuple[str, bool]]()
     for number in range(1, len(lines)):
         title, rule = lines[number - 1].strip(), lines[number].rstrip()
         if not (_RULE.fullmatch(rule) and title and not _RULE.fullmatch(title) and len(rule) >= len(title)):
@@ -200,3 +196,26 @@ def rst_to_markdown(text: str) -> str:
         if above:
             lines[number - 2] = ""
     return "\n".join(lines)
+
+
+def _fence_literals(lines: list[str]) -> list[str]:
+    """Put a fence around each block that is indented below `::` or a directive for code, in place of empty lines."""
+    fenced, number = list(lines), 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        if not (line.rstrip().endswith("::") or _CODE_DIRECTIVE.match(line)):
+            continue
+        outer = len(line) - len(line.lstrip())
+        start = number
+        while number < len(lines) and (
+            not lines[number].strip() or len(lines[number]) - len(lines[number].lstrip()) > outer
+        ):
+            number += 1
+        inside = [at for at in range(start, number) if lines[at].strip()]
+        # What is indented further is code in Markdown, too.
+        depth = min((len(lines[at]) - len(lines[at].lstrip()) for at in inside), default=4)
+        if depth < 4 and (not line.lstrip().startswith(".. ") or _CODE_DIRECTIVE.match(line)):
+            fenced[inside[0]] = f"```\n{lines[inside[0]]}"
+            fenced[inside[-1]] += "\n```"
+    return fenced

@@ -5,42 +5,60 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
+from typing import Literal
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.io.document_conversion import CONVERTED, DocumentConverter, UnreadableFileError, can_convert
+from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
+from hopgraph.tools.documents.elements import Document, UnreadableFileError
+from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
+from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
-from hopgraph.tools.retrieval.corpora.plain_formats import (
-    UTF_8,
-    detect_encoding,
-    open_text,
-    read_json,
-    read_table,
-    rst_to_markdown,
-)
+from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 from hopgraph.tools.text.sanitize import pluralize
 
-PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl"})
+PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
 """The suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
 _LARGEST_STRUCTURE = 1 << 26
 """Bytes of a Markdown file whose structure is read; a longer one is read paragraph by paragraph, as plain text."""
+_MOST_LINES = 10_000
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
+_BLOCK_KINDS: dict[str, Literal["prose", "heading", "list", "lines", "table"]] = {
+    "text": "prose",
+    "heading": "heading",
+    "item": "list",
+    "code": "lines",
+    "table": "table",
+}
 _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
+_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/")
+_IGNORE_FILE = ".hopgraphignore"
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
 _INSTALL = "pip install 'hopgraph[documents]'"
 
 
 def can_read(path: Path) -> bool:
-    """Whether files of this suffix can be read here."""
+    """Whether a file can be read here: by its suffix, or because what it begins with is text."""
     suffix = path.suffix.lower()
-    return suffix in PLAIN or (suffix in CONVERTED and can_convert())
+    return suffix in PLAIN or (can_convert() if suffix in CONVERTED else _is_text(path))
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        with open_source(path) as file:
+            start = file.read(4096)
+    except OSError:
+        return False
+    marks = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in start)
+    return bool(start.strip()) and not marks and start.decode("utf-8", "replace").count("\ufffd") <= len(start) / 20
 
 
 def readable_suffixes() -> tuple[str, ...]:
@@ -55,34 +73,61 @@ def describe_unread(files: Iterable[Path]) -> str:
     return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 
 
-def list_files(source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True) -> list[Path]:
+def list_files(
+    source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True, exclude: Iterable[str] = ()
+) -> list[Path]:
     """List the files of a folder and its sub-folders by path; `on_error` gets what cannot be listed.
 
-    Hidden files and folders are left out, and indexes, among which may be the one that is being made. OSError for a
-    link that leads somewhere, unless they are followed: it may lead to any file of this machine.
+    Hidden files and folders are left out, what `exclude` names, as `.gitignore` would, and the source's own
+    `.hopgraphignore`; indexes, too, among which may be the one that is being made. Links are left out, and `on_error`
+    gets those that lead somewhere, unless they are followed: they may lead to any file of this machine.
     """
     found, seen = list[Path](), set[tuple[int, int]]()
+    is_excluded = _excluder(source, exclude)
     for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
         if MANIFEST in names and Path(folder) != source and is_index(Path(folder)):
             subfolders.clear()
             continue
-        here = os.stat(folder)
+        try:
+            here = os.stat(folder)
+        except OSError as error:  # it has just vanished
+            on_error(error)
+            continue
         new = (here.st_dev, here.st_ino) not in seen  # else a link leads back to it
         seen.add((here.st_dev, here.st_ino))
-        subfolders[:] = sorted(name for name in subfolders if new and not name.startswith("."))
-        inside = [Path(folder, name) for name in names if new and not name.startswith(".")]
-        if not follow_links:
-            texts = (path for path in inside if can_read(path))
-            refuse_link(*texts, *(Path(folder, name) for name in subfolders))
-        found += inside
+        inside = [Path(folder, name) for name in (*names, *subfolders) if new and not name.startswith(".")]
+        kept = {path.name: path for path in inside if not is_excluded(path)}
+        for path in [] if follow_links else [each for each in kept.values() if each.is_symlink()]:
+            if path.exists():
+                del kept[path.name]
+                on_error(_link_error(path))
+        subfolders[:] = sorted(name for name in subfolders if name in kept)
+        found += (kept[name] for name in names if name in kept)
     return sorted(found)
+
+
+def _excluder(source: Path, patterns: Iterable[str]) -> Callable[[Path], bool]:
+    from pathspec import GitIgnoreSpec
+
+    lines = [*_NEVER_READ, *patterns]
+    try:
+        with open_source(source / _IGNORE_FILE) as file:
+            lines += file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        pass  # most folders have none
+    spec = GitIgnoreSpec.from_lines(lines)
+    return lambda path: spec.match_file(f"{path.relative_to(source).as_posix()}{'/' * path.is_dir()}")
 
 
 def refuse_link(*paths: Path) -> None:
     """Raise OSError for a link that leads somewhere."""
     for path in paths:
         if path.is_symlink() and path.exists():
-            raise OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
+            raise _link_error(path)
+
+
+def _link_error(path: Path) -> OSError:
+    return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
 def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
@@ -96,10 +141,15 @@ def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> I
         full = " > ".join(headings)
         if len(full) > _LONGEST_TITLE:
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
-        blocks = section.blocks or [Block(section.line, heading) for heading in section.headings[-1:]]
-        for line, text in cut_passages(blocks, cutting):
+        shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
+        blocks = chain((Block(section.line, heading, "heading") for heading in shown), section.blocks)
+        for passage in cut_passages(blocks, cutting):
             number += 1
-            yield SourceRecord(f"{name}#{number}", _storable(full), _storable(text), path, line, metadata)
+            if section.in_rows:
+                place = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
+                metadata = {**metadata, "section": ", ".join([*section.headings, place])}
+            key = f"{name}#{number}"
+            yield SourceRecord(key, _storable(full), _storable(passage.text), path, passage.line, metadata)
 
 
 def _storable(text: str) -> str:
@@ -133,19 +183,46 @@ def read_text_files(
 def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
     suffix = path.suffix.lower()
     if suffix in CONVERTED:
-        return read_markdown(converter.convert(path), headings=suffix not in {".pdf", ".rtf"})
+        document = converter.convert(path)
+        reading.notes += [f"{path}: {note}" for note in document.notes]
+        return StructuredText(document.title, {}, list(_sections(document, flat=suffix in {".pdf", ".rtf"})))
     encoding = detect_encoding(path)
     if encoding != UTF_8:
-        reading.notes.append(f"{path}: not UTF-8, read as {encoding}")
+        how = "UTF-8 with damaged bytes" if encoding == DAMAGED_UTF_8 else f"not UTF-8, read as {encoding}"
+        reading.notes.append(f"{path}: {how}")
     if suffix in {".csv", ".tsv"}:
-        return StructuredText("", {}, [Section(blocks=read_table(path, encoding))])
-    if suffix in {".json", ".jsonl"}:
+        return StructuredText("", {}, read_table(path, encoding))
+    if suffix in {".json", ".jsonl", ".ndjson"}:
         return StructuredText("", {}, read_json(path, encoding, reading))
+    if suffix == ".ipynb":
+        return read_notebook(path, encoding)
     if suffix in {".md", ".markdown", ".rst"} and path.stat().st_size <= _LARGEST_STRUCTURE:
         with open_text(path, encoding) as file:
             text = file.read()
         return read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
+    if suffix not in PLAIN:
+        return StructuredText(path.name, {}, [Section(blocks=_lines(path, encoding))])
     return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
+
+
+def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
+    """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
+    path, section, blocks = list[tuple[int, str]](), Section(), list[Block]()
+    for kind, text, number, rows in document.elements:
+        if kind in ("page", "sheet") or (kind == "heading" and not flat):
+            if blocks or (path and kind == "heading" and number <= path[-1][0]):
+                yield section._replace(blocks=blocks)
+            blocks = []
+            path = [each for each in path if each[0] < number] if kind == "heading" else []
+            path += [(number if kind == "heading" else 0, text)] if text else []
+            page = number if kind == "page" else section.page
+            in_rows = kind == "sheet" or (section.in_rows and kind == "heading")
+            headings = tuple(each for _, each in path)
+            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading")
+        else:
+            blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows))
+    if blocks or path:
+        yield section._replace(blocks=blocks)
 
 
 def _title(path: Path, encoding: str) -> str:
@@ -153,6 +230,16 @@ def _title(path: Path, encoding: str) -> str:
         lines = (line.lstrip("#").strip() for line in file if _HEADING.match(line))
         headings = (_CLOSING_MARKS.sub("", line).strip() for line in lines)
         return next(filter(None, headings), "")
+
+
+def _lines(path: Path, encoding: str) -> Iterator[Block]:
+    """Yield the lines of code, a log or settings in parts; code is parted where its functions begin."""
+    language = path.suffix.lower().removeprefix(".")
+    with open_text(path, encoding) as file:
+        number = 1
+        while text := "".join(islice(file, _MOST_LINES)):
+            yield Block(number, text, "lines", language=language)
+            number += text.count("\n")
 
 
 def _blocks(path: Path, encoding: str) -> Iterator[Block]:

@@ -5,7 +5,7 @@ bears a digest of its file, and the last one of a file, which is stored last, it
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from hashlib import blake2b, sha256
 from itertools import groupby, islice
@@ -64,6 +64,7 @@ def index_into(
     format: str | None = None,  # noqa: A002 - the name of the command line's option
     skip_bad: bool = False,
     follow_links: bool = False,
+    exclude: Sequence[str] = (),
     language: str = "en",
     keep_missing: bool = False,
     dry_run: bool = False,
@@ -82,7 +83,7 @@ def index_into(
     """
     analyser = get_analyser(language)
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()

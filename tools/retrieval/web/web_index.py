@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.io.background import in_search_thread
-from hopgraph.tools.io.guarded_files import make_cache, open_inside, write_inside
+from hopgraph.tools.io.guarded_files import make_cache, write_private
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -87,7 +87,7 @@ class WebCache:
     """How old results may be."""
 
     def __post_init__(self) -> None:
-        """Make the folder; SettingsError where it cannot be made or written, or has a link in it."""
+        """Make the folder; SettingsError where it cannot be made or written."""
         try:
             make_cache(self.folder)
         except OSError as error:
@@ -96,8 +96,7 @@ class WebCache:
     def read(self, key: str, query: str, k: int) -> list[WebPage] | None:
         """Return cached results; None when there are none, they are too old, or the file is damaged."""
         try:
-            with open_inside(self.folder, self._name(key, query, k)) as file:
-                record = _Record.model_validate_json(file.read())
+            record = _Record.model_validate_json(self._place(key, query, k).read_bytes())
         except (OSError, ValueError):
             return None
         return record.pages if 0 <= time.time() - record.at <= self.seconds else None
@@ -106,13 +105,13 @@ class WebCache:
         """Store results; a crash leaves no half file, and two processes may share a folder."""
         record = _Record(at=time.time(), query=query, pages=list(pages))
         try:
-            write_inside(self.folder, self._name(key, query, k), record.model_dump_json().encode())
+            write_private(self._place(key, query, k), record.model_dump_json().encode())
         except OSError as error:
             raise self._error(error) from None
 
-    def _name(self, key: str, query: str, k: int) -> str:
+    def _place(self, key: str, query: str, k: int) -> Path:
         name = hashlib.sha256(json.dumps([_FORMAT, key, query, k]).encode()).hexdigest()
-        return f"{name[:2]}/{name}.json"
+        return self.folder / name[:2] / f"{name}.json"
 
     def _error(self, error: OSError) -> SettingsError:
         return SettingsError(f"the cache {self.folder} cannot be written: {error.strerror or error}")

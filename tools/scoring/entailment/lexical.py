@@ -1,12 +1,12 @@
 """An entailment check without weights: does the premise hold the words, names and values of the statement?
 
 It sees words, names, numbers and negation. It does not see who did what to whom, opposites ("lost"
-for "won"), paraphrase, or a name in another form ("Italian" for "Italy", "NBC"); it errs on the side of "no".
+for "won"), paraphrase, or a name in another form ("Italian" for "Italy", "NBC"); it errs on the side of "no". It does
+not judge a statement in another language than its premise: that is let pass.
 `tools/MODELS.md` has its accuracy on public sets of human judgements.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,12 @@ from hopgraph.tools.scoring.pair_scorers import score_in_turns
 from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
 from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
+from hopgraph.tools.text.language_signs import (
+    LanguageSigns,
+    are_in_different_languages,
+    fold_letters,
+    read_language_signs,
+)
 
 _WRITTEN = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBER = re.compile(
@@ -71,6 +77,7 @@ class _Text:
     """Terms that a negator turns around somewhere."""
     numbers: frozenset[str]
     supported_numbers: frozenset[str]
+    language: LanguageSigns
 
     @property
     def terms(self) -> frozenset[str]:
@@ -93,9 +100,16 @@ class LexicalEntailment:
 
         A premise is one or several passages separated by blank lines, each with its title on the first line. 0.0 for a
         blank side, and where the premise lacks a name, number or date of the statement, or where one of them negates
-        what the other affirms; else the share of the statement's content words that the premise has.
+        what the other affirms; else the share of the statement's content words that the premise has. Where the two are
+        surely in different languages: the threshold.
         """
-        return [_score(_read(premise), _read(statement)) for premise, statement in pairs]
+        return [self._score(_read(premise), _read(statement)) for premise, statement in pairs]
+
+    def _score(self, premise: _Text, statement: _Text) -> float:
+        both = premise.terms and statement.terms
+        if both and are_in_different_languages(premise.language, statement.language):
+            return self.threshold
+        return _score(premise, statement)
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
@@ -125,6 +139,7 @@ def _read(text: str) -> _Text:
     names = (_fold(word) for sentence in words for word in sentence[1:] if word[0].isupper())
     numbers, supported = read_numbers(text)
     affirmed, negated = _negation(text)
+    every = (word for sentence in words for word in sentence)
     return _Text(
         names=frozenset(name for name in names if len(name) > 1 and name not in _NO_NAMES),
         words=frozenset(folded.union(*map(_PARTS.split, folded))),
@@ -132,13 +147,13 @@ def _read(text: str) -> _Text:
         negated=negated,
         numbers=numbers,
         supported_numbers=supported,
+        language=read_language_signs(text, every),
     )
 
 
 def _fold(word: str) -> str:
     """Return a word without case, accents, periods and a possessive ending, a short month written out."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
-    low = re.sub(r"['\u2019]s?$", "", plain.casefold().replace(".", ""))
+    low = re.sub(r"['\u2019]s?$", "", fold_letters(word).replace(".", ""))
     return _SHORT_MONTHS.get(low, low)
 
 

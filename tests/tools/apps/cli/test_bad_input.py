@@ -114,7 +114,7 @@ def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp
     for source, parts in (
         (empty, ["no text"]),
         (tmp_path / "none", ["no such file"]),
-        (tmp_path / "bytes.txt", ["bytes.txt: it is not UTF-8"]),
+        (tmp_path / "bytes.txt", ["bytes.txt: it is no text"]),
         (twice, ["twice.jsonl:2", "'1'"]),
     ):
         assert_one_line(run("index", str(source), "--out", str(index), "--replace"), 1, *parts)

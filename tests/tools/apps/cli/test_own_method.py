@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from hopgraph.graphs import METHODS
-from support.own_methods import ASKING, PLAIN, forget_added_methods
+from support.own_methods import ASKING, PLAIN, VARIANT, forget_added_methods
 from support.paths import ROOT, SAMPLE
 from support.servers.web_app import chat_process
 from support.waiting import PATIENCE
@@ -68,6 +68,34 @@ def test_it_is_evaluated_beside_the_others(run: Run, mine: Path) -> None:
     assert "6 of 6 are finished" in " ".join(run(*command).err.split())
     estimate = run(*command, "--estimate")
     assert "what plain asks by itself" in " ".join(estimate.out.split())
+
+
+def test_a_variant_is_a_method_by_its_files_name(run: Run, mine: Path) -> None:
+    Path("noted.py").write_text(VARIANT, "utf-8")
+    ways = ("--method", "noted.py", "--set", "max_llm_calls=9", "--set", "demonstrations=multi_hop")
+    asked = json.loads(run("ask", QUESTION, *ways, "--json").out)
+    assert (asked["method"], asked["settings"]["max_llm_calls"]) == ("noted", 9)
+    assert asked["usage"]["llm_calls"] > 0
+    assert "noted/answer_step_by_step" in run("methods", "noted.py").out
+    assert run("prompts", "noted.py", "--out", "copies").code == 0
+    assert run("prompts", "blendfilter", "--out", "theirs").code == 0
+    copied, theirs = (sorted(Path(each).rglob("*.*")) for each in ("copies", "theirs"))
+    assert [path.read_bytes() for path in copied] == [path.read_bytes() for path in theirs]
+    assert run("draw", "noted.py").out == run("draw", "blendfilter").out
+    command = ("eval", str(SAMPLE), "--methods", "noted.py,noted.py:other,blendfilter", "--out", "runs", "--limit", "2")
+    ran = run(*command, "--model", "offline:extractive")
+    assert ran.code == 0, ran.err
+    outcomes = [
+        each
+        for path in Path("runs/results").iterdir()
+        for each in map(json.loads, path.read_text("utf-8").splitlines())
+    ]
+    noted, other, theirs = (
+        {each["id"]: each["answer"] for each in outcomes if each["method"] == name}
+        for name in ("noted", "other", "blendfilter")
+    )
+    assert noted == other == theirs
+    assert len(noted) == 2
 
 
 def test_a_graph_that_asks_a_person_asks_on_the_terminal(run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

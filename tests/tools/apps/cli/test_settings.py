@@ -34,6 +34,7 @@ def test_set_reaches_every_field(name: str) -> None:
         "parse_retries": "3",
         "models": '{"migres/decide": "openai:x"}',
         "compression": "snippet",
+        "extraction": "per_query",
         "answer_type": "yes_no",
         "recall": "false",
         "verify": "false",

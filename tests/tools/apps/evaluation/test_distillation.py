@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import genground, ra_isf
+from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.nodes.core.ask import render_step
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import PassageRelevance
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.models import parse_reply
@@ -78,9 +78,9 @@ def judge() -> Iterator[OpenAIServer]:
     ],
 )
 def test_a_graph_has_the_steps_of_the_paper(role: str, steps: list[str]) -> None:
-    drawn = [name for name in DISTILLATION_GRAPHS[role].builder.nodes if not name.startswith("review")]
+    drawn = [name for name in GRAPHS[role].builder.nodes if not name.startswith("review")]
     assert drawn == ["prepare", *steps, "record"]
-    assert DISTILLATION_GRAPHS[role].context_schema.role == role
+    assert GRAPHS[role].context_schema.role == role
 
 
 @pytest.mark.parametrize(

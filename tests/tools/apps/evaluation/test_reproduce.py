@@ -238,8 +238,20 @@ def test_a_small_corpus_and_a_stand_in_are_always_said() -> None:
     assert told[1].startswith("Never comparable with the paper's number")
     (own,) = warnings_for(table, "2wikimultihopqa", pooled=False, stand_ins="")
     assert "only if the corpus is the paper's: Contriever" in own
-    (both,) = warnings_for(table_named("genground/table5"), "hotpotqa", pooled=False, stand_ins="")
+    (zero_shot, both) = warnings_for(table_named("genground/table5"), "hotpotqa", pooled=False, stand_ins="")
     assert "; BM25; Google Search." in both
+    assert zero_shot.startswith("Zero-shot")
+
+
+def test_rows_without_worked_examples_are_named_beside_rows_with_some() -> None:
+    def told(name: str, dataset: str) -> str:
+        found = warnings_for(table_named(name), dataset, pooled=False, stand_ins="")
+        return next((each for each in found if each.startswith("Zero-shot")), "")
+
+    assert told("blendfilter/table1", "hotpotqa") == told("tor/table5", "hotpotqa") == ""
+    assert told("blendfilter/table1", "strategyqa").endswith("ReAct, SelfAsk, ITER-RETGEN.")
+    assert "ReAct" not in told("genground/table2", "hotpotqa")
+    assert "SearChain" in told("genground/table2", "hotpotqa")
 
 
 def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:

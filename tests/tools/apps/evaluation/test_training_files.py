@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ def test_questions_are_labelled_resumed_and_then_decide(
 ) -> None:
     out = tmp_path / "labels.jsonl"
     assert build(films, out, "--limit", "2") == 0
-    assert f"2 labelled (retrieval helps 0, harms 2): --set labels={out}\n" in capsys.readouterr().out
+    assert (
+        f"2 labelled (retrieval helps 0, harms 2, makes no difference 0): --set labels={out}\n"
+        in capsys.readouterr().out
+    )
     first = out.read_text()
     assert build(films, out, "--limit", "2") == 0
     assert "Resuming: 4 of 4 are finished" in capsys.readouterr().err
@@ -32,6 +36,15 @@ def test_questions_are_labelled_resumed_and_then_decide(
     assert main([*command, *model, "--out", str(tmp_path / "run")]) == 0
     assert main([*command, "--out", str(tmp_path / "other")]) == 2
     assert "made with the model rehearsal:" in capsys.readouterr().err
+
+
+def test_questions_that_passages_make_no_difference_to_are_kept(films: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.jsonl"
+    assert build(films, out, knowledge=0.6) == 0
+    counts = Counter(json.loads(line)["label"] for line in out.read_text().splitlines())
+    assert counts.total() == len(films.read_text().splitlines())
+    assert counts["same"]
+    assert counts["harms"]
 
 
 def test_an_estimate_writes_nothing(films: Path, tmp_path: Path) -> None:
@@ -84,7 +97,7 @@ def test_the_steps_of_right_answers_become_worked_examples(
     assert first["output"].keys() == {"rationale", "query"}
     [answer] = steps["answer_step_by_step"]
     used = [answer["input"]["passages"][number - 1]["title"] for number in answer["output"]["used_passages"]]
-    assert used == ["Night Harbour", "Ada Brink"]
+    assert used == ["Reason for the search", "Night Harbour", "Ada Brink"]  # the reason names the director
     command = ["eval", str(films), "--methods", "dsp", *model, *few, "--set", f"demonstrations={out}"]
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 

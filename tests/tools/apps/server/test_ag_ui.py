@@ -305,7 +305,7 @@ async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: 
             events = await run(app, body(QUESTION))
             assert of(events, ag.CustomEvent)
             assert isinstance(events[-1], ag.RunErrorEvent)
-            assert events[-1].code == "ModelError"
+            assert events[-1].code == "ModelOutageError"
             assert "\n" not in events[-1].message
             server.forget_faults()
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"

@@ -53,9 +53,14 @@ LIFE = ("Edda Varga", "Edda Varga was a film director. She was born in Szeged an
 APPLE = ("Apple", "An apple is a round fruit. Apples grow on trees.")
 
 
-def ask(step: str, **blocks: str | list[str] | list[tuple[str, str]]) -> dict[str, Any]:
+REFERRING = "Write #1 for the answer to the first."
+
+
+def ask(
+    step: str, *, instructions: str = "Read the blocks.", **blocks: str | list[str] | list[tuple[str, str]]
+) -> dict[str, Any]:
     parts = [f"<{name}>\n{rendered(block)}\n</{name}>" for name, block in blocks.items()]
-    messages = [SystemMessage(f"Role: some_method/{step}\n\nRead the blocks."), HumanMessage("\n\n".join(parts))]
+    messages = [SystemMessage(f"Role: some_method/{step}\n\n{instructions}"), HumanMessage("\n\n".join(parts))]
     return json.loads(MODEL.invoke(messages).text)
 
 
@@ -243,7 +248,7 @@ def test_decompose_by_grammar(question: str, parts: list[str]) -> None:
     ],
 )
 def test_decompose_in_order_refers_to_earlier_answers(question: str, parts: list[str]) -> None:
-    assert ask("decompose", question=question, part_order="in_order") == {"sub_questions": parts}
+    assert ask("decompose", instructions=REFERRING, question=question) == {"sub_questions": parts}
 
 
 def test_a_comparison_is_composed_from_its_parts() -> None:
@@ -251,7 +256,7 @@ def test_a_comparison_is_composed_from_its_parts() -> None:
     question = "Are Edda Varga and Tom Acker from the same country?"
     assert ask("answer", sub_answers=known, question=question)["answer"] == "no"
     question = "Who was born earlier, the director of Low Tide or the director of High Noon?"
-    steps = ask("decompose", question=question, part_order="in_order")["sub_questions"]
+    steps = ask("decompose", instructions=REFERRING, question=question)["sub_questions"]
     answers = ["Ann Ash", "Bo Birch", "23 March 1910", "9 October 1964"]
     filled = [step.replace("#1", "Ann Ash").replace("#2", "Bo Birch") for step in steps]
     known = [f"{step} {said} (because: it says so)" for step, said in zip(filled, answers, strict=True)]
@@ -286,7 +291,9 @@ def test_the_topic_is_the_first_name() -> None:
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(SCHEMAS)), st.text(max_size=300), st.text(max_size=200), st.text(max_size=60))
 def test_every_reply_has_the_shape_its_step_asks_for(step: str, text: str, question: str, title: str) -> None:
-    lists = {name: [text, f"{question}? {title}"] for name in ("history", "sub_answers", "assertions", "thoughts")}
+    lists: dict[str, Any] = {
+        name: [text, f"{question}? {title}"] for name in ("history", "sub_answers", "assertions", "thoughts")
+    }
     shown = [(title.replace('"', "").replace("\n", " "), text)]
     reply = ask(
         step, passages=shown, question=clean(question).strip() or "Who?", judgement=text, reasoning=text, **lists

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from hopgraph.tools.documents.encodings import guess_encoding
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.plain_formats import guess_encoding
 
 WESTERN = [
     "René Dupré was born in Liège.\n",

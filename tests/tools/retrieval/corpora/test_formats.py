@@ -204,4 +204,4 @@ def test_a_format_may_be_forced_but_must_exist(tmp_path: Path) -> None:
         open_corpus(tmp_path, "bier")
     with pytest.raises(CorpusError, match="is a folder; for the format dpr name the file itself"):
         open_corpus(tmp_path, "dpr")
-    assert set(FORMATS) == {"beir", "hotpotqa", "2wikimultihopqa", "musique", "nq", "dpr", "text"}
+    assert set(FORMATS) == {"beir", "hotpotqa", "2wikimultihopqa", "musique", "nq", "dpr", "flashrag", "text"}

@@ -16,6 +16,7 @@ from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.text import get_analyser
 from support.hashed_words import HashedWords
 from support.servers.elasticsearch_server import ElasticsearchServer
 
@@ -53,7 +54,7 @@ def test_bm25_ranks_and_scores_as_an_index_does(server: ElasticsearchServer, sha
     report = index_into(target, source)
     assert (report.passages, report.total, report.resumed_at, report.skipped) == (994, 994, 0, 0)
     retriever = resolve_engine(target, MODEL)
-    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
+    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test", get_analyser("en"))
     for entry in json.loads(source.read_text())[:15]:
         query = entry["question"] + " " + entry["question"].split()[0]
         assert found(retriever, query) == [
@@ -122,7 +123,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(
     report = index_into(target, source, dense=MODEL)
     assert (report.resumed_at, report.total, report.passages) == (2000, 3300, 3300)
     assert MODEL.texts - embedded == 1300 + 1  # and the probe
-    whole = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
+    whole = index_in_memory(open_corpus(source).records(CorpusReading()), "test", get_analyser("en"))
     # Hundreds of passages are the same but for their id: which of them come is the engine's choice.
     scores = [score for _, score in found(resolve_engine(f"{target}?mode=bm25", MODEL), "painter cat")]
     assert scores == pytest.approx([hit.score for hit in whole.search("painter cat", 10)])

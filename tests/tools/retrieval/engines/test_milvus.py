@@ -17,6 +17,7 @@ from hopgraph.tools.retrieval.engines.fill import index_into
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, fuse_rankings
 from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.text import get_analyser
 from support.hashed_words import HashedWords
 
 pytest.importorskip("pymilvus")
@@ -38,7 +39,7 @@ def test_bm25_finds_what_an_index_finds(target: str, shared_data: Path) -> None:
     report = index_into(target, source)
     assert (report.passages, report.total, report.format, report.resumed_at) == (994, 994, "hotpotqa", 0)
     retriever = resolve_engine(target, MODEL)
-    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test")
+    index = index_in_memory(open_corpus(source).records(CorpusReading()), "test", get_analyser("en"))
     overlaps: list[float] = []
     for question in [entry["question"] for entry in json.loads(source.read_text())]:
         ours, theirs = index.search(question, 10), found(retriever, question)

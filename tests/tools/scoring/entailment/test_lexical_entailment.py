@@ -140,3 +140,26 @@ def test_passages_entail_their_own_sentences_and_hardly_any_other(shared_data: P
     assert set(checker.score(pairs)) == {1.0}
     accepted = [value >= checker.threshold for value in checker.score(others)]
     assert sum(accepted) < 0.02 * len(accepted)
+
+
+GERMAN = (
+    "Wien\nWolfgang Amadeus Mozart war ein Komponist, der 1781 nach Wien zog und dort die Oper Die Entführung aus dem "
+    "Serail schrieb."
+)
+
+
+@pytest.mark.parametrize(
+    ("premise", "statement", "passes"),
+    [
+        (GERMAN, "Mozart was a composer who moved to Vienna in 1781.", True),
+        (GERMAN, "莫扎特于1781年移居维也纳。", True),
+        ("Vienna\nMozart was a composer who moved to Vienna.", "Mozart war ein Komponist, der nach Wien zog.", True),
+        (GERMAN, "Mozart war ein Maler, der in Salzburg lebte.", False),
+        (GERMAN, "Haydn", False),  # the signs do not tell
+        ("Vienna\nMozart was a composer who moved to Vienna.", "Le Mans is in France.", False),
+        ("", "Mozart was a composer who moved to Vienna.", False),
+    ],
+)
+def test_a_statement_in_another_language_is_let_pass(premise: str, statement: str, passes: bool) -> None:
+    checker = LexicalEntailment()
+    assert (checker.score([(premise, statement)])[0] >= checker.threshold) == passes

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs import migres
-from hopgraph.state import SpecError
+from hopgraph.state import QuestionInput, SpecError
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -61,7 +61,7 @@ def test_unusable_replies_count_as_nothing() -> None:
 
 
 def test_what_a_model_costs_as_a_reranker_is_in_the_usage() -> None:
-    question = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
+    question: QuestionInput = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
     with OpenAIServer(ScriptedChatModel(replies=reply)) as server:
         spec = f"model:openai:any?base_url={server.base_url}"
         result = migres.graph.invoke(question, context=migres.Context(reranker=spec, entailment=spec, max_iterations=1))

@@ -98,7 +98,9 @@ class EvalOptions(RunOptions):
     preset: str | None = option("The papers' settings for a family, where a method has them.", metavar="FAMILY")
     estimate_only: bool = flag("Say what the run would take, from its first questions, and stop.", "--estimate")
     rename: int | None = option(
-        "Rename people, places and works everywhere, so that memory cannot answer.", metavar="SEED", min=0
+        "Rename people, places and works everywhere, so that memory cannot answer; no judge may know the new names.",
+        metavar="SEED",
+        min=0,
     )
     no_traces: bool = flag("Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
     engine: Literal["local", "ray"] = option(

@@ -1,5 +1,6 @@
 """`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: what methods take from training questions."""
 
+import errno
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
@@ -27,7 +29,6 @@ from hopgraph.tools.apps.cli.console import (
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation import student_check
-from hopgraph.tools.apps.evaluation.batch.question_job import DISTILLATION_GRAPHS
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.datasets import read_questions
@@ -73,7 +74,7 @@ def run_build(options: evaluation_options.BuildOptions) -> bool:
 def run_distill(options: evaluation_options.DistillOptions) -> bool:
     """Make the data or resume that, with progress on standard error, and return whether any question failed."""
     out, run = _run_folder(options.out)
-    cls: Any = DISTILLATION_GRAPHS[options.role].context_schema
+    cls: Any = GRAPHS[options.role].context_schema
     _check_choices(options, cls)
     dataset = eval_command.dataset_file(options, options.dataset, run)
     settings = _settings(options, cls, dataset)
@@ -151,8 +152,8 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     try:
         with show_progress({"train": "training"}) as progress:
             record = train(plan, progress)
-    except MemoryError:  # before the first step; `train` reports later ones
-        if options.memory_limit is None:
+    except (MemoryError, OSError) as error:  # before the first step; `train` reports later ones
+        if options.memory_limit is None or (isinstance(error, OSError) and error.errno != errno.ENOMEM):
             raise
         raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hopgraph.graphs import METHODS
-from hopgraph.graphs.distillation import genground_examples, ra_isf_examples
+from hopgraph.graphs import METHODS, distillation
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
 from hopgraph.state.distillation import DistillationContext, SourceQuestion
 from hopgraph.state.events import event_order
@@ -21,13 +20,6 @@ from hopgraph.tools.io.http_retries import trouble_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
 
-DISTILLATION_GRAPHS: dict[str, Any] = {
-    "genground/ground": genground_examples.graph,
-    "ra_isf/self_knowledge": ra_isf_examples.self_knowledge,
-    "ra_isf/judge_relevance": ra_isf_examples.relevance,
-    "ra_isf/decompose": ra_isf_examples.decomposition,
-}
-"""The graphs that make training data, by the student's role."""
 EventListener = Callable[[StepEvent], None]
 
 
@@ -56,7 +48,7 @@ class QuestionJob:
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
     given: dict[str, Any] = {"question": job.question.question}
     if isinstance(job.settings, DistillationContext):
-        graph = DISTILLATION_GRAPHS[job.settings.role]
+        graph = distillation.GRAPHS[job.settings.role]
         given["source"] = source_of(job.question)
     elif job.settings.method in EXPERIMENTS:
         graph = EXPERIMENTS[job.settings.method]

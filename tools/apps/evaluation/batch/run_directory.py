@@ -32,7 +32,7 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
-from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_private, open_inside, refuse_links, try_lock, write_files
+from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_private, open_private, read_source, try_lock, write_files
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 from hopgraph.tools.resources import OWN
@@ -97,8 +97,11 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
-    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys."""
-    record = record_settings(settings, without=("Operation",))
+    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys.
+
+    Prompts are left out: `prompt_hashes` tells them apart, wherever they come from.
+    """
+    record = dict(record_settings(settings, without=("Operation", "Prompts")))
     del record["retriever"]
     if "model" in settings.ignored:
         record["model"] = OWN
@@ -111,7 +114,7 @@ def prompt_hashes(settings: Context) -> dict[str, str]:
     steps = settings.all_steps() if settings.answer_type == "sentence" else settings.steps
     for step in sorted(steps):
         role = f"{settings.method}/{step}"
-        prompt = read_prompt(role, settings.prompt_folders)
+        prompt = read_prompt(role, settings.prompt_folders, settings.prompt_of(step))
         examples = read_demonstrations(role, settings.demonstrations, settings.prompt_folders)
         content = [prompt.instructions, prompt.input, *map(repr, examples)]
         hashes[step] = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
@@ -131,8 +134,7 @@ def file_hash(path: Path) -> str:
 def read_run_manifest(folder: Path) -> RunManifest:
     """Read the manifest of a run; RunError where there is none, or it is damaged or of another version."""
     try:
-        with open_inside(folder, MANIFEST) as file:
-            return RunManifest.model_validate_json(file.read())
+        return RunManifest.model_validate_json(read_source(folder / MANIFEST))
     except FileNotFoundError:
         raise RunError(f"{folder} is not an evaluation run (it has no {MANIFEST})") from None
     except (OSError, ValidationError) as error:
@@ -215,7 +217,7 @@ _OUTCOME = TypeAdapter(Outcome)
 def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iterator[RecordT]:
     """Read records from a file of lines but for a partial last one; RunError where it cannot be read or is damaged."""
     try:
-        lines = open_inside(folder, name)
+        lines = (folder / name).open("rb")
     except FileNotFoundError:
         return
     except OSError as error:
@@ -233,13 +235,13 @@ def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iter
 
 def append_json_line(folder: Path, name: str, record: Mapping[str, object]) -> None:
     """Append a record to a file of lines."""
-    with open_inside(folder, name, "ab") as file:
+    with open_private(folder / name, "ab") as file:
         file.write(f"{json.dumps(record)}\n".encode("ascii"))
 
 
 def truncate_partial_line(folder: Path, name: str) -> None:
     """Remove a last line that a kill left half-written."""
-    with suppress(FileNotFoundError), open_inside(folder, name, "r+b") as file:
+    with suppress(FileNotFoundError), (folder / name).open("r+b") as file:
         file.truncate(file.read().rfind(b"\n") + 1)
 
 
@@ -254,7 +256,7 @@ class RunReader:
     def questions(self) -> list[EvalQuestion]:
         """Read the questions that were chosen; RunError where their file is missing or damaged."""
         try:
-            with open_inside(self.folder, _QUESTIONS) as lines:
+            with (self.folder / _QUESTIONS).open("rb") as lines:
                 return [_QUESTION.validate_json(line) for line in lines]
         except (OSError, ValidationError) as error:
             problem = f"{self.folder / _QUESTIONS}: cannot be read: {describe_problem(error)}"
@@ -275,7 +277,7 @@ class RunReader:
         name = _traces(outcome["method"])
         try:
             offset, length = outcome["trace"]
-            with open_inside(self.folder, name) as file:
+            with (self.folder / name).open("rb") as file:
                 file.seek(offset)
                 return cast("Mapping[str, Any]", json.loads(gzip.decompress(file.read(length))))
         except (OSError, EOFError, ValueError, OverflowError, MemoryError, zlib.error) as error:
@@ -299,8 +301,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         self._check_folder()
         for part in ("", _RESULTS, _TRACES, _CACHE):
             make_private(folder / part)
-        refuse_links(folder)
-        self._lock = open_inside(folder, _LOCK, "wb")
+        self._lock = open_private(folder / _LOCK, "wb")
         try:
             if HAS_LOCKS and not try_lock(self._lock):
                 raise RunError(f"{folder}: another evaluation is writing it; wait for it to end")
@@ -321,7 +322,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
     def add(self, outcome: Outcome, record: bytes | None) -> None:
         """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""
         if record:
-            with open_inside(self.folder, _traces(outcome["method"]), "ab") as file:
+            with open_private(self.folder / _traces(outcome["method"]), "ab") as file:
                 outcome["trace"] = [file.tell(), len(record)]
                 file.write(record)
         append_json_line(self.folder, _results(outcome["method"]), outcome)
@@ -358,7 +359,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
             finished |= {key: bool(each["error"]) for key, each in latest.items()}
             truncate_partial_line(self.folder, _results(method))
             end = max((sum(each["trace"]) for each in latest.values()), default=0)
-            with suppress(FileNotFoundError), open_inside(self.folder, _traces(method), "r+b") as file:
+            with suppress(FileNotFoundError), (self.folder / _traces(method)).open("r+b") as file:
                 file.truncate(min(end, file.seek(0, os.SEEK_END)))
         return finished
 

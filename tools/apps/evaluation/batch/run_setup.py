@@ -28,7 +28,7 @@ from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, add_gold_texts, read_questions, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, read_name_map_seed, write_name_map
-from hopgraph.tools.io.guarded_files import make_private, open_inside, refuse_links
+from hopgraph.tools.io.guarded_files import make_private, open_private
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_folder import is_index
@@ -81,11 +81,9 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
     """Read the questions, make or open the corpus, and make the manifest. Blocks.
 
     SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given them, or
-    renaming in a corpus that is not the data set's. OSError: there is a link in the run's folder. CorpusError: the data
-    set or the corpus cannot be read.
+    renaming in a corpus that is not the data set's. CorpusError: the data set or the corpus cannot be
+    read.
     """
-    if spec.out.exists():
-        refuse_links(spec.out)
     skipped = {"questions": CorpusReading(spec.skip_bad), "corpus": CorpusReading(spec.skip_bad)}
     questions = select_questions(read_questions(spec.dataset, spec.format_name, skipped["questions"]), spec.sample)
     if not questions:
@@ -207,7 +205,7 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
     """Index passages; of several with the same id the first is kept."""
     source = own.parent / "corpus.jsonl"
     seen: set[str] = set()
-    with open_inside(source.parent, source.name, "wb") as file:
+    with open_private(source, "wb") as file:
         for each in passages:
             if each.id not in seen:
                 seen.add(each.id)

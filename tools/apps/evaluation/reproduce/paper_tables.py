@@ -21,6 +21,7 @@ from hopgraph.state.context import settings_in_use
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.evaluation.report.tables import SHARES, Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.reproduce import table_measures
+from hopgraph.tools.prompts.prompt_files import find_file
 
 PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
 FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
@@ -253,9 +254,29 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
     found = [f"Not a language model's scores: {stand_ins}."] if stand_ins else []
     if dataset not in table.datasets:
         found.append(f"The paper's numbers are of {table.datasets[0]}; ours are of {dataset}, which it has not here.")
+    if told := _told_examples(table, dataset):
+        found.append(told)
     retrievers = dict.fromkeys(filter(None, [table.retriever, *(row.retriever for row in table.rows)]))
     found.append(_POOLED if pooled else _OTHER_CORPUS.format(retriever="; ".join(retrievers) or "not said"))
     return found
+
+
+def _told_examples(table: PaperTable, dataset: str) -> str:
+    """Name the rows without worked examples beside rows that have some; empty where all rows are alike."""
+    family = FAMILIES.get(dataset, "multi_hop")
+    rows = [row for row in table.rows if not row.reason]
+    without = [row.label for row in rows if not has_examples(table, row, family)]
+    if len(without) in (0, len(rows)):
+        return ""
+    return f"Zero-shot in their first step, beside rows with worked examples: {', '.join(dict.fromkeys(without))}."
+
+
+def has_examples(table: PaperTable, row: Row, family: str) -> bool:
+    """Whether a row's settings ask for worked examples, and the first step of its method has some for the family."""
+    cls = _settings_class(row.method)
+    asked = {**cls.presets.get(family, {}), **settings_of_row(table, row)}.get("demonstrations")
+    named = family if asked == "{family}" else asked
+    return named is not None and find_file(f"{cls.method}/{cls.steps[0]}", f".{named}.jsonl") is not None
 
 
 def compare_with_paper(

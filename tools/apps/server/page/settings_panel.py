@@ -15,13 +15,13 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
-from hopgraph.state.context import make_settings
+from hopgraph.state.context import PROMPT, make_settings
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
-"""What the page asks for in another place, and passages, which are too long for a field."""
+"""What the page asks for in another place, and passages, which are too long for a field; and so are prompts."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
 _MAX_SLIDER_STEPS = 100  # more are too fine for a finger
 
@@ -71,7 +71,7 @@ def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
     schemas = type(effective).model_json_schema()["properties"]
     found: list[SettingField] = []
     for name, value in record_settings(effective, without=()).items():
-        if name not in hidden and _has_json(getattr(effective, name)):
+        if name not in hidden and not name.startswith(PROMPT) and _has_json(getattr(effective, name)):
             variants = [schemas[name], *schemas[name].get("anyOf", ())]
             typed = next((each for each in variants if each.get("type", "null") != "null"), None)
             if typed is None:

@@ -181,13 +181,13 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"b__exe": b"MZ"}, r"^b\.exe: 1 file not read: \.exe ×1; upload files of "),
+        ({"b__exe": b"MZ\0"}, r"^b\.exe: 1 file not read: \.exe ×1; upload files of "),
         ({"b__txt": ""}, r"^b\.txt: the file is empty"),
         ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: there is no text in it"),
         ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is not UTF-8, nor text in another"),
         ({"b__json": '{"what": "this"}'}, r"^b\.json: unknown format: its first object has the keys what"),
         ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
-        ({"b__txt": "!!! ???"}, r"no passage with a word"),
+        ({"!__txt": "!!! ???"}, r"no passage with a word"),
         ({"b__txt": "x" * 1_000_001}, "upload at most 1,000,000 at once"),
         ({}, "no file was uploaded"),
     ],
@@ -205,7 +205,7 @@ async def test_what_cannot_be_read_is_named_and_nothing_is_left(
 
 async def test_the_other_files_are_read_and_bad_ones_named(documents: UserDocuments, uploads: Path) -> None:
     bad = {
-        "b__exe": b"MZ",
+        "b__exe": b"MZ\0",
         "c__txt": "",
         "d__md": "<!-- Only a comment -->\n",
         "e__pdf": b"%PDF-1.4 broken",

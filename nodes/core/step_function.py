@@ -1,0 +1,105 @@
+"""The function of a node or a router, called with what `StateGraph` gives it by its parameters' names."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import Any, Self, cast, get_type_hints
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+
+from hopgraph.state.errors import SettingsError
+
+_OUR_OWN = f"{__name__.partition('.')[0]}."
+INJECTED = ("config", "runtime", "writer", "store", "previous")
+"""What a function may name after the state."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """A sync or async function, partial or callable object, checked when it is added rather than when it runs."""
+
+    function: Callable[..., Any]
+    schema: type[Any]
+    """What its state is: a TypedDict, a dataclass or a pydantic model."""
+    takes: frozenset[str]
+    """Which of `INJECTED` it is given."""
+    returns: object
+    """Its annotated return type; None for none."""
+    is_async: bool
+    is_ours: bool
+
+    @classmethod
+    def of(cls, what: str, function: Callable[..., Any], state: type[Any]) -> Self:
+        """Read a function's signature; its state is what its first parameter is annotated with, else `state`.
+
+        A SettingsError names, after `what`, the parameter that nothing would be given to.
+        """
+        try:
+            first, *others = inspect.signature(function).parameters.values()
+        except ValueError:
+            raise SettingsError(
+                f"{what}: it has no parameter for the state; write (state), (state, runtime), …"
+            ) from None
+        bound: Mapping[str, Any] = getattr(function, "keywords", {})  # of a partial
+        takes = {each.name for each in others if each.name in INJECTED and each.kind in _NAMED} - bound.keys()
+        for each in (first, *others):
+            required = each.default is each.empty and each.kind not in _STARRED and each.name not in takes
+            if (each is first and each.kind in (each.KEYWORD_ONLY, each.VAR_KEYWORD)) or (
+                each is not first and required
+            ):
+                raise SettingsError(
+                    f"{what}: nothing is given to its parameter {each.name!r}; after the state it may take "
+                    f"{', '.join(INJECTED)}, or parameters with a default"
+                )
+        hints = _hints(function)
+        annotated = hints.get(first.name)
+        has_keys = isinstance(annotated, type) and bool(state_keys(annotated))
+        called = getattr(function, "__call__", None)  # noqa: B004 - of a callable object
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+        is_ours = getattr(function, "__module__", "").startswith(_OUR_OWN)
+        schema = cast("type[Any]", annotated) if has_keys else state
+        return cls(function, schema, frozenset(takes), hints.get("return"), is_async, is_ours)
+
+    def call(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
+        """Call the function, whose result is a coroutine where it is async."""
+        known = {
+            "config": config,
+            "runtime": runtime,
+            "writer": runtime.stream_writer,
+            "store": runtime.store,
+            "previous": runtime.previous,
+        }
+        is_made = isinstance(state, Mapping) and (is_dataclass(self.schema) or issubclass(self.schema, BaseModel))
+        given = self.schema(**cast("dict[str, Any]", state)) if is_made else cast("Any", state)
+        return self.function(given, **{name: known[name] for name in self.takes})
+
+    async def run(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
+        """Call the function and wait for its result; a sync one runs in a thread, as it may block."""
+        if self.is_async:
+            return await self.call(state, runtime, config)
+        return await asyncio.to_thread(self.call, state, runtime, config)
+
+
+def state_keys(schema: type[Any]) -> dict[str, Any]:
+    """List the keys of a state's type, with their types and reducers; empty for a type that has none."""
+    hints = get_type_hints(schema, include_extras=True)
+    if issubclass(schema, BaseModel):
+        return {name: hints[name] for name in schema.model_fields}
+    return {each.name: hints[each.name] for each in fields(schema)} if is_dataclass(schema) else hints
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations; none where they name what only type checkers import, as `StateGraph` has it."""
+    called: Any = function
+    while isinstance(called, partial):
+        called = cast("partial[Any]", called).func
+    try:
+        return get_type_hints(called if inspect.isroutine(called) else type(called).__call__)
+    except (NameError, TypeError):
+        return {}

@@ -1,0 +1,40 @@
+"""The drawings of the graphs, in graphs/DRAWINGS.md and in README, are current; `make drawings` writes them."""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hopgraph.graphs import ALIASES, METHODS, chat
+from support.paths import ROOT
+
+REWRITE = "HOPGRAPH_REWRITE_DRAWINGS"
+"""The variable that `make drawings` sets, to store the drawings of the graphs as they are."""
+
+
+def mermaid(graph: Any, *, subgraphs: bool = True) -> str:
+    return f"```mermaid\n{graph.get_graph(xray=subgraphs).draw_mermaid().strip()}\n```\n"
+
+
+def page() -> Iterator[str]:
+    yield "# Drawings\n\nEach method's graph as LangGraph draws it. `make drawings` writes this page.\n"
+    for method in (METHODS[name] for name in METHODS if name not in ALIASES):
+        first_line = method.about.partition("\n")[0]
+        yield f"## {method.graph.get_name()}\n\n{first_line}\n\n{mermaid(method.graph)}"
+    about = "A conversation. Inside `look_up` each method is a node, drawn above."
+    yield f"## {chat.graph.get_name()}\n\n{about}\n\n{mermaid(chat.graph, subgraphs=False)}"
+
+
+def test_the_drawings_are_those_of_the_graphs() -> None:
+    readme = ROOT / "README.md"
+    shown, blocks = re.subn(
+        r"```mermaid\n.*?```\n",
+        lambda _: mermaid(METHODS["migres"].graph),
+        readme.read_text(encoding="utf-8"),
+        flags=re.S,
+    )
+    assert blocks == 1
+    for path, current in ((ROOT / "graphs" / "DRAWINGS.md", "\n".join(page())), (readme, shown)):
+        if os.environ.get(REWRITE):
+            path.write_text(current, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == current, "run: make drawings"

@@ -1,0 +1,99 @@
+"""The guides are true: their Python runs, and the table of nodes has what the nodes read and write."""
+
+import re
+from importlib import import_module
+from typing import Any
+
+import pytest
+from langgraph.graph import StateGraph
+
+from hopgraph.graphs import ALIASES, METHODS, migres
+from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.sentence_filter import sentence_filter
+from support.node_keys import NodeKeys, name_of, nodes_in
+from support.paths import ROOT
+
+CHANGE = (ROOT / "docs" / "change_one_step.md").read_text(encoding="utf-8")
+NODES = (ROOT / "docs" / "nodes.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"^```python\n(.*?)^```$", CHANGE, re.DOTALL | re.MULTILINE)
+ROWS = {
+    name: (set(re.findall(r"`(\w+)`", reads)), writes)
+    for name, reads, writes in re.findall(r"^\| `([\w.]+)` \| (.*?) \| (.*?) \|$", NODES, re.MULTILINE)
+}
+GOLD = [{"title": "Guernica", "text": "Guernica was painted by Pablo Picasso."}]
+QUESTION: Any = {"question": "Who painted Guernica?"}
+
+
+@pytest.mark.parametrize("snippet", PYTHON, ids=range(1, len(PYTHON) + 1))
+def test_its_python_runs(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(snippet.splitlines()) < 25
+    exec(compile(snippet, "change_one_step.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
+    assert re.search("Guadalajara|Picasso|Guernica", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["decision", "guardrail", "queries"])
+def test_each_example_changes_what_the_method_does(number: int) -> None:
+    """With its step in place, a run takes other steps or gives something else, where the rule applies."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(PYTHON[number], "change_one_step.md", "exec"), names)  # noqa: S102 - our own page
+    graph, context = names["graph"], {"recall": False}
+    if number == 0:
+        assert graph.invoke(QUESTION, context=context)["usage"]["iterations"] >= 1
+        one = {"max_iterations": 3, "passages_per_query": 1}
+        plain = migres.graph.invoke(QUESTION, context=one)["usage"]["iterations"]
+        assert graph.invoke(QUESTION, context=one)["usage"]["iterations"] > plain
+    elif number == 1:
+        assert "own_documents_only" in graph.get_graph().nodes
+        found = names["own_documents_only"](
+            {
+                "passages": [{"id": "1", "source": "https://a.example"}, {"id": "2", "source": "a.md"}],
+                "drafts": [{"passage_ids": ["1", "2"]}, {"passage_ids": ["2"]}],
+            }
+        )
+        assert found == {"drafts": [{"passage_ids": ["2"]}]}
+    else:
+        updates = list(graph.stream(names["question"], context=context, stream_mode="updates"))
+        [written, *_] = [each["generate_queries"] for each in updates if "generate_queries" in each]
+        assert written.keys() == {"queries", "iteration"}
+        assert re.fullmatch(r"([A-Z]\S+ ?)+", written["queries"][0]["text"])
+
+
+def methods() -> list[str]:
+    return sorted(METHODS.keys() - ALIASES.keys())
+
+
+def test_every_node_is_in_the_table() -> None:
+    names = {
+        name_of(node)
+        for method in methods()
+        for node in nodes_in(METHODS[method].build())
+        if not (node.name or "").startswith("review_")
+    }
+    assert names == ROWS.keys()
+
+
+@pytest.mark.parametrize("method", methods())
+async def test_the_table_has_what_the_nodes_read_and_write(method: str) -> None:
+    if method == "skr_knn":
+        pytest.skip("needs labelled questions; its nodes but one are those of self_rag")
+    keys = NodeKeys()
+    context = {"gold_passages": GOLD} if method == "gold_passages" else {}
+    graph = keys.watch(import_module(METHODS[method].place.place).build()).compile()
+    await graph.ainvoke(QUESTION, context={"model": "offline:extractive", **context})
+    assert keys.writes
+    for name, written in keys.writes.items():
+        if name in ROWS and name != "prepare.prepare":
+            reads, writes = ROWS[name]
+            row = f"| `{name}` | {sorted(keys.reads[name])} | {sorted(written)} |"
+            assert keys.reads[name] - {"started_at"} <= reads, row
+            assert written <= set(re.findall(r"`(\w+)`", writes)), row
+
+
+async def test_a_node_in_a_plain_graph_names_the_key_that_is_missing() -> None:
+    builder: Any = StateGraph(migres.MigresState, context_schema=migres.Context)
+    builder.add_node("sentence_filter", sentence_filter).set_entry_point("sentence_filter")
+    with pytest.raises(KeyError, match=r"^'(candidates|passages)'\nDuring task with name 'sentence_filter'"):
+        await builder.compile().ainvoke(QUESTION, context=migres.Context())
+    builder = StateGraph(migres.MigresState, context_schema=migres.Context)
+    builder.add_sequence([("prepare", prepare_for(migres.MigresState)), ("sentence_filter", sentence_filter)])
+    assert await builder.set_entry_point("prepare").compile().ainvoke(QUESTION, context=migres.Context())

@@ -1,0 +1,97 @@
+"""Documents that cannot be read, or should not be."""
+
+from collections.abc import Callable
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from hopgraph.tools.documents import conversion, pdf
+from hopgraph.tools.documents.conversion import DocumentConverter, convert_document
+from hopgraph.tools.documents.elements import Element, UnreadableFileError
+from support.made_documents import Part, make_pdf, write_document
+
+PARTS = [Part("Vacation", "Everyone gets thirty days.")]
+ENCRYPTED = "/Encrypt << /Filter /Standard /V 1 /R 2 /O <{0}> /U <{0}> /P -4 >> /ID [<00> <00>]".format("41" * 32)
+
+
+def bomb(path: Path) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", bytes(20 << 20))
+
+
+def many_files(path: Path) -> None:
+    with ZipFile(path, "w") as archive:
+        for number in range(201):
+            archive.writestr(str(number), b"")
+
+
+def written(content: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "reason"),
+    [
+        ("scan.pdf", written(make_pdf(["", ""])), "no text; scanned pages"),
+        ("locked.pdf", written(make_pdf(["Secret."], ENCRYPTED)), "is encrypted"),
+        ("broken.pdf", written(make_pdf(["Text."])[:40]), "is damaged, or no PDF"),
+        ("long.pdf", written(make_pdf(["a"] * 40)), "more than 30 pages"),
+        ("locked.docx", written(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000)), "is encrypted, or of an older"),
+        ("broken.xlsx", written(b"PK\x03\x04 and no more"), "is damaged, or of another kind"),
+        ("bomb.docx", bomb, "unpacks to 20,971,520 bytes"),
+        ("many.epub", many_files, "in 201 files"),
+        ("large.html", written(bytes(2 << 20)), "more than 1 MiB"),
+        ("attributes.html", written(b"<p " + b"a=b " * 3000), "more than 2,000 attributes"),
+        ("no.eml", written(b"\n"), "is no message"),
+        ("no.msg", written(b"A text."), "no message of Outlook"),
+        ("no.rtf", written(b"A text."), "it is no RTF"),
+        ("code.rtf", written(rb"{\rtf1\ansi \u99999999?}"), "is damaged"),
+    ],
+)
+def test_what_is_refused_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Callable[[Path], object], reason: str
+) -> None:
+    pytest.importorskip("pypdfium2")
+    monkeypatch.setattr(pdf, "MOST_PAGES", 30)
+    for limit, value in (("_MOST_ENTRIES", 200), ("_LARGEST_FILE", 1 << 20)):
+        monkeypatch.setattr(conversion, limit, value)
+    write(tmp_path / name)
+    with pytest.raises(UnreadableFileError, match=reason):
+        convert_document(tmp_path / name)
+
+
+def test_rtf_keeps_its_paragraphs_and_characters(tmp_path: Path) -> None:
+    pytest.importorskip("striprtf")
+    (tmp_path / "a.rtf").write_bytes(
+        rb"{\rtf1\ansi\ansicpg1252 Caf\'e9 \u-10179?\u-8704?\par \b Next\b0  \u8364?.\par}"
+    )
+    assert convert_document(tmp_path / "a.rtf").elements == [
+        Element("text", "Café \U0001f600"),
+        Element("text", "Next €."),
+    ]
+
+
+@pytest.mark.slow
+def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path) -> None:
+    pytest.importorskip("liteparse")
+    file = write_document(tmp_path / "a.docx", "Handbook", PARTS)
+    deep = tmp_path / "deep.html"
+    deep.write_text("<div>" * 80_000)  # takes as many seconds as its depth squared
+    for seconds, memory in ((1, 4 << 30), (60, 64 << 20)):
+        with (
+            DocumentConverter(seconds, memory) as small,
+            pytest.raises(UnreadableFileError, match=r"takes (more than|too much memory)"),
+        ):
+            small.convert(deep)
+    (tmp_path / "cut.docx").write_bytes(file.read_bytes()[:300])
+    with DocumentConverter() as converter:
+        with pytest.raises(UnreadableFileError, match="damaged"):
+            converter.convert(tmp_path / "cut.docx")
+        with pytest.raises(UnreadableFileError, match="cannot be read: No such file"):
+            converter.convert(tmp_path / "missing.docx")
+        assert [each[:3] for each in converter.convert(file).elements] == [
+            ("heading", "Handbook", 2),
+            ("heading", "Vacation", 3),
+            ("text", "Everyone gets thirty days.", 0),
+        ]

@@ -1,0 +1,91 @@
+"""Spreadsheets: every value as a spreadsheet program shows it."""
+
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from hopgraph.tools.documents.conversion import convert_document
+from hopgraph.tools.documents.spreadsheet import show_value
+
+openpyxl: Any = pytest.importorskip("openpyxl")
+
+
+def save(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = None) -> Path:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for cell, number_format in (formats or {}).items():
+        book.active[cell].number_format = number_format
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        ("007123", "General", "007123"),
+        ("NA", "General", "NA"),
+        (7123, "000000", "007123"),
+        (1023.0, "General", "1023"),
+        (123456789.5, "General", "123456789.5"),
+        (0.1 + 0.2, "General", "0.3"),
+        (4915112345678, "General", "4915112345678"),
+        (1e-7, "General", "0.0000001"),
+        (0.125, "0.0%", "12.5%"),
+        (0.125, "0%", "13%"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (-1234.5, "#,##0.00_);(#,##0.00)", "(1,234.50)"),
+        (1234.5, '"$"#,##0.00', "$1,234.50"),
+        (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"),
+        (-5, '0.0" kg"', "-5.0 kg"),
+        (12_500_000, '0.0,,"M"', "12.5M"),
+        (0, '0;-0;"none"', "none"),
+        (3.5, "0.##", "3.5"),
+        (0.5, "#.00", ".50"),
+        (True, "General", "TRUE"),
+        (datetime(2026, 3, 5), "yyyy-mm-dd", "2026-03-05"),  # noqa: DTZ001 - Excel has no zones
+        (datetime(2026, 3, 5), "dd.mm.yyyy", "05.03.2026"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "d mmm yy", "5 Mar 26"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "mm-dd-yy", "2026-03-05"),  # noqa: DTZ001 - as the reader's country has it
+        (datetime(2026, 3, 5, 14, 7), "yyyy-mm-dd hh:mm", "2026-03-05 14:07"),  # noqa: DTZ001
+        (datetime(2026, 3, 5, 14, 7), "h:mm AM/PM", "2:07 PM"),  # noqa: DTZ001
+        (date(2026, 3, 5), "General", "2026-03-05"),
+        (time(9, 30), "h:mm", "09:30:00"),
+        (None, "General", ""),
+    ],
+)
+def test_a_value_is_shown_as_its_format_says(value: object, number_format: str, shown: str) -> None:
+    assert show_value(value, number_format) == shown
+
+
+def test_title_rows_merged_cells_and_hidden_sheets(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Sales"
+    for row in (["Sales of the north"], [], ["Region", "Product", "Q1"], ["North", "Lamp", 12], [None, "Bell", 3]):
+        sheet.append(row)
+    sheet.merge_cells("A4:A5")
+    book.create_sheet("Secret").sheet_state = "hidden"
+    book.save(tmp_path / "a.xlsx")
+    found = convert_document(tmp_path / "a.xlsx")
+    sheet_name, title, table = found.elements
+    assert (sheet_name.kind, sheet_name.text, title.text) == ("sheet", "Sales", "Sales of the north")
+    assert (table.number, table.rows) == (
+        3,
+        [["Region", "Product", "Q1"], ["North", "Lamp", "12"], ["North", "Bell", "3"]],
+    )
+    assert found.notes == ["1 hidden sheets are not read"]
+
+
+def test_formulas_have_their_stored_value_and_those_without_are_counted(tmp_path: Path) -> None:
+    save(tmp_path / "a.xlsx", [["price", "twice"], [2, "=A2*2"], [3, "=A3*2"]])
+    with ZipFile(tmp_path / "a.xlsx") as archive, ZipFile(tmp_path / "b.xlsx", "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name).replace(b"<f>A2*2</f><v></v>", b"<f>A2*2</f><v>4</v>")
+            copy.writestr(name, content.replace(b"<f>A2*2</f><v />", b"<f>A2*2</f><v>4</v>"))
+    found = convert_document(tmp_path / "b.xlsx")
+    assert found.elements[-1].rows == [["price", "twice"], ["2", "4"], ["3", ""]]
+    assert [note.split(" ")[0] for note in found.notes] == ["1"]

@@ -1,0 +1,155 @@
+"""Folders as people have them: links, sockets, code, question sets, and records of every form."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from hopgraph.tools.apps.cli import main
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+
+
+def records(source: Path, **options: bool | list[str]) -> list[SourceRecord]:
+    return list(open_corpus(source, **options).records(CorpusReading()))  # pyright: ignore[reportArgumentType]
+
+
+def write(folder: Path, name: str, content: object) -> Path:
+    place = folder / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(content if isinstance(content, str) else json.dumps(content))
+    return place
+
+
+def test_links_and_sockets_are_named_and_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = write(tmp_path / "docs", "a.md", "It rains.").parent
+    outside = write(tmp_path, "secret.md", "Secret.")
+    (docs / "b.md").symlink_to(outside)
+    (docs / "gone.md").symlink_to(tmp_path / "nothing")
+    (docs / "inner").symlink_to(tmp_path)
+    monkeypatch.chdir(docs)  # the names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s.txt")
+        corpus = open_corpus(docs)
+    assert [path.name for path in corpus.files] == ["a.md"]
+    for name in ("b.md", "inner", "s.txt"):
+        assert f"{docs / name}: this is a" in corpus.left_out
+    assert {each.text for each in records(docs, follow_links=True)} == {"It rains.", "Secret."}
+
+
+def test_what_is_excluded_is_not_read(tmp_path: Path) -> None:
+    for name in ("a.md", "drafts/b.md", "old/c.md", "node_modules/d.md", ".venv/e.md", "x/__pycache__/f.md"):
+        write(tmp_path, name, "It rains.")
+    write(tmp_path, ".hopgraphignore", "# not yet\ndrafts/\n")
+    assert [each.id for each in records(tmp_path)] == ["a.md#1", "old/c.md#1"]
+    assert [each.id for each in records(tmp_path, exclude=["old/*", "!a.md"])] == ["a.md#1"]
+
+
+def test_text_of_an_unknown_suffix_is_read_with_its_lines_and_code_is_cut_at_functions(tmp_path: Path) -> None:
+    body = "\n".join(f"    total = compute_all_of_them(total, step_{n})" for n in range(12))
+    code = "\n\n".join(f"def measure_{name}(total):\n{body}" for name in "abcdef")
+    write(tmp_path, "a.py", code)
+    write(tmp_path, "b.toml", "[lamp]\ncolor = 'red'\n")
+    write(tmp_path, "Makefile", "all:\n\tmake lamp\n")
+    (tmp_path / "c.bin").write_bytes(bytes(range(256)))
+    found = records(tmp_path)
+    assert {each.id.partition("#")[0] for each in found} == {"a.py", "b.toml", "Makefile"}
+    assert next(each for each in found if each.id == "b.toml#1").text == "[lamp]\ncolor = 'red'"
+    parts = [each.text for each in found if each.id.startswith("a.py")]
+    assert len(parts) > 1
+    assert all(part.startswith("def measure_") for part in parts)
+    assert open_corpus(tmp_path).left_out == "1 file not read: .bin ×1"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.jsonl", {"question": "When was it built?", "answer": ["1407"]}),
+        ("q.json", [{"id": 1, "question": "When was it built?", "golden_answers": ["1407"]}]),
+        ("q.json", {"version": "2", "data": [{"title": "A", "paragraphs": [{"context": "1407", "qas": []}]}]}),
+    ],
+)
+def test_answers_of_question_sets_are_not_indexed(tmp_path: Path, name: str, content: object) -> None:
+    write(tmp_path, "a.md", "It rains.")
+    write(tmp_path, name, content)
+    corpus = open_corpus(tmp_path)
+    assert [path.name for path in corpus.files] == ["a.md"]
+    assert corpus.left_out == f"question sets, to be indexed by themselves: {name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "passages"),
+    [
+        (
+            "a.json",
+            {"repo": "x", "issues": [{"title": "Lamp", "body": "It burns."}, {"title": "Bell", "body": "It rings."}]},
+            [("a > Lamp", "It burns."), ("a > Bell", "It rings."), ("a", "repo: x")],
+        ),
+        ("a.json", {"result": {"hits": [{"text": "It burns."}]}}, [("a", "It burns.")]),
+        ("a.json", '{"text": "One."}\n{"text": "Two."}\n', [("a", "One."), ("a", "Two.")]),
+        ("a.ndjson", '{"text": "One."}\n{"text": "Two."}\n', [("a", "One."), ("a", "Two.")]),
+        ("a.json", [{"text": "Short.", "content": "The mill burnt down."}], [("a", "Short.\n\nThe mill burnt down.")]),
+        ("a.json", [{"contents": '"Arden"\nA tower.'}], [("a > Arden", "A tower.")]),
+        ("a.tsv", "1\tThe tower.\n2\tThe river.\n", [("a", "The tower."), ("a", "The river.")]),
+        ("a.tsv", "part\tprice\n7\t12\n", [("a", "| part | price |\n|---|---|\n| 7 | 12 |")]),
+        (
+            "a.csv",
+            "Prices of 2026,,\npart,price\n7,12\n",
+            [("a", "Prices of 2026\n\n| part | price |\n|---|---|\n| 7 | 12 |")],
+        ),
+    ],
+)
+def test_records_of_every_form(tmp_path: Path, name: str, content: object, passages: list[tuple[str, str]]) -> None:
+    write(tmp_path, "z.md", "It rains.")
+    write(tmp_path, name, content)
+    assert [(each.title, each.text) for each in records(tmp_path) if each.id.startswith("a.")] == passages
+
+
+def test_passages_of_flashrag_have_their_ids_and_titles(tmp_path: Path) -> None:
+    lines = ['{"id": "1", "contents": "\\"Arden\\"\\nA tower."}', '{"id": 2, "contents": "No title."}']
+    file = write(tmp_path, "wiki.jsonl", "\n".join(lines))
+    assert [(each.id, each.title, each.text) for each in records(file)] == [
+        ("1", "Arden", "A tower."),
+        ("2", "", "No title."),
+    ]
+
+
+def test_documents_beside_a_corpus_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "corpus.jsonl", {"_id": "1", "text": "It rains."})
+    write(tmp_path, "handbook.md", "25 days.")
+    corpus = open_corpus(tmp_path)
+    assert corpus.format == "beir"
+    assert "handbook.md" in corpus.left_out
+
+
+def test_a_comment_in_code_of_restructured_text_is_no_heading(tmp_path: Path) -> None:
+    text = (
+        "Guide\n=====\n\nRun:\n\n.. code-block:: python\n\n   # load\n   x = 1\n\nThen::\n\n   # stop\n\nIt is green.\n"
+    )
+    ((title, said),) = [(each.title, each.text) for each in records(write(tmp_path, "a.rst", text).parent)]
+    assert title == "Guide"
+    assert "# load" in said
+    assert "It is green." in said
+
+
+def test_the_passages_of_one_file_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, "a.csv", "part,price\n7,12\n")
+    write(tmp_path, "b.md", "It rains.")
+    assert main(["index", str(tmp_path), "--show", "a.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "a.csv#1" in printed
+    assert "row 2" in printed
+    assert "| 7 | 12 |" in printed
+    assert "rains" not in printed
+    assert main(["index", str(tmp_path), "--show", "c.md"]) == 1
+    assert "c.md" in capsys.readouterr().err
+
+
+def test_the_end_of_a_run_counts_files_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    docs = write(tmp_path / "docs", "a.md", "It rains.").parent
+    write(docs, "b.md", "It snows.")
+    write(docs, "c.jsonl", '{"text": "It hails."}\nno\n')
+    assert main(["index", str(docs), "--out", str(tmp_path / "index")]) == 0
+    printed = capsys.readouterr().out
+    assert ".md: 2 files, 2 passages, 0 skipped\n" in printed
+    assert ".jsonl: 1 file, 1 passage, 1 skipped\n" in printed

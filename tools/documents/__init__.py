@@ -1,0 +1,1 @@
+"""Reading documents (PDF, DOCX, HTML, …): the elements of each, in their order."""

@@ -1,0 +1,162 @@
+"""Reading documents (PDF, DOCX, HTML, …) in a process with limits.
+
+`DocumentConverter` starts this module as a program, which reads a path per line and writes a line of JSON for each.
+A file that exhausts its time or memory ends that process and no other; the next file gets a new one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+from zipfile import BadZipFile, ZipFile
+
+from hopgraph.tools.documents.elements import Document, Element, Reader, UnreadableFileError
+from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.io.process_limits import limit_process
+
+MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
+"""Of one file (a dense PDF page takes a fifth of a second); bytes of address space."""
+_LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
+"""Bytes of a file, of everything that is packed in it, and characters that it may become."""
+_MOST_ENTRIES, _MOST_TIMES = 20_000, 200
+"""Files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
+_OLE = b"\xd0\xcf\x11\xe0"
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+_READERS = {
+    ".docx": ("docx", "read_docx"),
+    ".eml": ("mail", "read_eml"),
+    ".epub": ("office", "read_epub"),
+    ".htm": ("html", "read_html_file"),
+    ".html": ("html", "read_html_file"),
+    ".msg": ("mail", "read_msg"),
+    ".odt": ("office", "read_odt"),
+    ".pdf": ("pdf", "read_pdf"),
+    ".pptx": ("office", "read_pptx"),
+    ".rtf": ("office", "read_rtf"),
+    ".xhtml": ("html", "read_html_file"),
+    ".xlsm": ("spreadsheet", "read_xlsx"),
+    ".xlsx": ("spreadsheet", "read_xlsx"),
+}
+"""Suffix → the module and its function, imported when it is needed."""
+CONVERTED = frozenset(_READERS)
+_ARCHIVES = frozenset({".docx", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
+_PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
+
+
+def can_convert() -> bool:
+    """Whether the extra `documents` is installed."""
+    return all(find_spec(name) for name in _PACKAGES)
+
+
+class DocumentConverter:
+    """Converts one file after the other; a context, at whose end the process ends."""
+
+    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY) -> None:
+        self._limits = (seconds, memory)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "DocumentConverter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def convert(self, path: Path) -> Document:
+        """Return what a document says; UnreadableFileError where it cannot be read."""
+        process = self._process = self._process or self._start()
+        to_process, from_process = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+        with suppress(BrokenPipeError):
+            to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
+            to_process.flush()
+        line = from_process.readline()
+        if not line.endswith(b"\n"):
+            self.__exit__()
+            seconds, memory = self._limits
+            limits = f"{seconds:,} seconds or {memory / (1 << 30):.1f} GiB of memory"
+            raise UnreadableFileError(f"it cannot be read, or takes more than {limits}")
+        found = json.loads(line)
+        if "problem" in found:
+            raise UnreadableFileError(found["problem"])
+        elements = [Element(*each) for each in found["elements"]]
+        return Document(elements, found["title"], found["notes"])
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - this module
+            [sys.executable, "-P", "-m", __name__, *map(str, self._limits)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
+            env=os.environ | _ONE_THREAD | {"PATH": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+        )
+
+
+def convert_document(path: Path) -> Document:
+    """Read a file here and now, as `DocumentConverter.convert` does elsewhere."""
+    with open_source(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _LARGEST_FILE:
+            raise UnreadableFileError(f"it has more than {_LARGEST_FILE >> 20} MiB")
+        suffix = path.suffix.lower()
+        if suffix in _ARCHIVES:
+            _check_archive(file, size)
+        module, name = _READERS[suffix]
+        read: Reader = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
+        try:
+            document = read(file)
+        except (BadZipFile, zlib.error, EOFError, NotImplementedError):
+            raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
+    length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
+    if length > _LARGEST_TEXT:
+        raise UnreadableFileError(f"it has more than {_LARGEST_TEXT >> 20} million characters")
+    if not length:
+        raise UnreadableFileError("it has no text")
+    return document
+
+
+def _check_archive(file: BinaryIO, size: int) -> None:
+    if file.read(len(_OLE)) == _OLE:
+        raise UnreadableFileError("it is encrypted, or of an older format; save it anew without a password")
+    try:
+        entries = ZipFile(file).infolist()
+    except BadZipFile:
+        raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
+    total = sum(each.file_size for each in entries)
+    if any(each.flag_bits & 1 for each in entries):
+        raise UnreadableFileError("it is encrypted")
+    if len(entries) > _MOST_ENTRIES or total > min(_LARGEST_ARCHIVE, max(16 << 20, _MOST_TIMES * size)):
+        raise UnreadableFileError(f"it unpacks to {total:,} bytes in {len(entries):,} files, which is too much")
+    file.seek(0)
+
+
+def main() -> None:
+    """Convert the files whose paths come on the standard input."""
+    seconds, memory = map(int, sys.argv[1:])
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
+    for line in sys.stdin.buffer:
+        limit_process(seconds, memory)
+        try:
+            found: dict[str, object] = vars(convert_document(Path(json.loads(line))))
+        except UnreadableFileError as error:
+            found = {"problem": str(error)}
+        except OSError as error:
+            found = {"problem": f"it cannot be read: {error.strerror or error}"}
+        except (MemoryError, RecursionError):
+            found = {"problem": "it takes too much memory"}
+        lines.write(json.dumps(found).encode() + b"\n")
+        lines.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""How a text is encoded: UTF-8, what its first bytes or its many zeros say, else a guess."""
+
+import codecs
+import re
+from collections import Counter
+from functools import partial
+from io import TextIOWrapper
+from pathlib import Path
+from typing import NamedTuple
+
+from hopgraph.tools.documents.elements import UnreadableFileError
+from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.io.optional_packages import require
+
+UTF_8 = "utf-8-sig"
+"""With or without a byte order mark."""
+DAMAGED_UTF_8 = "utf-8"
+"""Of which a few bytes cannot be read."""
+_CHUNK, _SAMPLE = 1 << 20, 1 << 16
+_WESTERN = (
+    *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
+    *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
+)
+"""The letters beyond ASCII of French, German, Spanish, Portuguese, Italian, Catalan, Swedish, Danish, Icelandic and
+Estonian, in lower case."""
+_EASTERN = (
+    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "ăâîșț"),
+    *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
+)
+"""Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
+_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
+_FRACTIONS = "¹²³¼½¾"
+_WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
+_LETTER = re.compile(
+    rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
+    rf"|(?<=[^\W\d_])(?:[{_FRACTIONS}]|[^\w\x00-\x7f{_WITHIN_WORDS}])(?=[a-z])|(?<=[a-z])\u201a|[\xa1-\xbf]{{2}}"
+)
+"""A letter beyond ASCII, or a symbol as it is in a text only if that is read in a wrong encoding."""
+
+
+def open_text(path: Path, encoding: str) -> TextIOWrapper:
+    """Open a text file; line ends become line feeds."""
+    return TextIOWrapper(open_source(path), encoding=encoding, errors="replace")
+
+
+def detect_encoding(path: Path) -> str:
+    """Return the encoding of a text file, as `find_encoding` does of its first part that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    chunk, is_first = b"", True
+    try:
+        with open_source(path) as file:
+            for chunk in iter(partial(file.read, _CHUNK), b""):
+                if is_first and (b"\0" in chunk or chunk.startswith(_MARKS)):
+                    return find_encoding(chunk)
+                decoder.decode(chunk)
+                is_first = False
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return find_encoding(chunk)
+    return UTF_8
+
+
+_NO_TEXT = "it is not UTF-8, nor text in another known encoding"
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+
+
+def find_encoding(content: bytes) -> str:
+    """Return the encoding of a text: UTF-8, with a few damaged bytes, too, UTF-16 or UTF-32, else a guess.
+
+    UnreadableFileError for what is no text.
+    """
+    if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if content.startswith(_MARKS):
+        if len(content) % 2:
+            raise UnreadableFileError(_NO_TEXT)
+        return "utf-16"
+    if 0 in content[:_SAMPLE]:
+        return _find_utf_16(content[:_SAMPLE])
+    text = content.decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    if not damaged:
+        return UTF_8
+    beyond = sum(map(text.count, set(text) - {"\ufffd"} - set(map(chr, range(128)))))
+    if beyond >= 2 * damaged:
+        return DAMAGED_UTF_8
+    if guess := guess_encoding(content):
+        return guess
+    if damaged <= 0.01 * len(text):
+        return DAMAGED_UTF_8
+    raise UnreadableFileError(_NO_TEXT)
+
+
+class _Fit(NamedTuple):
+    """How well a text fits the languages: of its `letters` beyond ASCII, the share that the best fitting one has."""
+
+    share: float
+    western: float
+    """The share that any Western language has."""
+    letters: int
+
+
+def _find_utf_16(sample: bytes) -> str:
+    """Return which UTF-16, without a mark, a sample is by the places of its zeros."""
+    zeros = sample.count(0)
+    for encoding, most in (("utf-16-le", sample[1::2].count(0)), ("utf-16-be", sample[::2].count(0))):
+        text = sample[: len(sample) & ~1].decode(encoding, "replace")
+        if most > 0.9 * zeros and most > len(sample) / 8 and "\0" not in text:
+            return encoding
+    raise UnreadableFileError("it is no text: it has zero bytes")
+
+
+def guess_encoding(content: bytes) -> str | None:
+    """Return the encoding of a text that is not UTF-8; None for what is no text.
+
+    It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
+    fit several, and charset-normalizer prefers others.
+    """
+    matches = require("charset_normalizer", "documents").from_bytes(content)
+    best = matches.best()
+    western = _fit(content, "cp1252")
+    is_other = best is None or _OTHER_SCRIPT.search(str(best))
+    if western is None or (is_other and western.share < 0.9):
+        return str(best.encoding) if best else None
+    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
+    fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
+    name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
+    gained = fit.share * fit.letters - western.share * western.letters
+    is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
+    clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
+    return name if clearly else "cp1252"
+
+
+def _fit(content: bytes, encoding: str) -> _Fit | None:
+    """Return None for what is no Latin text in this encoding."""
+    try:
+        text = content.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+    counts = Counter(_LETTER.findall(text.replace("İ", "\u0131").lower()))
+    total = counts.total()
+    if "\0" in text or _OTHER_SCRIPT.search(text) or total > len(text) / 2:
+        return None
+    if not total:
+        return _Fit(1, 1, 0)
+    shares = [
+        sum(counts[letter] for letter in letters) / total for letters in (*_WESTERN, *_EASTERN, {*"".join(_WESTERN)})
+    ]
+    return _Fit(max(shares[:-1]), shares[-1], total)

@@ -1,0 +1,257 @@
+"""Spreadsheets as elements, each value as Excel shows it."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import Any, BinaryIO
+from zipfile import ZipFile
+
+from hopgraph.tools.documents.elements import (
+    Document,
+    Element,
+    UnreadableFileError,
+    make_table,
+    parse_xml,
+    read_entry,
+    tidy,
+)
+
+_DIGITS = frozenset("0#?.,")
+_CHUNK, _MOST_MERGED = 1 << 20, 1000
+_NO_VALUE = re.compile(rb"(?:</f>|<f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_MERGED = re.compile(rb"<mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
+_TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
+"""What Excel shows in the order of the reader's country: written as year, month, day."""
+
+
+def read_xlsx(file: BinaryIO) -> Document:
+    """Read the sheets that are not hidden, each with its title rows, then its rows below their column names.
+
+    Formulas have the values that were stored with them; those without any are counted.
+    """
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    document = Document()
+    try:
+        merged, without = _look_through(file)
+        file.seek(0)
+        book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        hidden = 0
+        for sheet in book.worksheets:
+            if sheet.sheet_state != "visible":
+                hidden += 1
+                continue
+            sheet.reset_dimensions()  # which some programs write wrong
+            if elements := list(_tables(_rows(sheet, merged.get(sheet.title, {})))):
+                document.elements += [Element("sheet", tidy(sheet.title)), *elements]
+    except (InvalidFileException, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
+        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
+    if without:
+        document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
+    if hidden:
+        document.notes.append(f"{hidden:,} hidden sheets are not read")
+    return document
+
+
+_Merged = dict[tuple[int, int], tuple[int, int]]
+"""The row and column, from 1, of a cell that shows the value of another one, and those of that one."""
+
+
+def _look_through(file: BinaryIO) -> tuple[dict[str, _Merged], int]:
+    """Return the merged cells of each sheet, and how many formulas have no stored value."""
+    merged, without = dict[str, _Merged](), 0
+    with ZipFile(file) as archive:
+        relations = parse_xml(read_entry(archive, "xl/_rels/workbook.xml.rels") or b"<none/>")
+        places = {each.get("Id"): posixpath.join("xl", each.get("Target", "")).lstrip("/") for each in relations}
+        for each in parse_xml(read_entry(archive, "xl/workbook.xml") or b"<none/>").iter("{*}sheet"):
+            key = next((value for name, value in each.items() if name.endswith("}id")), "")
+            ranges = list[bytes]()
+            for text in _cells(archive, places.get(key, "")):
+                without += len(_NO_VALUE.findall(text))
+                ranges += _MERGED.findall(text)
+            merged[each.get("name", "")] = _below_first(ranges)
+    return merged, without
+
+
+def _cells(archive: ZipFile, name: str) -> Iterator[bytes]:
+    """Yield a sheet in parts that end where a cell or a merged range does."""
+    if name not in archive.namelist():
+        return
+    with archive.open(name) as sheet:
+        rest = b""
+        while chunk := sheet.read(_CHUNK):
+            text = rest + chunk
+            end = max(text.rfind(b"</c>") + 4, text.rfind(b"/>") + 2)
+            yield text[:end]
+            rest = text[end:][-_CHUNK:]
+
+
+def _below_first(ranges: list[bytes]) -> _Merged:
+    from openpyxl.utils import range_boundaries
+
+    found: _Merged = {}
+    for each in ranges[:_MOST_MERGED]:
+        left, top, _, bottom = (value or 0 for value in range_boundaries(each.decode()))
+        found |= {(row, left): (top, left) for row in range(top + 1, min(bottom, top + _MOST_MERGED) + 1)}
+    return found
+
+
+def _rows(sheet: Any, merged: _Merged) -> Iterator[tuple[int, list[str]]]:
+    firsts, shown = set(merged.values()), dict[tuple[int, int], str]()
+    for number, cells in enumerate(sheet.iter_rows(), 1):
+        row = ["" if cell.value is None else show_value(cell.value, cell.number_format) for cell in cells]
+        for column in range(1, len(row) + 1) if merged else ():
+            if (number, column) in firsts:
+                shown[number, column] = row[column - 1]
+            elif place := merged.get((number, column)):
+                row[column - 1] = shown.get(place, "")
+        while row and not row[-1].strip():
+            row.pop()
+        yield number, row
+
+
+def _tables(rows: Iterator[tuple[int, list[str]]]) -> Iterator[Element]:
+    """Yield the tables of a sheet, which empty rows part, and single cells above one as its title."""
+    taken, begins = list[list[str]](), 1
+    for number, row in rows:
+        if not row:
+            yield from _table(taken, begins)
+            taken = []
+            continue
+        begins = begins if taken else number
+        taken.append(row)
+    yield from _table(taken, begins)
+
+
+def _table(rows: Sequence[list[str]], begins: int) -> Iterator[Element]:
+    titles = 0
+    while titles < len(rows) - 1 and sum(map(bool, rows[titles])) == 1 < sum(map(bool, rows[titles + 1])) + (
+        titles < 3
+    ):
+        titles += 1
+    for row in rows[:titles]:
+        yield Element("text", tidy(" ".join(row)))
+    yield from make_table(rows[titles:], begins + titles)
+
+
+def show_value(value: object, number_format: str = "General") -> str:
+    """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
+
+    No digit of a number without a format of its own is left out. A date whose order depends on the reader's country is
+    year, month, day. Colours, fractions and conditions are ignored.
+    """
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime | date | time | timedelta):
+        return _show_time(value, number_format)
+    if isinstance(value, int | float):
+        return _show_number(value, number_format or "General")
+    return "" if value is None else str(value)
+
+
+def _show_number(value: float, number_format: str) -> str:
+    sections = _sections(number_format)
+    section = sections[0]
+    number = Decimal(value) if isinstance(value, int) else _decimal(value)
+    if number < 0 and len(sections) > 1:
+        section, number = sections[1], -number
+    elif not number and len(sections) > 2:
+        section = sections[2]
+    tokens = _TOKEN.findall(section)
+    digits = "".join(each for each in tokens if each in "0#?.,%" or each.upper() == "E")
+    if "E" in digits.upper() or "/" in tokens or not any(each in "0#?" for each in tokens):
+        plain = "General" in section or "E" in digits.upper() or "/" in tokens or "@" in tokens
+        return _plain(number) if plain else "".join(map(_literal, tokens)).strip()
+    number *= 100 ** digits.count("%")
+    pattern = digits.replace("%", "")
+    whole, _, fraction = pattern.partition(".")
+    thousands = len(pattern) - len(pattern.rstrip(","))
+    number /= 1000**thousands
+    whole, fraction = whole.rstrip(",") if not fraction else whole, fraction.rstrip(",")
+    shown = f"{number.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP):f}"
+    sign, shown = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
+    before, _, after = shown.partition(".")
+    before = (before.lstrip("0") or "").rjust(whole.count("0"), "0")
+    if "," in whole:
+        before = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", before)
+    while after and fraction[len(after) - 1] in "#?" and after.endswith("0"):
+        after = after[:-1]
+    text = f"{before or '0' * (not after)}{'.' * bool(after)}{after}"
+    return sign + _place(tokens, text)
+
+
+def _place(tokens: Sequence[str], text: str) -> str:
+    """Put a number where the digits of its format stand, among what else it shows."""
+    shown, is_placed = list[str](), False
+    for token in tokens:
+        if token in _DIGITS:
+            if not is_placed:
+                shown.append(text)
+            is_placed = True
+        else:
+            shown.append(_literal(token))
+    return "".join(shown).strip()
+
+
+def _literal(token: str) -> str:
+    if token[0] == '"':
+        return token[1:-1]
+    if token[0] == "[":
+        return token[2:-1].partition("-")[0] if token.startswith("[$") else ""
+    if token[0] == "\\":
+        return token[1:]
+    return "" if token[0] in "_*" else token
+
+
+@lru_cache(maxsize=1024)
+def _sections(number_format: str) -> list[str]:
+    return re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", number_format)
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(format(value, ".15g"))  # all the digits that Excel keeps
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
+    if isinstance(value, timedelta):
+        seconds = round(value.total_seconds())
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    tokens = _TOKEN.findall(_sections(number_format)[0])
+    marks = [each.lower() for each in tokens if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
+    if number_format.lower() in _LOCALE_DATES or not marks or not isinstance(value, datetime):
+        text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+        return text.removesuffix(" 00:00:00") if isinstance(value, datetime) else text
+    twelve = any(each.endswith(("m", "p")) and "/" in each for each in marks)
+    shown, before = list[str](), ""
+    for at, token in enumerate(tokens):
+        mark = token.lower()
+        if mark not in marks or "/" in mark:
+            shown.append(value.strftime("%p") if "/" in mark and mark in marks else _literal(token))
+            continue
+        after = next((each.lower() for each in tokens[at + 1 :] if each.lower() in marks), "")
+        if mark[0] == "m" and len(mark) < 3 and (before[:1] == "h" or after[:1] == "s"):
+            mark = "n" * len(mark)  # minutes
+        shown.append(_show_part(value, mark, twelve=twelve))
+        before = mark
+    return "".join(shown).strip()
+
+
+def _show_part(value: datetime, mark: str, *, twelve: bool) -> str:
+    kind, length = mark[0], len(mark)
+    if kind == "y":
+        return f"{value.year:04}" if length > 2 else f"{value.year % 100:02}"
+    if (kind, length) in (("m", 3), ("m", 4), ("d", 3), ("d", 4)):
+        return value.strftime({("m", 3): "%b", ("m", 4): "%B", ("d", 3): "%a", ("d", 4): "%A"}[kind, length])
+    hour = value.hour % 12 or 12 if twelve else value.hour
+    number = {"m": value.month, "d": value.day, "h": hour, "n": value.minute, "s": value.second}[kind]
+    return f"{number:02}" if length > 1 else str(number)

@@ -1,0 +1,138 @@
+"""How an HTTP client reaches one server: by which proxy, trusting which certificates, and no other server.
+
+The clients are made with `trust_env=False` and what is found here, since httpx reads every proxy variable as soon as a
+client is made: `ALL_PROXY=socks://…`, which GNOME sets, would be an error even where NO_PROXY excludes the server.
+"""
+
+import os
+import ssl
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import certifi
+
+from hopgraph.state import ModelError, SettingsError
+from hopgraph.tools.io.redact import redact
+
+_SCHEMES = ("http", "https", "socks5", "socks5h")
+_PORTS = {"http": 80, "https": 443}
+
+
+def client_options(address: str, *variables: str) -> dict[str, Any]:
+    """Return what an httpx client for a server is made with: `trust_env`, `proxy` and `verify`.
+
+    `variables` name environment variables that hold a proxy and come before the usual ones. SettingsError for a proxy
+    or certificates that cannot be used. It reads files, so it belongs in a thread.
+    """
+    proxy = find_proxy(address, *variables)
+    encrypted = any(each.startswith("https:") for each in (address.lower(), proxy or ""))
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return {"trust_env": False, "proxy": proxy, "verify": _read_certificates(file, folder) if encrypted else no_trust()}
+
+
+@cache
+def no_trust() -> ssl.SSLContext:
+    """Return a context that trusts no certificate, for clients that need none: reading them takes long."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@cache
+def _read_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Return httpx's choice of certificates, which every client would read anew."""
+    try:
+        return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder or None)
+    except OSError as error:
+        reason = error.strerror if isinstance(error, FileNotFoundError | PermissionError) else "no certificates in it"
+        raise SettingsError(f"SSL_CERT_FILE={file} cannot be read: {reason}; correct it, or unset it") from None
+
+
+def find_proxy(address: str, *variables: str) -> str | None:
+    """Return the proxy that the environment names for an address; None where there is none or NO_PROXY excludes it.
+
+    SettingsError, which names the variable, for one that cannot be used.
+    """
+    parts = urlsplit(address)
+    proxies = getproxies()
+    named = {**{name: os.environ.get(name) for name in variables}, **_proxy_variables(parts.scheme, proxies)}
+    variable, proxy = next(((name, value.strip()) for name, value in named.items() if value), ("", ""))
+    if not proxy or (variable not in variables and _is_excluded(address, proxies.get("no", ""))):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if problem := _problem_of(proxy):
+        raise SettingsError(
+            f"{variable}={redact(proxy)}: {problem}; or name the hosts to reach without it in NO_PROXY, "
+            f"as NO_PROXY={parts.hostname}"
+        )
+    return proxy
+
+
+def _proxy_variables(scheme: str, proxies: dict[str, str]) -> dict[str, str | None]:
+    """Return the proxies for a scheme by the environment variables that name them, the first to be taken first."""
+    found: dict[str, str | None] = {}
+    for key in (scheme, "all"):
+        spellings = (f"{key}_proxy", f"{key}_PROXY".upper())
+        found[next((name for name in spellings if os.environ.get(name)), f"the system's {key} proxy")] = proxies.get(
+            key
+        )
+    return found
+
+
+def _problem_of(proxy: str) -> str:
+    """Return why a proxy cannot be used and what to do; empty where it can."""
+    try:
+        parts = urlsplit(proxy)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return "this is no address; write http://HOST:PORT"
+    if parts.scheme not in _SCHEMES:
+        rest = redact(proxy).partition("://")[2].rstrip("/")
+        return f"the scheme {parts.scheme!r} is not known; write http://{rest}, or socks5://{rest} for a SOCKS proxy"
+    if not usable:
+        return "this is no address; write http://HOST:PORT"
+    if parts.scheme.startswith("socks") and find_spec("socksio") is None:
+        return "a SOCKS proxy needs the package socksio: pip install socksio"
+    return ""
+
+
+def _is_excluded(address: str, no_proxy: str) -> bool:
+    """Whether NO_PROXY, or the system, names a host as to be reached without a proxy: by name, domain or network."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if proxy_bypass(host) or proxy_bypass(f"{host}:{parts.port or _PORTS.get(parts.scheme)}"):
+        return True
+    return any(_covers(entry.strip().strip("[]").lower(), host) for entry in no_proxy.split(","))
+
+
+def _covers(entry: str, host: str) -> bool:
+    """Whether an entry of NO_PROXY that urllib does not know covers a host: a network, or `*.example.org`."""
+    if entry.startswith("*."):
+        return host.endswith(entry[1:])
+    try:
+        return ip_address(host) in ip_network(entry, strict=False)
+    except ValueError:
+        return entry == host
+
+
+def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> None:
+    """Let an async client of httpx send to the server of its `base_url` alone, wherever that redirects to.
+
+    It raises a ModelError before anything is sent elsewhere: neither keys nor prompts are meant for another server.
+    """
+    home = client.base_url
+
+    async def refuse_others(request: Any) -> None:
+        to = request.url
+        if (to.scheme, to.host, to.port) != (home.scheme, home.host, home.port):
+            there = redact(f"{to.scheme}://{to.netloc.decode()}")
+            raise ModelError(
+                f"{redact(str(home))} redirects to {there}, to which nothing is sent; if it is the right server, give "
+                "its address",
+                "refusal",
+            )
+
+    client.event_hooks = {"request": [refuse_others], "response": [*on_reply]}

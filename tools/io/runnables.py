@@ -1,0 +1,26 @@
+"""The chat model or retriever within what `.bind()`, `.with_config()`, `.with_retry()` and `.with_fallbacks()` make."""
+
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
+
+AnyRunnable = Runnable[Any, Any]
+
+
+def leaves_of(runnable: AnyRunnable) -> list[AnyRunnable]:
+    """List what does the work in a Runnable, the first to be asked first; one of another kind does it itself."""
+    if isinstance(runnable, RunnableWithFallbacks):
+        return [leaf for each in runnable.runnables for leaf in leaves_of(each)]
+    return leaves_of(runnable.bound) if isinstance(runnable, RunnableBindingBase) else [runnable]
+
+
+def replace_leaves(runnable: AnyRunnable, change: Callable[[Any], AnyRunnable]) -> AnyRunnable:
+    """Return a Runnable with each of `leaves_of` changed."""
+    if isinstance(runnable, RunnableWithFallbacks):
+        first, *others = [replace_leaves(each, change) for each in runnable.runnables]
+        return runnable.model_copy(update={"runnable": first, "fallbacks": others})
+    if isinstance(runnable, RunnableBindingBase):
+        return runnable.model_copy(update={"bound": replace_leaves(runnable.bound, change)})
+    return change(runnable)
