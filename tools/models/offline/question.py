@@ -8,6 +8,7 @@ from hopgraph.tools.models.offline.statements import terms
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names
 
 _ASKING = frozenset("who whom whose what which where when how".split())
+_ARTICLES = ("the", "a", "an")
 _VERBS = frozenset("is are was were do does did has have had can could will would am be should may".split())
 _KINDS = (
     ("date", r"year|date|day|month|century|decade|birthday|deadline"),
@@ -149,8 +150,9 @@ class Question:
 def _head(words: tuple[str, ...]) -> str:
     """Return the last content word of the noun phrase at the start of `words`; empty without one."""
     head = ""
-    for word in words[:6]:
-        if word in FUNCTION or word in _VERBS or (head and (word.endswith("ed") or kind_of_noun(head))):
+    for word, after in zip(words[:6], [*words[1:7], ""], strict=False):
+        verb = word.endswith("ed") or (word.endswith("s") and after in _ARTICLES)  # "team maintains the …"
+        if word in FUNCTION or word in _VERBS or (head and (verb or kind_of_noun(head))):
             break
         head = word
     return head

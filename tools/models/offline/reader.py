@@ -230,10 +230,16 @@ class RuleReader:
         """Return the useful sentences, best first; empty when none carries anything that the question asks.
 
         A sentence counts by the question's terms in it and in its chain, by how far its title stands in the question,
-        and more when it opens its passage, since that sentence says what the title is.
+        and more when it opens its passage, since that sentence says what the title is. Where the passages were found
+        for queries, what helps with one of those counts too.
         """
         reader, question = self._reader(given)
-        evidence, scored = reader.evidence(question), list[tuple[float, int]]()
+        queries = (reader.resolve(query) for _, query in self.prompt.items("queries"))
+        found = (fact for asked in dict.fromkeys((question, *queries)) for fact in self._useful(reader.evidence(asked)))
+        return list(dict.fromkeys(found))
+
+    def _useful(self, evidence: Evidence) -> list[Fact]:
+        scored: list[tuple[float, int]] = []
         for at, statement in enumerate(evidence.statements):
             own, linked = evidence.cover(evidence.own[at]), evidence.cover(evidence.carried(at))
             anchor = evidence.anchors.get(statement.key, 0.0)
@@ -266,8 +272,11 @@ class RuleReader:
 
     def _proposals(self, reader: Reader, question: str) -> Iterator[str]:
         """Yield what a comparison lacks, what is described, unknown names, and the names that the evidence reached."""
-        yield from reader.find(question).missing
-        evidence = reader.evidence(question)
+        missing, evidence = reader.find(question).missing, reader.evidence(question)
+        yield from missing or self._next_links(reader, question, evidence)
+        yield question
+
+    def _next_links(self, reader: Reader, question: str, evidence: Evidence) -> Iterator[str]:
         for phrase, asked in list(described(question).items())[:1]:
             found = reader.find(asked)
             if found.sure:
@@ -280,7 +289,6 @@ class RuleReader:
         for value, name, at in sorted(_reached(evidence), key=lambda row: -row[0]):
             if value >= _MIN_REACHED:
                 yield f"{name} {_open_word(evidence, evidence.carried(at))}"
-        yield question
 
     def parts(self, in_order: bool) -> list[str]:
         """Break the question down by its grammar."""

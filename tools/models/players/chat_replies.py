@@ -22,6 +22,12 @@ _PRONOUN = re.compile(
     r"|(?P<thing>it|(?P<thing_owner>its)|(?:this|that) [a-z]+|(?P<place>there)(?=\W*$)))\b",
     re.IGNORECASE,
 )
+_ASKED_FOR = {
+    "person": re.compile(r"\bwho\b", re.IGNORECASE),
+    "place": re.compile(r"\bwhere\b|\bin (?:which|what)\b", re.IGNORECASE),
+    "thing": re.compile(r"\b(?:what|which)\b", re.IGNORECASE),
+}
+"""What an earlier question's answer is, by the first form that it has."""
 _THANKS = r"thanks|thank you|thx|cheers"
 _SMALL_TALK = re.compile(
     rf"(?:(?:{_THANKS}|hi|hello|hey|good (?:morning|afternoon|evening|day|night)|bye|goodbye|see you|how are you"
@@ -104,10 +110,9 @@ def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
 
 def _referents(turns: Sequence[_Turn], kind: str, found_first: bool) -> Iterator[str]:
     """Yield the persons, or all else, that the turns speak of, the latest turn first: found there, and asked about."""
-    asked_for = {"person": r"\bwho\b", "place": r"\bwhere\b|\bin (?:which|what)\b", "thing": r"\b(?:what|which)\b"}
     for turn in turns:
         asked = _names(turn.question)
-        if turn.answer and re.search(asked_for[kind], turn.question, re.IGNORECASE):
+        if turn.answer and kind == next((name for name, form in _ASKED_FOR.items() if form.search(turn.question)), ""):
             yield turn.answer
         named = [*turn.sources, *asked] if found_first else [*asked, *turn.sources]
         yield from (name for name in named if _looks_like_a_person(name) == (kind == "person"))

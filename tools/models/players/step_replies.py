@@ -11,7 +11,7 @@ from hopgraph.tools.models.completions import WRITTEN
 from hopgraph.tools.models.players.chat_replies import contextualise, small_talk_reply
 from hopgraph.tools.models.players.player import UNANSWERABLE, Answer, Fact, Given, Player
 from hopgraph.tools.models.players.prompt_reading import Prompt
-from hopgraph.tools.models.players.wording import WORD, key
+from hopgraph.tools.models.players.wording import key, names
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, Any]
@@ -291,7 +291,9 @@ def _new(texts: Iterable[str], said: Iterable[str]) -> str:
 def _next_sentence(player: Player) -> Reply:
     """State the next fact that no sentence has yet, else guess what is asked next; nothing when all is said."""
     prompt, given = player.prompt, Given(("sentences",))
-    facts = {fact.quote: fact.passage for fact in player.facts(Given()) if fact.passage}
+    found = player.answer(Given())
+    useful = found.facts if found.text else player.facts(Given())[:3]
+    facts = {fact.quote: fact.passage for fact in useful if fact.passage}
     if new := _new(facts, _listed(prompt, "sentences", "rejected")):
         return {"sentence": new[:_MAX_QUOTE], "used_passages": [facts[new]]}
     asked = "" if player.answer(given).text else _next(player, given)
@@ -317,9 +319,10 @@ def _route(player: Player) -> Reply:
 
 
 def _name_topic(player: Player) -> Reply:
-    words = WORD.findall(player.prompt.question)
-    named = [word for word in words[1:] if word[0].isupper()]
-    return {"topic": " ".join(named or words)[:60]}
+    """Name the first name in the question; a single first word is none."""
+    question = player.prompt.question
+    named = (name for at, name in names(question) if at or " " in name)
+    return {"topic": next(named, question)[:60]}
 
 
 def _write_sentence(player: Player) -> Reply:
