@@ -2,14 +2,20 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, product
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field
 
+from hopgraph.tools.apps.evaluation.rehearsal.obedience import (
+    names_one_thing,
+    one_side_decides,
+    only_missing,
+    partial_support_is_enough,
+)
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     GoldPassage,
     Plan,
@@ -43,6 +49,8 @@ class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
     """The rate of malformed replies."""
     knowledge: float = Field(0.0, ge=0, le=1)
     """The share of facts that it knows from memory."""
+    obey: Literal["gold", "strict"] = "gold"
+    """strict: it does not do what the instructions forbid, even where gold knows better, so that a bad prompt shows."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Seconds that each reply takes."""
     rename: int | None = Field(None, ge=0)
@@ -123,6 +131,10 @@ class Oracle:
         return self.book.find(self.prompt.question)
 
     @property
+    def _is_strict(self) -> bool:
+        return self.options.obey == "strict"
+
+    @property
     def hops(self) -> tuple[PlanHop, ...]:
         """The hops that the answer needs; none for an unknown question."""
         return self.target.hops
@@ -192,7 +204,10 @@ class Oracle:
             known.setdefault(each.hop.number, each.answer)
         known = self._with_conclusions({**self._remembered(), **known} if given.memory else known)
         plan, part = self.target
-        if given.wants == "last" and part is None and plan.last_decides and plan.hops[-1].number in known:
+        if self._is_strict and not one_side_decides(self.prompt):
+            known = {number: said for number, said in known.items() if said.casefold() != "none"}
+        in_part = given.wants == "last" and (not self._is_strict or partial_support_is_enough(self.prompt))
+        if in_part and part is None and plan.last_decides and plan.hops[-1].number in known:
             known = {**plan.gold_answers, **known}  # the information that has the answer is enough
         return known
 
@@ -328,6 +343,8 @@ class Oracle:
         else:
             ready = (hop for hop in plan.asked if all(number in known for number in hop.needs))
             unknown = [hop.filled_with(known) for hop in ready if hop.number not in known]
+        if self._is_strict:
+            unknown = only_missing(self.prompt, unknown)[: 1 if names_one_thing(self.prompt) else None]
         before = tuple(word_key(text) for text in asked)
         found: list[str] = []
         for number, question in enumerate(unknown):
