@@ -17,15 +17,19 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.tools.prompts import unescape
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
+JsonObject = dict[str, JsonValue]
 
 _REASONING = r"[\w:.-]{0,20}(?:think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|ponder)[\w:.-]{0,30}"
+_END = (
+    rf"[<\[◁]\|?\s{{0,5}}(?:/\s{{0,5}}|end_?(?:of_?)?){_REASONING}\s{{0,5}}\|?[>\]▷]|<channel\|>|<\|inner_suffix\|>"
+    r"|\[unused17\]|<\|channel\|>\s{0,5}final\b|assistant\s{0,5}final(?=\s{0,5}\{)"
+)
+_BEGIN = (
+    rf"[<◁]\|?\s{{0,5}}{_REASONING}(?:\s[^<>▷]{{0,200}})?\|?(?<!/)[>▷]|<\|inner_prefix\|>|\[unused16\]"
+    r"|(?-i:\[(?:[A-Z]{1,20}_){0,3}TH(?:INK|OUGHT)[A-Z]{0,9}\])"
+)
 _MARK = re.compile(
-    r"(?P<object>\{)(?=\s*[\"}])"
-    rf"|(?P<end>[<\[◁]\|?\s{{0,5}}(?:/\s{{0,5}}|end_?(?:of_?)?){_REASONING}\s{{0,5}}\|?[>\]▷]"
-    r"|<channel\|>|<\|inner_suffix\|>|\[unused17\]|<\|channel\|>\s{0,5}final\b|assistant\s{0,5}final(?=\s{0,5}\{))"
-    rf"|(?P<channel><\|channel\|?>\s{{0,5}}{_REASONING})"
-    rf"|(?P<begin>[<◁]\|?\s{{0,5}}{_REASONING}(?:\s[^<>▷]{{0,200}})?\|?(?<!/)[>▷]"
-    r"|<\|inner_prefix\|>|\[unused16\]|(?-i:\[(?:[A-Z]{1,20}_){0,3}TH(?:INK|OUGHT)[A-Z]{0,9}\]))",
+    rf"(?P<object>\{{)(?=\s*[\"}}])|(?P<end>{_END})|(?P<channel><\|channel\|?>\s{{0,5}}{_REASONING})|(?P<begin>{_BEGIN})",
     re.IGNORECASE,
 )
 """Where an object or reasoning may begin or end, in the marks of models whose servers do not split reasoning off.
@@ -33,7 +37,10 @@ _MARK = re.compile(
 Tags in angle brackets of many names, Mistral's [THINK], Kimi's ◁think▷, the channels of gpt-oss (also as they look when
 a server drops the special tokens) and of Gemma, Cohere's <|START_THINKING|>, Apertus's prefix, and openPangu's numbers.
 """
-_END_OF_CHANNEL = re.compile(r"<\|(?:end|start|return|call|channel)\|?>|<channel\|>")
+_ENDS = {
+    "begin": re.compile(_END, re.IGNORECASE),
+    "channel": re.compile(r"<\|(?:end|start|return|call)\|>|<channel\|>|(?=<\|channel)"),
+}
 _FENCE = "```"
 _DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE = re.compile(r"[\w-]*+[ \t]*+\n?")
@@ -81,7 +88,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
             return schema.model_validate(_restored(record))
         except ValidationError as error:
             problem = problem or describe_problem(error, whole="the object")
-    read: Callable[[str], dict[str, JsonValue] | None] | None = getattr(schema, "read_paper_form", None)
+    read: Callable[[str], JsonObject | None] | None = getattr(schema, "read_paper_form", None)
     if read and (value := read(content)) is not None:
         with suppress(ValidationError):
             return schema.model_validate(_restored(value))
@@ -113,46 +120,36 @@ def is_only_reasoning(text: str) -> bool:
     return not text or (not text.isspace() and "{" not in _outside_reasoning(text)[0])
 
 
-def _outside_reasoning(text: str) -> tuple[str, deque[dict[str, JsonValue]]]:
+def _outside_reasoning(text: str) -> tuple[str, deque[JsonObject]]:
     """Return what is no reasoning of a reply, and the last of the well-formed objects in it, in order."""
-    kept, found = list[str](), deque[dict[str, JsonValue]](maxlen=_MAX_FOUND)
+    kept, found = list[str](), deque[JsonObject](maxlen=_MAX_FOUND)
     start = position = set_aside = failed = 0
     while mark := _MARK.search(text, position):
         position = mark.end()
         if mark.lastgroup == "object":
             if mark.start() - set_aside >= _MAX_REPLY:
                 break
-            value, position = _object_at(text, mark.start()) if failed < _MAX_FAILED else (None, position)
-            failed += value is None
-            found.extend([value] if value is not None else [])
+            if failed < _MAX_FAILED:
+                try:
+                    value, position = cast("tuple[JsonObject, int]", _DECODER.raw_decode(text, mark.start()))
+                    found.append(value)
+                except (ValueError, RecursionError):
+                    failed += 1
         elif mark.lastgroup == "end":  # some servers leave out where it begins, so what precedes is reasoning too
             kept.clear()
             found.clear()
             start = set_aside = position
         else:
             kept.append(text[start : mark.start()])
-            in_channel = mark.lastgroup == "channel"
-            end = _END_OF_CHANNEL.search(text, position) if in_channel else _end_mark(text, position)
-            start = position = len(text) if end is None else end.start() if in_channel else end.end()
+            end = _ENDS[mark.lastgroup or ""].search(text, position)
+            start = position = end.end() if end else len(text)
             set_aside += position - mark.start()
     return "".join([*kept, text[start:]]).strip()[:_MAX_REPLY], found
 
 
-def _end_mark(text: str, position: int) -> re.Match[str] | None:
-    return next((mark for mark in _MARK.finditer(text, position) if mark.lastgroup == "end"), None)
-
-
-def _object_at(text: str, start: int) -> tuple[dict[str, JsonValue] | None, int]:
-    """Return the well-formed object that begins at a brace, None where there is none, and where to read on."""
-    try:
-        return cast("tuple[dict[str, JsonValue], int]", _DECODER.raw_decode(text, start))
-    except (ValueError, RecursionError):
-        return None, start + 1
-
-
-def _records(objects: Iterable[dict[str, JsonValue]], schema: type[BaseModel]) -> Iterator[dict[str, JsonValue]]:
+def _records(objects: Iterable[JsonObject], schema: type[BaseModel]) -> Iterator[JsonObject]:
     """Go through the objects and what is wrapped in them; last comes what shares no field with the schema."""
-    unrelated = list[dict[str, JsonValue]]()
+    unrelated = list[JsonObject]()
     for value in objects:
         for record in (value, *_within(value, schema)):
             if record.keys() & schema.model_fields.keys():
@@ -162,13 +159,13 @@ def _records(objects: Iterable[dict[str, JsonValue]], schema: type[BaseModel]) -
     yield from unrelated
 
 
-def _repaired_objects(content: str) -> Iterator[dict[str, JsonValue]]:
+def _repaired_objects(content: str) -> Iterator[JsonObject]:
     fenced = content.split(_FENCE)[1:-1:2]  # each between two fences
     for text in [*(_LANGUAGE.sub("", each, count=1) for each in reversed(fenced)), content]:
         yield from _repaired(text)
 
 
-def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
+def _repaired(text: str) -> Iterator[JsonObject]:
     start = text.find("{")
     brackets = text.count("{") + text.count("[")
     if start < 0 or len(text) > _MAX_REPAIR["characters"] or brackets > _MAX_REPAIR["brackets"]:
@@ -196,7 +193,7 @@ def _leaves(value: JsonValue) -> Iterator[str]:
             yield from _leaves(entry)
 
 
-def _within(value: dict[str, JsonValue], schema: type[BaseModel]) -> Iterator[dict[str, JsonValue]]:
+def _within(value: JsonObject, schema: type[BaseModel]) -> Iterator[JsonObject]:
     """Find what may be the record in an object that is not: a call's arguments, what its name holds, other capitals."""
     for key in (*_WRAPPERS, schema.__name__):
         inner = value.get(key)
