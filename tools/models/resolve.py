@@ -30,6 +30,7 @@ from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
+from hopgraph.tools.models.refusals import Refusals
 from hopgraph.tools.models.server_replies import note_body
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
@@ -131,8 +132,8 @@ class SharedModelState:
     """The last answer that refused the key and its monotonic time, so that no request is sent just after it."""
     most_at_once: int | None = None
     """How many requests it works on at a time, so that others wait here and not until a timeout."""
-    newest_limit: bool = False
-    """Whether a server refused `max_tokens` for OpenAI's newer name of it."""
+    refusals: Refusals = field(default_factory=Refusals)
+    """What its server refuses of requests, apart from ways of asking."""
     echoes: bool | None = None
     """Whether its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
     reasons: bool = False
@@ -169,19 +170,25 @@ class ModelHandle:
 
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
-        derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
-        newest = self.shared.newest_limit
-        key = (schema, mode, sampling, max_reply_tokens or derived, newest)
+        refusals = self.shared.refusals
+        key = (schema, mode, sampling, max_reply_tokens, self.shared.reasons, refusals)
         here = await self.here()
 
         def bound(model: AnyRunnable) -> AnyRunnable:
-            limit = max_reply_tokens or own_limit(model) or derived
-            return bind(limit_reply(model, limit, newest=newest), schema, mode)
+            limit = self.limit(model, schema, max_reply_tokens)
+            return bind(limit_reply(model, limit, refusals.parameters), schema, mode)
 
         if key not in here.bound:
             model = replace_leaves(here.model, bound)
-            here.bound[key] = model.bind(**dict(sampling)) if sampling else model
+            options = {name: value for name, value in sampling if name not in refusals.parameters}
+            here.bound[key] = model.bind(**options) if options else model
         return here.bound[key]
+
+    def limit(self, model: AnyRunnable, schema: type[BaseModel], max_reply_tokens: int | None) -> int:
+        """Return the most tokens that one of its models may reply with."""
+        derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
+        limit = max_reply_tokens or own_limit(model) or derived
+        return min(limit, self.shared.refusals.most_tokens or limit)
 
     async def here(self) -> _LoopModel:
         """Return the model with the HTTP client of the running loop, or its only one."""

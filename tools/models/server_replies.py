@@ -77,6 +77,12 @@ def is_permanent(error: Exception) -> bool:
     return bool(_FINAL.search(said) or _NOT_FOUND.search(said))
 
 
+def named_parameter(error: Exception) -> str:
+    """Return the parameter of the request that an error's body names; empty without one."""
+    body = getattr(error, "body", None)
+    return str(_entry(_entry(body, "error") or body, "param") or "")
+
+
 def failed_generation(error: Exception) -> str | None:
     """Return what a model wrote that its server refused as no record (Groq); None where an error says nothing of it."""
     said = _entry(cast("Any", error).body, "error") if isinstance(error, openai_class("APIStatusError")) else None
