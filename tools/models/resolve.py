@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
@@ -25,7 +25,7 @@ from pydantic import BaseModel, SecretStr
 from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import SharedLimit, background_loop
-from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
+from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust, read_address, read_key
 from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
@@ -52,6 +52,7 @@ Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
 _OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
+_SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 
 
@@ -285,15 +286,18 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
 
 def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     name, options = _options("openai", rest)
-    base_url = options.pop("base_url", None) or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
-    if base_url and not urlsplit(base_url).hostname:
-        raise SpecError(f"base_url {redact(base_url)!r} is not an address such as http://127.0.0.1:8000/v1")
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    variables = {each: os.environ.get(each, "") for each in ("OPENAI_BASE_URL", "OPENAI_API_BASE")}
+    named = {"base_url": options.pop("base_url", ""), **variables}
+    base_url = next((read_address(address, name) for name, address in named.items() if address.strip()), None)
+    key = read_key("OPENAI_API_KEY")
+    for variable in _SENT_BY_CLIENTS:
+        if not os.environ.get(variable, "").isprintable():
+            raise SpecError(f"{variable} holds a line break, or another character that cannot be sent")
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
     http = client_options(base_url or _OPENAI, _PROXY_VARIABLE)
-    model = _client(name, base_url, key or "no-key-needed", sampling, options, http)
+    model = _client(name, base_url or _OPENAI, key or "no-key-needed", sampling, options, http)
     return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
 
@@ -306,12 +310,12 @@ def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
 
 
 def _client(
-    name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
+    name: str, base_url: str, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
 ) -> BaseChatModel:
     import openai
     from langchain_openai import ChatOpenAI
 
-    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url or _OPENAI, **http)
+    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url, **http)
     keep_to_server(asynchronous)
     return ChatOpenAI(
         model=name,

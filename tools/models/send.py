@@ -60,7 +60,10 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
         said = f"the server refused the key (HTTP 401: {detail}); check {which}"
     elif status is not None:
-        said = f"HTTP {status}: {detail}{'; try temperature=none' if 'temperature' in detail else ''}"
+        hint = "; try temperature=none" if "temperature" in detail else ""
+        if status in (404, 405) and is_openai(handle.model):
+            hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
+        said = f"HTTP {status}: {detail}{hint}"
     elif _is_timeout(error):
         timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
         said = f"{_LATE}; raise {timeout} or try again"
