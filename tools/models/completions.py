@@ -21,11 +21,11 @@ from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import leaves_of
+from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, raise_reported
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import (
     CONFIG,
-    UNSUPPORTED_STATUS,
     SendOptions,
     as_model_error,
     check_key,
@@ -33,7 +33,6 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send,
 )
-from hopgraph.tools.models.server_replies import raise_reported
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
 
