@@ -16,6 +16,7 @@ _FINAL = re.compile(
 )
 _NOT_FOUND = re.compile(
     r"model_not_found|\bmodel\b.{0,80}(?:not found|not exist|unknown|unavailable)|unexpected endpoint|"
+    r"invalid url|\Anot found\b|(?:unknown|no such) (?:endpoint|path|route|url)|"
     r"\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
     re.IGNORECASE | re.DOTALL,
 )

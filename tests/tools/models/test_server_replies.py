@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import ModelError
 from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
+from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.send import SendOptions, send
 from support.servers.loopback import LoopbackServer
@@ -454,3 +455,30 @@ async def test_an_error_within_a_stream_that_will_not_change_ends_it(error: Any)
 
 async def test_a_format_that_is_refused_within_a_stream_is_left_out() -> None:
     assert await ask_streaming({"error": {"message": "response_format is not supported", "code": 400}}) == (TEXT, 2)
+
+
+@pytest.mark.parametrize("continuation", ["", " Köln"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": "Unexpected endpoint or method. (POST /v1/completions)"},
+        {"error": {"message": "Invalid URL (POST /v1/completions)"}},
+        {"error": {"message": "Not Found", "code": 404}},
+        {"error": "no such thing here"},
+        {"choices": [{"index": 0, "text": "Köln", "logprobs": None}], "usage": {}},
+    ],
+)
+async def test_a_server_without_log_probabilities_is_told_at_once(continuation: str, reply: Any) -> None:
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope["path"])
+        known = scope["path"] == "/v1/completions" or "error" in reply
+        await JSONResponse(reply if known else {"error": "Unexpected endpoint"})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError) as caught:
+            await complete(handle, MESSAGES, TextRequest(continuation), SendOptions(parallel=1, retries=2))
+    assert asked in (["/v1/completions"], ["/v1/completions", "/tokenize"])
+    assert caught.value.trouble != "outage"
