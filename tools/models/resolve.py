@@ -129,6 +129,8 @@ class SharedModelState:
 
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
+    doubted: bool = False
+    """Whether a way of asking was refused once without a word on it, as may happen for one prompt alone."""
     key_refusal: tuple[Exception, float] | None = None
     """The last answer that refused the key and its monotonic time, so that no request is sent just after it."""
     most_at_once: int | None = None

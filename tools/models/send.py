@@ -17,9 +17,11 @@ from hopgraph.state import ModelError
 from hopgraph.state.errors import server_error
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
+    PASSING,
     UnreadableReplyError,
     certificate_problem,
     describe_unreachable,
+    describe_wait,
     openai_class,
     status_of,
     text_of,
@@ -28,19 +30,21 @@ from hopgraph.tools.io.http_retries import (
 )
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import leaves_of
+from hopgraph.tools.io.server_errors import (
+    UNSUPPORTED_STATUS,
+    ReportedError,
+    failed_generation,
+    is_about_format,
+    is_permanent,
+    message_of,
+    named_parameter,
+    raise_reported,
+)
 from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
 from hopgraph.tools.models.refusals import SYSTEM, Refusals, refuses_system_messages, tokens_left
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle, Options
-from hopgraph.tools.models.server_replies import (
-    RECEIVED,
-    ReportedError,
-    failed_generation,
-    is_permanent,
-    named_parameter,
-    raise_reported,
-    written_in,
-)
+from hopgraph.tools.models.server_replies import RECEIVED, written_in
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, limit_name, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -48,14 +52,12 @@ ResultT = TypeVar("ResultT")
 _log = logging.getLogger(__name__)
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
-UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
-"""HTTP statuses with which servers refuse a way of asking that they do not support."""
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Describe a failure of the server or the connection in one line; return any other error as it is."""
     status, trouble = status_of(error), trouble_of(error)
-    detail = " ".join(redact(_message_of(error), handle.model).split())[:300]
+    detail = " ".join(redact(message_of(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
         said = f"the server refused the key (HTTP 401: {detail}); check {which}"
@@ -63,7 +65,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         hint = "; try temperature=none" if "temperature" in detail else ""
         if status in (404, 405) and is_openai(handle.model):
             hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
-        said = f"HTTP {status}: {detail}{hint}"
+        said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif _is_timeout(error):
         timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
         said = f"{_LATE}; raise {timeout} or try again"
@@ -78,18 +80,6 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     else:
         return error
     return server_error(ModelError, f"{handle.name}: {said}", trouble)
-
-
-def _message_of(error: Exception) -> str:
-    """Return what an error says; of a server's JSON, the message in it."""
-    text = text_of(error)
-    try:
-        body = json.loads(text)
-        said = body.get("error", body)
-        message = said if isinstance(said, str) else said["message"]
-    except (ValueError, AttributeError, LookupError, TypeError, RecursionError):
-        return text
-    return message if message and isinstance(message, str) else text
 
 
 def _is_timeout(error: BaseException) -> bool:
@@ -185,6 +175,7 @@ async def _send_in_supported_mode(
 ) -> ModelReply:
     untried = list(modes_of(handle.model))
     first_refusal: Exception | None = None
+    in_words = True
     while True:
         waiting_since = time.monotonic()
         async with handle.shared.limit(options.parallel):
@@ -200,18 +191,25 @@ async def _send_in_supported_mode(
                 if changed := _concession(handle, error, refused, schema, options):
                     options = changed
                     continue
-                about_mode = status_of(error) in UNSUPPORTED_STATUS and not is_permanent(error)
-                unsupported = isinstance(error, NotImplementedError) or about_mode
+                unsupported = isinstance(error, NotImplementedError) or (
+                    status_of(error) in UNSUPPORTED_STATUS and trouble_of(error) != "outage" and not is_permanent(error)
+                )
+                if status_of(error) == 500 and not known:  # of vLLM for a schema that it cannot follow, or an outage
+                    unsupported, options = True, replace(options, retries=0)
                 note_refused_key(handle, error)
                 refused_bounds = mode == "bounded_schema" and status_of(error) in (400, 422)
                 if mode == "text" or (known and not refused_bounds) or not unsupported:
                     raise as_model_error(handle, (trouble_of(error) != "outage" and first_refusal) or error) from None
                 first_refusal = first_refusal or error
+                in_words = in_words and is_about_format(error)
                 untried.remove(mode)
                 if known:  # bounds may be refused of one schema that were taken of another
                     handle.shared.mode = None
                 continue
-        handle.shared.mode = mode
+        if first_refusal and not in_words and not handle.shared.doubted:
+            handle.shared.doubted = True  # it may have been about this prompt alone
+        else:
+            handle.shared.mode = mode
         return reply
 
 
@@ -221,7 +219,7 @@ def _concession(
     """Return the options to ask again with, of what `refused` was known; None where an error asks for nothing new."""
     if status_of(error) not in UNSUPPORTED_STATUS:
         return None
-    model, said = leaves_of(handle.model)[0], f"{named_parameter(error)} {_message_of(error)}"
+    model, said = leaves_of(handle.model)[0], f"{named_parameter(error)} {message_of(error)}"
     limit = handle.limit(model, schema, options.max_reply_tokens)
     if (left := tokens_left(said)) and left < limit:  # of this prompt alone
         return replace(options, max_reply_tokens=left)
@@ -285,8 +283,11 @@ async def _request(
             )
         return _read_reply(reply, messages)
     except Exception as error:
-        if status_of(error) == 500 and refuses_system_messages(_message_of(error)):  # SGLang, llama-cpp-python
-            raise ReportedError(_message_of(error), 400) from error
+        if type(error) is openai_class("APIError"):  # within a stream
+            raise_reported({"error": cast("Any", error).body or str(error)})
+        about_request = refuses_system_messages(message_of(error)) or is_permanent(error)
+        if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
+            raise ReportedError(message_of(error), 400) from error
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
         if not is_openai(handle.model) or not isinstance(error, formats) or isinstance(error, UnicodeEncodeError):

@@ -9,11 +9,12 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import AzureChatOpenAI
 from pydantic import BaseModel, SecretStr
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import ModelError
 from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
+from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.send import SendOptions, send
 from support.servers.loopback import LoopbackServer
@@ -331,3 +332,153 @@ async def test_what_a_refused_system_message_says_begins_the_first_message_of_th
     assert (said.text, texts) == (TEXT, [["Say it.\n\nWo ist Köln?"]] * 2)
     assert len({json.dumps(body["response_format"]) for body in seen}) == 1
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "trouble"),
+    [
+        (400, {"message": "Your credit balance is too low to access the API"}, "refusal"),
+        (400, {"message": "API key not valid. Please pass a valid API key."}, "refusal"),
+        (403, {"message": "Insufficient funds"}, "refusal"),
+        (429, {"message": "Insufficient balance, please recharge"}, "refusal"),
+        (400, {"message": "The prompt exceeds the context window"}, ""),
+        (500, {"message": "the request exceeds the available context size"}, ""),
+    ],
+)
+async def test_a_permanent_error_of_any_status_is_asked_for_once(status: int, error: Any, trouble: str) -> None:
+    with pytest.raises(ModelError, match=r"^1 requests") as caught:
+        await ask(lambda body, number: (status, {"error": error}))
+    assert caught.value.trouble == trouble
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize("words", ["Model is overloaded", "Please try again later", "The model is loading"])
+async def test_a_400_that_says_that_it_passes_is_retried_in_the_same_way(status: int, words: str) -> None:
+    said, seen = await ask(lambda body, number: refused(status, words) if number == 1 else completion(TEXT))
+    assert (said.text, len(seen)) == (TEXT, 2)
+    assert seen[0]["response_format"] == seen[1]["response_format"]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_one_refusal_without_a_word_on_the_format_does_not_weaken_it(status: int) -> None:
+    """A second one does: then it is no matter of one prompt."""
+
+    def once(body: dict[str, Any], number: int) -> Any:
+        return refused(status, "Bad request") if number <= (3 if status == 500 else 1) else completion(TEXT)
+
+    _, seen = await ask(once, times=2)
+    assert seen[-1]["response_format"] == seen[0]["response_format"]
+
+    def always(body: dict[str, Any], number: int) -> Any:
+        return refused(status, "Bad request") if "response_format" in body else completion(TEXT)
+
+    said, seen = await ask(always, times=3)
+    assert said.text == TEXT
+    assert "response_format" not in seen[-1]
+
+
+async def test_an_outage_of_500s_stays_one() -> None:
+    with pytest.raises(ModelError) as caught:
+        await ask(lambda body, number: refused(500, "Internal error"))
+    assert caught.value.trouble == "outage"
+
+
+@pytest.mark.parametrize("retry_after", ["7200", "Wed, 21 Oct 2099 07:28:00 GMT"])
+async def test_a_wait_of_hours_is_not_waited_for_but_told(retry_after: str) -> None:
+    asked: list[Scope] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope)
+        body = {"error": {"message": "Tokens per day are used up"}}
+        await JSONResponse(body, 429, {"retry-after": retry_after})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError, match="asks to wait") as caught:
+            await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=2))
+    assert len(asked) == 1
+    assert caught.value.trouble == "outage"
+    assert retry_after != "7200" or "2:00:00" in str(caught.value)
+
+
+async def ask_streaming(*events: Any, times: int = 1) -> tuple[str, int]:
+    """Return the reply to a streamed request, of which the first is answered by events, and how many were sent."""
+    seen: list[dict[str, Any]] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        seen.append(await Request(scope, receive).json())
+        if len(seen) <= times and seen[-1].get("stream"):
+            lines = "".join(f"data: {json.dumps(each)}\n\n" for each in events)
+            await Response(lines, media_type="text/event-stream")(scope, receive, reply_to)
+        else:
+            await JSONResponse(completion(TEXT))(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        options = SendOptions(parallel=1, retries=2, on_text=lambda text: None)
+        try:
+            return (await send(handle, MESSAGES, Known, options)).text, len(seen)
+        except ModelError as error:
+            raise ModelError(f"{len(seen)} requests: {error}", error.trouble) from None
+
+
+CHUNK = {
+    "id": "1",
+    "object": "chat.completion.chunk",
+    "model": "m",
+    "choices": [{"index": 0, "delta": {"content": "{"}}],
+}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "Slow down", "code": 429},
+        {"message": "Overloaded", "type": "overloaded_error"},
+        {"message": "It broke", "type": "server_error"},
+        "Please try again later",
+    ],
+)
+@pytest.mark.parametrize("begun", [[], [CHUNK]])
+async def test_an_error_within_a_stream_that_may_pass_is_retried(error: Any, begun: list[Any]) -> None:
+    assert await ask_streaming(*begun, {"error": error}) == (TEXT, 2)
+
+
+@pytest.mark.parametrize(
+    "error", [{"message": "No such key", "code": 401}, {"message": "It was flagged", "code": "content_filter"}]
+)
+async def test_an_error_within_a_stream_that_will_not_change_ends_it(error: Any) -> None:
+    with pytest.raises(ModelError, match=f"^1 requests.*{error['message']}") as caught:
+        await ask_streaming({"error": error}, times=9)
+    assert caught.value.trouble != "outage"
+
+
+async def test_a_format_that_is_refused_within_a_stream_is_left_out() -> None:
+    assert await ask_streaming({"error": {"message": "response_format is not supported", "code": 400}}) == (TEXT, 2)
+
+
+@pytest.mark.parametrize("continuation", ["", " Köln"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": "Unexpected endpoint or method. (POST /v1/completions)"},
+        {"error": {"message": "Invalid URL (POST /v1/completions)"}},
+        {"error": {"message": "Not Found", "code": 404}},
+        {"error": "no such thing here"},
+        {"choices": [{"index": 0, "text": "Köln", "logprobs": None}], "usage": {}},
+    ],
+)
+async def test_a_server_without_log_probabilities_is_told_at_once(continuation: str, reply: Any) -> None:
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope["path"])
+        known = scope["path"] == "/v1/completions" or "error" in reply
+        await JSONResponse(reply if known else {"error": "Unexpected endpoint"})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError) as caught:
+            await complete(handle, MESSAGES, TextRequest(continuation), SendOptions(parallel=1, retries=2))
+    assert asked in (["/v1/completions"], ["/v1/completions", "/tokenize"])
+    assert caught.value.trouble != "outage"
