@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import reading_update
 from hopgraph.nodes.vote import answer_of_sample
 from hopgraph.state import Context, Draft, Passage, Update
 from hopgraph.state.baselines import SamplesState

@@ -4,12 +4,12 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
 from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import read_answer, reader_ask
 from hopgraph.nodes.recall_knowledge import read_recalled
 from hopgraph.nodes.take_top import take_top
 from hopgraph.nodes.write_passages import knowledge_ask

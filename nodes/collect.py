@@ -2,8 +2,8 @@
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
+from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.state import Knowledge, Update
 from hopgraph.state.baselines import IrcotContext, IrcotState
 

@@ -4,11 +4,11 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.compress import compress_ask, report_compressed, rewritten
 from hopgraph.nodes.core.ask import ask_all, spending_update
 from hopgraph.nodes.core.excerpts import passages_by_id, whole_excerpt
 from hopgraph.nodes.core.method_graph import Node
+from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.state import Excerpt, Knowledge, Update
 from hopgraph.state.baselines import CompressedContext, CompressedState
 

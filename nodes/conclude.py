@@ -2,7 +2,7 @@
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import reading_update
+from hopgraph.nodes.reading import reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes
 from hopgraph.state import Draft, Update
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState

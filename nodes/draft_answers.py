@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask
 from hopgraph.nodes.core.ask import as_short, ask_all, calls_of, is_cut_off
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.reply_text import knowledge_passage
+from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask
 from hopgraph.state import Draft, Evidence, Passage, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.compose import at_hand
 from hopgraph.nodes.core.budget import share_among_branches
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of, reserved_by_branch
 from hopgraph.nodes.question_tree.decomposition import parts_waited_for, with_answers
 from hopgraph.nodes.question_tree.settlement import evidence_under, reached_limit, settle, settle_root
+from hopgraph.nodes.solve_question import at_hand
 from hopgraph.state import Update
 from hopgraph.state.events import ReferencesFilled
 from hopgraph.state.question_tree import ROOT, Branch, QuestionNode

@@ -1,18 +1,17 @@
 """Fuse the evidence of all accepted paths into one answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.gather import within
+from hopgraph.nodes.reading import AnswerReply, answer_update, read
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Fused
@@ -43,12 +42,9 @@ async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -
     best = state["tree"][agreed[0]]["answer"] if agreed else ""
     excerpts = whole_excerpts(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
     if settings.fusion == "paragraph":
-        reader = reader_ask(
-            state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages)
-        )
-        read = await ask(runtime, state, replace(reader, fallback=AnswerReply(answer=best)))
-        reading = read_answer(read, settings, excerpts, question=state["question"])
-        answered: AskResult[Any] = read
+        step, fallback = "answer_step_by_step", AnswerReply(answer=best)
+        reading, said = await read(runtime, state, state["question"], excerpts, step=step, fallback=fallback)
+        answered: AskResult[Any] = said
     else:
         variables = _variables(state, chosen, excerpts, settings)
         fused = await ask(runtime, state, Ask("fuse", variables, Fusion, Fusion(answer=best)))

@@ -3,11 +3,11 @@
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, ShownNumbers, normalized_query
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.state import Evidence, Excerpt, Knowledge, Update
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.revising import VtgContext, VtgState

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask
 from hopgraph.nodes.core.ask import ask_all, spending_update
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask
 from hopgraph.state import MethodState, Update
 from hopgraph.state.baselines import SamplingContext
 from hopgraph.state.events import Sampled

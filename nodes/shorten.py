@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, yes_no_variable
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, normalized_query, short_answer
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import reading_update
 from hopgraph.state import Context, Draft, Update
 from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Shortened

@@ -2,8 +2,8 @@
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.state import Context, Knowledge, Update
 from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import United

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import reading_update
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import reading_update
 from hopgraph.nodes.shorten import majority_answer
 from hopgraph.state import Context, Draft, Update
 from hopgraph.state.baselines import SamplesState

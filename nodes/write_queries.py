@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_passages
 from hopgraph.nodes.core.ask import Ask, ask_all, spending_update
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import kept_passages
 from hopgraph.nodes.sample_answers import sampling_of
 from hopgraph.state import Query, Update
 from hopgraph.state.baselines import DspContext, DspState

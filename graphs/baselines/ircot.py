@@ -23,7 +23,8 @@ from typing import Unpack
 
 from hopgraph.nodes.collect import collect
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_thought import answer_from_thoughts, next_thought
+from hopgraph.nodes.next_thought import next_thought
+from hopgraph.nodes.reading import answer_from_thoughts
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import IrcotContext, IrcotState
 

@@ -12,7 +12,15 @@ from support.node_inputs import node_runtime
 
 def state(parts: list[str], *answers: str, **fields: Any) -> Any:
     hops = [{**open_hop(number, f"Q{number}?"), "answer": each} for number, each in enumerate(answers, start=1)]
-    return {"question": "Which #9?", "sub_questions": parts, "hops": hops, "stop_reason": None, "queries": [], **fields}
+    return {
+        "question": "Which #9?",
+        "sub_questions": parts,
+        "claims": [],
+        "hops": hops,
+        "stop_reason": None,
+        "queries": [],
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(

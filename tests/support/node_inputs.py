@@ -1,16 +1,17 @@
 """What tests of single nodes give them: records of the state, what a run has spent, and small retrievers."""
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
+from hopgraph.nodes.core.budget import reserved_call
 from hopgraph.state import Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
 from hopgraph.state.context import ContextT
-from hopgraph.state.question_tree import QuestionNode
+from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.tree_of_reviews import ReviewNode
 
 
@@ -64,6 +65,11 @@ def question_node(key: str, **fields: Any) -> QuestionNode:
         **fields,
     }
     return made
+
+
+def on_branch(key: str, step: Literal["solve", "compose"] = "solve") -> Branch:
+    """Return the branch that works on a question, beside no other."""
+    return Branch(id=key, step=step, reserved=reserved_call())
 
 
 class WithoutK(BaseRetriever):
