@@ -109,7 +109,7 @@ def read_answer(
 
 
 async def read(
-    runtime: Runtime[Context],
+    runtime: Runtime[Any],
     state: PassagesState,
     question: str,
     excerpts: Sequence[Excerpt] | None = None,
@@ -128,7 +128,7 @@ async def read(
     `short`: never yes or no, as a part of the question is answered. The others are those of `reader_ask`, `read_answer`
     and `ask`.
     """
-    settings = as_short(runtime.context) if short else runtime.context
+    settings: Context = as_short(runtime.context) if short else runtime.context
     passages = None if excerpts is None else prompt_passages(excerpts, passages_by_id(state["passages"]))
     wanted = reader_ask(question, settings, step=step, passages=passages, sub_answers=sub_answers, thoughts=thoughts)
     wanted = replace(wanted, schema=schema or wanted.schema, fallback=fallback or wanted.fallback)
