@@ -40,11 +40,10 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.blend import add_found, blend, first_steps, name_topic, reason, recall
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.draft_answers import draft_answers
+from hopgraph.nodes.draft_answers import draft_answers, shorten
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.shorten import shorten
-from hopgraph.nodes.unite import unite
+from hopgraph.nodes.selection import unite
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, SampledOutput
 
 Context = BlendFilterContext

@@ -10,9 +10,8 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, pro
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import read_answer, reader_ask
-from hopgraph.nodes.recall_knowledge import read_recalled
-from hopgraph.nodes.take_top import take_top
-from hopgraph.nodes.write_passages import knowledge_ask
+from hopgraph.nodes.recall_knowledge import knowledge_ask, read_recalled
+from hopgraph.nodes.selection import take_top
 from hopgraph.state import Query, Spent, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 from hopgraph.state.events import Blended, Reasoned, TopicNamed

@@ -15,8 +15,8 @@ from hopgraph.nodes.core.reply_text import (
     short_answer,
 )
 from hopgraph.nodes.hops.hop_history import answered_lines
+from hopgraph.nodes.parts import report_parts
 from hopgraph.nodes.reading import kept_passages
-from hopgraph.nodes.sub_questions import report_parts
 from hopgraph.state import Update
 from hopgraph.state.hops import Hop
 from hopgraph.state.revising import SearchainContext, SearchainState

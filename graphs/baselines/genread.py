@@ -13,11 +13,10 @@ is read is cited as the model's own knowledge, never as a passage.
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question, sub_questions_with
 from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
 from hopgraph.nodes.reading import answer_with
-from hopgraph.nodes.sub_questions import sub_questions_with
-from hopgraph.nodes.write_passages import write_passage
+from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.state.baselines import GenReadContext, PartsState
 
 Context = GenReadContext

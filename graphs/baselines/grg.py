@@ -16,13 +16,12 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.mix_passages import mix_passages
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question, sub_questions_with
 from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
 from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sub_questions import sub_questions_with
-from hopgraph.nodes.write_passages import write_passage
+from hopgraph.nodes.selection import mix_passages
 from hopgraph.state.baselines import GrgContext, PartsState
 
 Context = GrgContext

@@ -21,10 +21,9 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_sub_question import next_sub_question_with
+from hopgraph.nodes.parts import next_sub_question_with, sub_questions_with
 from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sub_questions import sub_questions_with
 from hopgraph.state.baselines import LeastToMostContext, PartsState
 
 Context = LeastToMostContext

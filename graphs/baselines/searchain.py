@@ -23,10 +23,10 @@ R rounds with N nodes read cost R + N + 1 calls.
 from typing import Literal, Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question
 from hopgraph.nodes.read_hop import SureAnswer, best_answer_with, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 

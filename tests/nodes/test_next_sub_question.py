@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question
 from hopgraph.state import Context
 from support.node_inputs import node_runtime
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.sub_questions import sub_questions_with
+from hopgraph.nodes.parts import sub_questions_with
 from hopgraph.state.baselines import GenReadContext
 from support.node_inputs import node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel

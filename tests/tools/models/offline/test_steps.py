@@ -18,9 +18,9 @@ from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.next_thought import Thought
 from hopgraph.nodes.question_tree.decomposition import SubQuestions
 from hopgraph.nodes.reading import AnswerReply
+from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.nodes.write_passages import WrittenPassage
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.prompts import clean
 
