@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, JsonValue
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch, spent_in
+from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch
 from hopgraph.state import Context, MethodState, SettingsError, Update
 from hopgraph.state.baselines import MAKE_LABELS, SkrKnnContext
 from hopgraph.state.events import RetrievalDecided, SelfKnowledgeJudged
@@ -54,7 +54,7 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Updat
     node = question_of(state)
     wanted = Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False))
     reserved = 1 + reserved_by_branch(node)  # an answer
-    answered = await ask(runtime, spent_in(state), wanted, reserve_calls=reserved)
+    answered = await ask(runtime, state, wanted, reserve_calls=reserved)
     known = answered.record.known
     emit(runtime, SelfKnowledgeJudged(id=node["id"], question=node["question"], known=known))
     return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

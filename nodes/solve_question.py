@@ -17,7 +17,6 @@ from hopgraph.nodes.question_tree.branch import (
     question_in_branch,
     question_of,
     reserved_by_branch,
-    spent_in,
 )
 from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
 from hopgraph.nodes.reading import AnswerReply, answer_update, excerpts_of_all_queries, read
@@ -175,7 +174,7 @@ async def read_in_branch(
     node = question_of(state)
     reading, answered = await read(
         runtime,
-        {**spent_in(state), "passages": state["passages"] if excerpts else []},
+        state,
         node["question"],
         excerpts,
         evidence_id=node["id"],

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import ask, calls_of
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
+from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of
 from hopgraph.nodes.question_tree.decomposition import (
     decomposition_ask,
     read_sub_questions,
@@ -42,7 +42,7 @@ async def split(state: BranchState, runtime: Runtime[RaIsfContext]) -> Update:
     )
     known = [each["question"] for each in path_to(state["tree"], node["id"])]
     wanted = decomposition_ask(node["question"], most=most, in_order=in_order)
-    answered = await ask(runtime, spent_in(state), wanted)
+    answered = await ask(runtime, state, wanted)
     questions, calls = read_sub_questions(answered, most=most, known=known), calls_of([answered])
     if not questions:
         return {**settle(runtime, node, "budget" if answered.outcome == "budget" else "unsolved"), "calls": calls}

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, method_setting, setting
-from hopgraph.state.records import Call, Evidence, Passage
+from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
 
 ROOT = "0"
@@ -59,8 +59,6 @@ class Branch(TypedDict):
 
     id: str
     step: Literal["solve", "compose"]
-    reserved: Call
-    """What counts as spent in this branch: all that was spent before, and what is meant for others."""
 
 
 class Tree(TypedDict):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hopgraph.nodes.core.budget import pause_calls
 from hopgraph.state import Passage, Query, Spent
 from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfState
@@ -32,11 +31,6 @@ def question_in_branch(state: BranchState) -> str:
     return question_of(state)["question"]
 
 
-def spent_in(state: BranchState) -> Spent:
-    """Count, besides what the branch spent itself, what is reserved for others."""
-    return Spent(calls={**state["calls"], "reserved": state["branch"]["reserved"]}, started_at=state["started_at"])
-
-
 def reserved_by_branch(node: QuestionNode) -> int:
     """Count the calls that the work on a question leaves over: the root's answer, unless that is what it is."""
     return 1 if node["parent"] else 0
@@ -57,8 +51,8 @@ def path_to(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
 
 
 def branch_input(state: RaIsfState, branch: Branch) -> dict[str, Any]:
-    """Make what a parallel task gets; calls are counted from nothing, as those so far are in its reserve."""
-    shared: dict[str, Any] = {"branch": branch, "calls": pause_calls(state["calls"])}
+    """Make what a parallel task gets."""
+    shared: dict[str, Any] = {"branch": branch, "calls": state["calls"]}
     shared |= {"started_at": state["started_at"], "settings": state["settings"]}
     if branch["step"] == "compose":
         return {**shared, "tree": state["tree"], "evidence": state["evidence"], "passages": state["passages"]}

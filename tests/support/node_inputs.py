@@ -8,7 +8,6 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.budget import reserved_call
 from hopgraph.state import Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
 from hopgraph.state.context import ContextT
 from hopgraph.state.question_tree import Branch, QuestionNode
@@ -68,8 +67,8 @@ def question_node(key: str, **fields: Any) -> QuestionNode:
 
 
 def on_branch(key: str, step: Literal["solve", "compose"] = "solve") -> Branch:
-    """Return the branch that works on a question, beside no other."""
-    return Branch(id=key, step=step, reserved=reserved_call())
+    """Return the branch that works on a question."""
+    return Branch(id=key, step=step)
 
 
 class WithoutK(BaseRetriever):
