@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from hopgraph.nodes.answer import AnswerReply
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.expand import Completion
 from hopgraph.nodes.filter_passages import PassageJudgement, Relevance
@@ -18,9 +17,10 @@ from hopgraph.nodes.hops.next_step import Action, JointFollowUp, NextQuestion
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.next_thought import Thought
 from hopgraph.nodes.question_tree.decomposition import SubQuestions
+from hopgraph.nodes.reading import AnswerReply
+from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.nodes.write_passages import WrittenPassage
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.prompts import clean
 
