@@ -33,6 +33,7 @@ _LIFE = re.compile(
     r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
 )
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
+_DEMONYM = re.compile(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})[- ]")
 _PAIR = re.compile(r"([^:;|]{1,60}): ([^;|]{1,200})(?:; |$)")
 _RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|?)+$")
 _PATH = re.compile(r" [>\u203a\u00bb/] |^[\w.-]+\.\w{2,5}$")
@@ -115,7 +116,7 @@ class Statement:
     @cached_property
     def demonym(self) -> str:
         """The nationality in "was an American film director"; empty without one."""
-        found = re.search(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})(?:[- ])", self.plain[:300])
+        found = _DEMONYM.search(self.plain[:300])
         return found[1] if found else ""
 
     @cached_property
@@ -194,7 +195,7 @@ def _cells(line: str) -> list[str]:
 
 def read_statement(number: int, text: str) -> Statement:
     """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
-    title, colon, rest = text[:200].partition(": ")
+    title, colon, _ = text[:200].partition(": ")
     if colon and not re.search(r"\b(?:is|was|are|were|has|had)\b", title) and title.count("(") == title.count(")"):
         statement = Statement(number, title, text[len(title) + 2 :], told=text)
         if _PATH.search(title) or not Statement(number, "", text).cells:
