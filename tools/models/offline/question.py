@@ -10,7 +10,7 @@ from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, nam
 _ASKING = frozenset(("who", "whom", "whose", "what", "which", "where", "when", "how"))
 _ARTICLES = ("the", "a", "an")
 _VERBS = frozenset(
-    ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will", "would", "should")
+    ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will", "would", "may")
 )
 _KINDS = (
     ("date", r"year|date|day|month|century|decade|birthday|deadline"),
