@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
-from hopgraph.tools.io.http_retries import openai_class, text_of
+from hopgraph.tools.io.http_retries import openai_class, status_of, text_of
 
 RECEIVED: ContextVar[list[bytes]] = ContextVar("RECEIVED")
 """The bodies of the request that is under way, noted by `note_body`."""
@@ -21,6 +21,7 @@ _NOT_FOUND = re.compile(
     r"\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
     re.IGNORECASE | re.DOTALL,
 )
+_ABOUT_FORMAT = re.compile(r"tool|function|parameter|schema|format|support", re.IGNORECASE)
 _UNUSABLE = frozenset({"json_validate_failed", "tool_use_failed"})
 
 
@@ -74,7 +75,15 @@ def written_in(body: Any) -> str | None:
 def is_permanent(error: Exception) -> bool:
     """Whether no other way of asking helps: the prompt is too long or filtered, or there is no such model or path."""
     said = text_of(error)
-    return bool(_FINAL.search(said) or _NOT_FOUND.search(said))
+    if _FINAL.search(said) or _NOT_FOUND.search(said):
+        return True
+    return status_of(error) in (404, 405) and not _ABOUT_FORMAT.search(said)  # OpenRouter's are about the format
+
+
+def named_parameter(error: Exception) -> str:
+    """Return the parameter of the request that an error's body names; empty without one."""
+    body = getattr(error, "body", None)
+    return str(_entry(_entry(body, "error") or body, "param") or "")
 
 
 def failed_generation(error: Exception) -> str | None:

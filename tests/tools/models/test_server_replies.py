@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel
+from langchain_openai import AzureChatOpenAI
+from pydantic import BaseModel, SecretStr
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
@@ -47,8 +48,10 @@ def refused(status: int, message: str, **more: Any) -> tuple[int, Any]:
     return status, {"error": {"message": message, "type": "invalid_request_error", **more}}
 
 
-async def ask(answer: Answer, *, times: int = 1, streamed: bool = False) -> tuple[ModelReply, list[dict[str, Any]]]:
-    """Return the last of so many replies, and the bodies of all requests."""
+async def ask(
+    answer: Answer, *, times: int = 1, streamed: bool = False, azure: bool = False, **more: Any
+) -> tuple[ModelReply, list[dict[str, Any]]]:
+    """Return the last of so many replies, and the bodies of all requests; `more` are further options."""
     seen: list[dict[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
@@ -57,9 +60,13 @@ async def ask(answer: Answer, *, times: int = 1, streamed: bool = False) -> tupl
         status, body = answered if isinstance(answered, tuple) else (200, answered)
         await JSONResponse(body, status, {"retry-after": "0"})(scope, receive, reply_to)
 
-    options = SendOptions(parallel=1, retries=2, on_text=(lambda text: None) if streamed else None)
+    options = SendOptions(parallel=1, retries=2, on_text=(lambda text: None) if streamed else None, **more)
     with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        model: Any = f"openai:m?base_url={server.url}/v1"
+        if azure:
+            key, version = SecretStr("none"), "2024-08-01-preview"
+            model = AzureChatOpenAI(azure_endpoint=server.url, azure_deployment="m", api_version=version, api_key=key)
+        handle = await resolve_model(model, Sampling(seed=7))
         try:
             for _ in range(times):
                 reply = await send(handle, MESSAGES, Known, options)
@@ -190,3 +197,137 @@ async def test_a_schema_that_is_refused_is_left_out(status: int) -> None:
 
     said, seen = await ask(answer, times=2)
     assert (said.text, len(seen), "tools" in seen[-1]) == (TEXT, 4, True)
+
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+def limit_sent(body: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in LIMITS if name in body)
+
+
+@pytest.mark.parametrize("azure", [False, True])
+@pytest.mark.parametrize("refused_names", [LIMITS[:1], LIMITS[1:], LIMITS])
+@pytest.mark.parametrize("status", [200, 400, 422])
+async def test_a_limit_is_sent_by_the_other_name_then_left_out_and_that_is_learnt_once(
+    azure: bool, refused_names: tuple[str, ...], status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        named = [name for name in refused_names if name in body]
+        said = f"Unrecognized request argument supplied: {named[0]}" if named else ""
+        return refused(status, said, code=400) if named else completion(TEXT)
+
+    names = LIMITS[::-1] if azure else LIMITS
+    said, seen = await ask(answer, times=2, azure=azure)
+    taken = [(name,) for name in names if name not in refused_names][:1] or [()]
+    tries = [(name,) for name in names[: names.index(taken[0][0]) if taken[0] else 2]]
+    assert [limit_sent(body) for body in seen] == [*tries, *taken * 2]
+    assert said.text == TEXT
+    assert len({json.dumps(body["response_format"]) for body in seen}) == 1
+    assert len(caplog.messages) == len(tries)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "max_tokens is too large: {}. This model supports at most 120 completion tokens",
+        "`max_tokens` must be less than or equal to `120`, the maximum value for `max_tokens`",
+        "max_tokens: {} > 120, which is the maximum allowed number of output tokens for m-4-32000",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 120]",
+        "The maximum tokens you requested exceeds the model limit of 120.",
+    ],
+)
+async def test_a_limit_above_the_models_is_lowered_to_it(words: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words.format(body["max_tokens"])) if body["max_tokens"] > 120 else completion(TEXT)
+
+    _, seen = await ask(answer, times=2)
+    assert [body["max_tokens"] for body in seen[1:]] == [120, 120]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'max_tokens' is too large: {0}. This model's maximum context length is 1100 tokens and your request has 900 "
+        "input tokens ({0} > 1100 - 900).",
+        "This model's maximum context length is 1100 tokens. However, you requested {1} tokens (900 in the messages, "
+        "{0} in the completion). Please reduce the length of the messages or completion.",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1100. Given: 900 `inputs` tokens and "
+        "{0} `max_new_tokens`",
+    ],
+)
+async def test_a_limit_beyond_what_a_long_prompt_leaves_is_lowered_for_that_prompt_alone(words: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        sent = body["max_tokens"]
+        long = number <= 2 and sent > 200
+        return refused(400, words.format(sent, 900 + sent)) if long else completion(TEXT)
+
+    _, seen = await ask(answer, times=2, max_reply_tokens=500)
+    assert [body["max_tokens"] for body in seen] == [500, 200, 500]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported."),
+        (422, "Input validation error: `temperature` must be strictly positive"),
+        (200, "temperature is not supported by this model"),
+    ],
+)
+async def test_a_temperature_that_is_refused_is_left_out(
+    status: int, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(status, words, code=400) if "temperature" in body else completion(TEXT)
+
+    _, seen = await ask(answer, times=2, sampling=(("temperature", 0.5), ("top_p", 0.5)))
+    assert [body.get("temperature") for body in seen] == [0.5, None, None]
+    assert [(body["top_p"], body["seed"]) for body in seen] == [(0.5, 7)] * 3
+    assert "temperature" in "".join(caplog.messages)
+    assert len(caplog.messages) == 1
+
+
+async def test_a_parameter_that_only_the_bodys_field_names_is_left_out() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, "Unsupported parameter", param="seed") if "seed" in body else completion(TEXT)
+
+    _, seen = await ask(answer, times=2)
+    assert ["seed" in body for body in seen] == [True, False, False]
+
+
+async def test_parameters_that_a_refused_format_is_listed_with_stay() -> None:
+    words = "Unknown parameter: response_format; valid: messages, temperature, max_tokens, seed, system messages"
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words) if "response_format" in body else completion(TEXT)
+
+    _, seen = await ask(answer)
+    assert all({"temperature", "max_tokens", "seed"} <= body.keys() for body in seen)
+    assert seen[-1]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),
+        (500, "System role not supported"),
+        (400, "Developer instruction is not enabled for models/gemma-3-27b-it"),
+        (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (422, "Only user and assistant roles are supported!"),
+        (200, "This model does not support system prompts"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_a_refused_system_message_says_begins_the_first_message_of_the_user(
+    status: int, words: str, streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        roles = [each["role"] for each in body["messages"]]
+        return refused(status, words, code=400) if roles != ["user"] else completion(TEXT)
+
+    said, seen = await ask(answer, times=2, streamed=streamed)
+    texts = [[each["content"] for each in body["messages"]] for body in seen if len(body["messages"]) == 1]
+    assert (said.text, texts) == (TEXT, [["Say it.\n\nWo ist Köln?"]] * 2)
+    assert len({json.dumps(body["response_format"]) for body in seen}) == 1
+    assert len(caplog.messages) == 1
