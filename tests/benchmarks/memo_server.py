@@ -16,7 +16,7 @@ from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import RehearsalOptions
+from hopgraph.tools.apps.evaluation.rehearsal.oracle import RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import RehearsalModel, read_book
 
 

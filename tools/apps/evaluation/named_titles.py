@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import yaml
 
-from hopgraph.tools.models.offline.statements import countries, country_parts, in_class
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
@@ -33,6 +32,9 @@ _LEAD_LENGTH = 400
 _FEWER = 0.05  # a word is a name when at most this share of its occurrences is in lower case
 _WORDS: Any = yaml.safe_load(files(__package__ or "").joinpath("renaming_words.yaml").read_text(encoding="utf-8"))
 _NO_NAMES = frozenset(_WORDS["no_names"].split())
+_COUNTRIES = frozenset(_WORDS["countries"].split())
+_DEMONYMS = frozenset(_WORDS["demonyms"].split())
+_CLASS_WORDS = {name: frozenset(words.split()) for name, words in _WORDS["classes"].items()}
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
 _FUNCTION = frozenset({*FUNCTION_WORDS.split(), "s", "t", "ll", "re", "ve", "d", "m", "n"})
 """With what stands behind an apostrophe."""
@@ -54,7 +56,15 @@ _CLASSES: dict[str, TitleKind] = {
     "place_name": "place",
     "group": "group",
 }
-"""Classes of the lexicon with their kinds, in the order in which they are tried."""
+"""Classes of words with their kinds, in the order in which they are tried."""
+
+
+def _in_class(word: str, *names: str) -> bool:
+    """Whether a lower-case word, or its plain singular, is in one of the named classes."""
+    forms = {word, word.removesuffix("s"), word.removesuffix("es")}
+    if word.endswith("ies"):
+        forms.add(word[:-3] + "y")
+    return any(not forms.isdisjoint(_CLASS_WORDS[name]) for name in names)
 
 
 def base_of(title: str) -> str:
@@ -95,7 +105,7 @@ class Vocabulary:
         if kinds := self.titles[title]:
             return kinds.most_common(1)[0][0]
         first, *more = map(str.casefold, words_of(title))
-        is_place = first in countries() or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1
+        is_place = first in _COUNTRIES | _DEMONYMS or self.after_in[first] > _PLACE_SHARE * self.capital[first] + 1
         return "place" if is_place and not more else "other"
 
     def is_name_word(self, word: str) -> bool:
@@ -110,25 +120,24 @@ class Vocabulary:
 
 def is_demonym(folded: str) -> bool:
     """Whether a word names people of a country, or its language."""
-    country = countries().get(folded)
-    if country is not None:
-        return folded != country.lower() and folded not in country_parts()
-    return len(folded) > 6 and folded.endswith(("ian", "ese", "ish"))
+    if folded in _COUNTRIES:
+        return False
+    return folded in _DEMONYMS or (len(folded) > 6 and folded.endswith(("ian", "ese", "ish")))
 
 
 def is_function_word(folded: str) -> bool:
     """Whether a case-folded word has no content, as `of` or `von`, or is a number."""
-    return folded in _FUNCTION or in_class(folded, "inner") or not folded.isalpha()
+    return folded in _FUNCTION or _in_class(folded, "inner") or not folded.isalpha()
 
 
 def is_generic(folded: str) -> bool:
     """Whether a case-folded word names a kind of thing, as `Lake`, `University` and `North` do."""
-    return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or in_class(folded, *_GENERIC)
+    return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or _in_class(folded, *_GENERIC)
 
 
 def is_ordinal(folded: str) -> bool:
     """Whether a case-folded word counts, as in `Charles III` and `Second`."""
-    return bool(_ROMAN.fullmatch(folded)) or in_class(folded, "ordinal", "digit")
+    return bool(_ROMAN.fullmatch(folded)) or _in_class(folded, "ordinal", "digit")
 
 
 def is_written_as_a_name(words: list[str]) -> bool:
@@ -154,7 +163,7 @@ def _last_kind(phrase: str) -> TitleKind | None:
     """Return the kind of the last word that has one: a film director is a person."""
     found: TitleKind | None = None
     for word in words_of(phrase.casefold()):
-        in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if in_class(word, name)]
+        in_lexicon: list[TitleKind] = [kind for name, kind in _CLASSES.items() if _in_class(word, name)]
         found = _KIND_OF_WORD.get(word) or (in_lexicon[0] if in_lexicon else found)
     return found
 

@@ -1,6 +1,5 @@
 """The offline model: a LangChain chat model without weights that reads its prompt and nothing else."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,8 +9,9 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from typing_extensions import override
 
-from hopgraph.tools.models.offline.prompt_reading import read_prompt
-from hopgraph.tools.models.offline.role_replies import reply
+from hopgraph.tools.models.offline.reader import RuleReader
+from hopgraph.tools.models.players.prompt_reading import read_prompt
+from hopgraph.tools.models.players.step_replies import reply
 
 
 def _count(text: str) -> int:
@@ -44,7 +44,7 @@ class OfflineExtractive(BaseChatModel):
 
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return as_result(messages, json.dumps(reply(read_prompt(messages)), ensure_ascii=False), "extractive")
+        return as_result(messages, reply(RuleReader(read_prompt(messages))), "extractive")
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

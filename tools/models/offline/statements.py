@@ -1,28 +1,53 @@
-"""Content terms, with the hand-written word lists, and self-contained statements, written and read back."""
+"""The texts of a prompt as statements, one for each sentence or row of a table, and what in them can be an answer."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
-from math import log
-from typing import Literal, NamedTuple
-from unicodedata import combining, normalize
+from typing import NamedTuple
 
-from hopgraph.tools.text import content_terms
+from hopgraph.tools.models.players.prompt_reading import PromptPassage
+from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names, stand_alone
+from hopgraph.tools.text import split_sentences
 
-WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")
-"""One word; the separators are outside the class of letters, so matching is linear."""
+_IRREGULAR = {
+    **dict.fromkeys(("birth", "birthplace", "birthday"), "born"),
+    **dict.fromkeys(("died", "death", "dies", "dead"), "die"),
+    **dict.fromkeys(("wrote", "written", "writer", "writes", "author", "authored"), "write"),
+    **dict.fromkeys(("wife", "husband", "spouse", "wed"), "marri"),
+    **dict.fromkeys(("son", "daughter", "father", "mother", "parent", "children"), "child"),
+    **dict.fromkeys(("movie", "film"), "film"),
+}
+"""Forms of a word of which the first letters do not tell that it is the same."""
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(
+    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{_MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?(?![a-z\d])"
+    r"|(?:1\d|20)\d\ds?(?!\d|[,.]\d)|\d{1,2}(?:st|nd|rd|th) century)"
+)
+"""A day, month, year, decade or century; every part is bounded, so matching is linear."""
+_NUMBER = re.compile(
+    r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?(?: (?:hundred|thousand|million|billion)\b)?(?: [A-Z]{3}\b)?"
+)
+_QUOTED = re.compile(r"[\"\u201c]([^\"\u201c\u201d\n]{2,80})[\"\u201d]")
+_LIFE = re.compile(
+    r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
+)
+_ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
+_DEMONYM = re.compile(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})[- ]")
+_PAIR = re.compile(r"([^:;|]{1,60}): ((?:[^:;|]|:(?! )){1,1000})(?:; |$)")
+_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|?)+$")
+_PATH = re.compile(r" [>\u203a\u00bb/] |^[\w.-]+\.\w{2,5}$")
+"""What a breadcrumb or the name of a file looks like."""
+_LONGEST_CELL = 6  # words
+_MAX_SENTENCES = 300
+_MAX_CHARACTERS = 1_000
 
 
 @lru_cache(maxsize=65_536)
 def term(word: str) -> str:
-    """Return the term that stands for a word: its relation's head or its stem; empty for a function word."""
+    """Return what stands for a word and its other forms: its first five letters; empty for a function word."""
     low = fold(word).removesuffix("'s")
-    if in_class(low, "stop"):
-        return ""
-    return relations().get(low) or next(iter(content_terms(low)), low)
+    return "" if low in FUNCTION else _IRREGULAR.get(low) or _IRREGULAR.get(low.removesuffix("s")) or low[:5]
 
 
 def terms(text: str) -> frozenset[str]:
@@ -32,169 +57,36 @@ def terms(text: str) -> frozenset[str]:
     return frozenset(found for word in (*words, *parts) if (found := term(word)))
 
 
-@lru_cache(maxsize=65_536)
-def fold(word: str) -> str:
-    """Return a word in lower case without accents."""
-    low = word.lower().replace("\u2019", "'")
-    return low if low.isascii() else "".join(c for c in normalize("NFKD", low) if not combining(c))
-
-
-def key(text: str) -> str:
-    """Return a text as lower-case words with single spaces, for comparing names."""
-    return " ".join(fold(word) for word in WORD.findall(text))
-
-
-def weigh(question: str, texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weigh the question's terms: rare in the terms of the prompt's texts and in English counts more, names most.
-
-    The weights are positive and add up to 1, in the question's order; empty without content terms.
-    """
-    counts = Counter(found for text in texts for found in text)
-    weights: dict[str, float] = {}
-    for position, word in enumerate(WORD.findall(question)):
-        if stem := term(word):
-            general = 0.4 if in_class(word.lower(), "common") else 1.0
-            name = 1.5 if position and word[0].isupper() else 1.0
-            rare = log(1 + (len(texts) + 1) / (counts[stem] + 0.5))
-            weights[stem] = max(weights.get(stem, 0.0), general * name * rare)
-    total = sum(weights.values())
-    return {stem: weight / total for stem, weight in weights.items()}
-
-
-@lru_cache(maxsize=4)
-def _rows(name: str) -> dict[str, tuple[str, ...]]:
-    """Read `head: word word …` lines; `_` stands for a space inside a word."""
-    text = files("hopgraph.tools.models.offline").joinpath(name).read_text(encoding="utf-8")
-    lines = (line.partition(":") for line in text.splitlines() if line and not line.startswith("#"))
-    return {head: tuple(word.replace("_", " ") for word in tail.split()) for head, _, tail in lines}
-
-
-@lru_cache(maxsize=64)
-def class_words(*names: str) -> frozenset[str]:
-    """Return the words of some classes."""
-    return frozenset(word for name in names for word in _rows("words.txt")[name])
-
-
-def in_class(word: str, *names: str) -> bool:
-    """Whether a lower-case word, or its plain singular, is in one of the named classes."""
-    forms = {word, word.removesuffix("s"), word.removesuffix("es")}
-    if word.endswith("ies"):
-        forms.add(word[:-3] + "y")
-    return any(not forms.isdisjoint(class_words(name)) for name in names)
-
-
-@lru_cache(maxsize=1)
-def relations() -> dict[str, str]:
-    """Map each lower-case word that names a relation to the word that stands for its group."""
-    return {word: head for head, words in reversed(_rows("relations.txt").items()) for word in (head, *words)}
-
-
-@lru_cache(maxsize=1)
-def countries() -> dict[str, str]:
-    """Map each lower-case country name, demonym and well-known part to the country."""
-    rows = _rows("countries.txt").items()
-    return {word.lower(): head for head, words in rows for word in (head, *words) if word != "|"}
-
-
-@lru_cache(maxsize=1)
-def country_parts() -> frozenset[str]:
-    """Return the lower-case parts of countries, such as states and provinces."""
-    rows = (words[words.index("|") + 1 :] for words in _rows("countries.txt").values() if "|" in words)
-    return frozenset(word.lower() for words in rows for word in words)
-
-
-MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-DATE = re.compile(
-    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)? )?(?:{MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?(?![a-z\d])"
-    r"|(?:early |mid-|late )?(?:1\d|20)\d\ds?(?!\d|[,.]\d)|(?:early |mid-|late )?\d{1,2}(?:st|nd|rd|th) century)"
-)
-"""A day, month, year, decade or century; every part is bounded, so matching is linear."""
-_NUMBER = re.compile(
-    r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?(?: (?:hundred|thousand|million|billion|trillion)\b)?"
-)
-_QUOTED = re.compile(r"[\"\u201c]([^\"\u201c\u201d\n]{2,80})[\"\u201d]")
-_YEAR = re.compile(r"\b(\d{4})\b")
-
-_LIFE = re.compile(
-    r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
-)
-_IS_A = re.compile(r" (?:is|was|are|were) (?:an?|the|one of the) ([^.;:()]{3,60})")
-_ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
-_TITLE_KINDS = ("person", "group", "work", "place")
-
-SpanKind = Literal["name", "quoted", "date", "number", "country"]
-
-
 class Span(NamedTuple):
-    """A piece of a text that could be an answer."""
+    """A piece of a statement that could be an answer."""
 
     text: str
     start: int
-    kind: SpanKind
-
-    @property
-    def end(self) -> int:
-        """The offset after its last character."""
-        return self.start + len(self.text)
-
-
-def date_key(text: str) -> tuple[int, int, int] | None:
-    """Return a date as (year, month, day) with 0 for what is left open; None without a year."""
-    year = _YEAR.search(text)
-    words = [word.lower() for word in WORD.findall(text)]
-    month = next((at for at, name in enumerate(MONTHS.lower().split("|"), 1) if name in words), 0)
-    day = next((int(word) for word in words if word.isdecimal() and len(word) < 3), 0)
-    return (int(year[1]), month, day) if year else None
-
-
-def names(text: str) -> list[Span]:
-    """Return runs of capitalised words, with inner words such as "of" and "von"; without a leading article."""
-    runs: list[list[re.Match[str]]] = []
-    inner = class_words("inner")
-    for word in WORD.finditer(text):
-        upper = word[0][0].isupper()
-        if runs and (upper or word[0][0].isdigit() or word[0] in inner) and _adjoins(text, runs[-1][-1], word):
-            runs[-1].append(word)
-        elif upper and (text.startswith(". ", word.end()) or not in_class(word[0].lower(), "stop")):
-            runs.append([word])
-    found: list[Span] = []
-    for run in runs:
-        while run[-1][0] in inner:
-            run.pop()
-        span = text[run[0].start() : run[-1].end()].removesuffix("'s").removesuffix("\u2019s")
-        low = span.lower()
-        if not in_class(low, "month", "stop"):
-            kind = "country" if low in countries() and low not in country_parts() else "name"
-            found.append(Span(span, run[0].start(), kind))
-    return found
-
-
-def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
-    """Whether a word follows another one within a name; a full stop may follow an initial, or "Dr." and the like."""
-    gap = text[last.end() : word.start()]
-    abbreviated = len(last[0]) == 1 or in_class(last[0].lower(), "abbreviation")
-    nickname = gap in (' "', '" ') and word[0][0].isupper()
-    return gap in (" ", " & ") or nickname or (gap == ". " and abbreviated)
-
-
-@lru_cache(maxsize=4_096)
-def spans(text: str) -> tuple[Span, ...]:
-    """Return every span of a text that could be an answer, each text and place once; empty for a blank text."""
-    dated = [Span(m[0], m.start(), "date") for m in DATE.finditer(text) if m[0] not in ("May", "March")]
-    taken = {at for span in dated for at in range(span.start, span.end)}
-    named = [span for span in names(text) if span.start not in taken]
-    numbers = [Span(m[0].rstrip(","), m.start(), "number") for m in _NUMBER.finditer(text) if m.start() not in taken]
-    quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
-    return tuple(dict.fromkeys(span for span in (*named, *quoted, *dated, *numbers) if span.text))
+    """Its offset; -1 for the title."""
+    kind: str
+    """name, quoted, date or number."""
+    label: str = ""
+    """The head of its column."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One sentence with the title that it speaks about."""
+    """One sentence, or one row of a table as "head: cell; head: cell", with the title that it stands under."""
 
     number: int
     title: str
     text: str
+    passage: int = 0
+    """0 for a statement that no passage shows."""
+    place: int = 0
+    """Its position in the passage, from 0."""
+    told: str = ""
+    """As a list of the prompt has it; empty for a sentence of a passage."""
+
+    @property
+    def whole(self) -> str:
+        """The statement as it stands alone."""
+        return self.told or stand_alone(self.title, self.text)
 
     @cached_property
     def plain(self) -> str:
@@ -203,8 +95,8 @@ class Statement:
 
     @cached_property
     def name(self) -> str:
-        """The title without a closing "(film)" or the like."""
-        return _ASIDE.sub("", self.title) or self.title
+        """The title without a closing "(film)" or the like; empty for a breadcrumb or the name of a file."""
+        return "" if _PATH.search(self.title) else _ASIDE.sub("", self.title) or self.title
 
     @cached_property
     def key(self) -> str:
@@ -218,49 +110,110 @@ class Statement:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """The content terms of sentence and title; a country tells a nationality, "is a 1961 …" a release."""
-        found = {*terms(self.plain), *terms(self.title)}
-        if any(span.text.lower() in countries() for span in self.spans):
-            found.add("nationality")
-        if re.search(r" (?:is|was) an? (?:\w+ )?\d{4}\b", self.text):
-            found.add("released")
-        return frozenset(found)
+        """The content terms of sentence and title; a word such as "American" after "is an" tells a country."""
+        country = {term("country"), term("nationality")} if self.demonym else set[str]()
+        return terms(self.plain) | terms(self.title) | country
 
     @cached_property
-    def kind(self) -> str:
-        """What the title is: `person` with the dates of a life, else by the noun after "is a"; may be empty."""
-        if "(born " in self.plain[:400]:
-            return "person"
-        noun_phrase = _IS_A.search(self.plain[:300])
-        words = WORD.findall(noun_phrase[1].lower()) if noun_phrase else ()
-        kinds = (kind for word in words for kind in _TITLE_KINDS if in_class(word, kind) and not in_class(word, "stop"))
-        return next(kinds, "")
+    def demonym(self) -> str:
+        """The nationality in "was an American film director"; empty without one."""
+        found = _DEMONYM.search(self.plain[:300])
+        return found[1] if found else ""
+
+    @cached_property
+    def is_person(self) -> bool:
+        """Whether the title is a person, by the dates of a life."""
+        return "(born " in self.plain[:400]
+
+    @cached_property
+    def cells(self) -> dict[str, str]:
+        """The cells of a row of a table by the heads of their columns; empty for a sentence."""
+        pairs = _PAIR.findall(self.text)
+        return dict(pairs) if len(pairs) > 1 and "".join(f"{h}: {c}; " for h, c in pairs) == f"{self.text}; " else {}
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """Everything in the plain text that could be an answer."""
-        return spans(self.plain)
+        """Everything in the plain text that could be an answer, each text and place once."""
+        if self.cells:
+            at = {head: self.text.find(f"{head}: {cell}") + len(head) + 2 for head, cell in self.cells.items()}
+            return tuple(span for head, cell in self.cells.items() for span in _cell_spans(head, cell, at[head]))
+        return _spans(self.plain)
 
 
-def _subject(sentence: str) -> str:
-    """Return the name that a sentence starts with; empty without one."""
-    first = names(sentence[:200])[:1]
-    return first[0].text if first and first[0].start <= 4 else ""
+def _cell_spans(head: str, cell: str, at: int) -> list[Span]:
+    """Return a cell as one answer; what stands in it where it is longer than an answer."""
+    if len(cell.split()) > _LONGEST_CELL:
+        return [span._replace(start=at + span.start) for span in _spans(cell)]
+    kind = "date" if _DATE.fullmatch(cell) else "number" if _NUMBER.match(cell) else "name"
+    return [Span(cell, at, kind, head)]
 
 
-def write(title: str, sentence: str) -> str:
-    """Return a sentence as a statement that stands alone, with its title in front unless it starts with it."""
-    sentence = " ".join(sentence.split())
-    return sentence if not title or _subject(sentence) == title else f"{title}: {sentence}"
+@lru_cache(maxsize=4_096)
+def _spans(text: str) -> tuple[Span, ...]:
+    dated = [Span(m[0], m.start(), "date") for m in _DATE.finditer(text) if m[0] not in ("May", "March")]
+    taken = {at for span in dated for at in range(span.start, span.start + len(span.text))}
+    named = [Span(name, at, "name") for at, name in names(text) if at not in taken]
+    numbers = [Span(m[0].rstrip(","), m.start(), "number") for m in _NUMBER.finditer(text) if m.start() not in taken]
+    quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
+    found = (*named, *quoted, *dated, *numbers)
+    return tuple(dict.fromkeys(span for span in found if span.text and not _PATH.search(span.text)))
 
 
-@lru_cache(maxsize=8_192)
-def read(number: int, text: str) -> Statement:
-    """Read a statement; its title is what precedes the colon, else the name that it starts with."""
-    for colon in re.finditer(r": ", text[:160]):
-        title, rest = text[: colon.start()], text[colon.end() :]
-        if rest.split(": ", 1)[0].startswith(title.split(" ")[0]) or ": " not in rest[:80]:
-            if class_words("verb").isdisjoint(WORD.findall(title)) and title.count("(") == title.count(")"):
-                return Statement(number, title, rest)
-            break
-    return Statement(number, _subject(text), text)
+def read_passages(passages: Iterable[PromptPassage]) -> list[Statement]:
+    """Return the statements of the passages up to a limit, numbered from 1; very long ones are cut.
+
+    A heading in the text is none, and the head of a table is part of its rows. A passage that is shown in part has "…"
+    where sentences were left out.
+    """
+    found: list[Statement] = []
+    for passage in passages:
+        for place, text in enumerate(_sentences(passage.text)):
+            found.append(Statement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
+            if len(found) == _MAX_SENTENCES:
+                return found
+    return found
+
+
+def _sentences(text: str) -> Iterator[str]:
+    lines, prose, heads = text.split("\n"), list[str](), list[str]()
+    for at, line in enumerate([*lines, ""]):
+        is_row = line.lstrip().startswith("|")
+        if is_row or not line.strip() or line.startswith("#"):
+            for part in "\n".join(prose).split(" … "):
+                yield from (part[start:end] for start, end in split_sentences(part))
+            prose = []
+        if not is_row:
+            heads = []
+            if line.strip() and not line.startswith("#"):
+                prose.append(line)
+        elif at + 1 < len(lines) and _RULE.match(lines[at + 1].strip()):
+            heads = _cells(line)
+        elif not _RULE.match(line.strip()):
+            yield "; ".join(f"{h}: {c}" for h, c in zip(heads, _cells(line), strict=False) if h and c) or line
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def read_statement(number: int, text: str) -> Statement:
+    """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
+    title, colon, _ = text[:200].partition(": ")
+    if colon and not re.search(r"\b(?:is|was|are|were|has|had)\b", title) and title.count("(") == title.count(")"):
+        statement = Statement(number, title, text[len(title) + 2 :], told=text)
+        if _PATH.search(title) or not Statement(number, "", text).cells:
+            return statement
+    first = names(text[:200])[:1]
+    return Statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
+
+
+DATE_PARTS = re.compile(r"\b\d{4}\b")
+
+
+def date_key(text: str) -> tuple[int, int, int]:
+    """Return a date as (year, month, day) with 0 for what is left open."""
+    year = DATE_PARTS.search(text)
+    words = [word.lower() for word in WORD.findall(text)]
+    month = next((at for at, name in enumerate(_MONTHS.lower().split("|"), 1) if name in words), 0)
+    day = next((int(word) for word in words if word.isdecimal() and len(word) < 3), 0)
+    return (int(year[0]) if year else 0, month, day)

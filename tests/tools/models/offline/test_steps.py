@@ -101,7 +101,8 @@ def test_without_anything_given_it_knows_nothing() -> None:
 def test_hop_by_hop(step: str) -> None:
     history: list[str] = []
     reply = ask(step, history=history, question=QUESTION)
-    assert list(reply.values()) == [f"Not known yet: {WHO}", WHO, "", ""]
+    assert (reply["sub_question"], reply["answer"], reply["final_answer"]) == (WHO, "", "")
+    assert step == "follow_up" or WHO in reply["thought"]
     history.append(f"{WHO} Edda Varga (source: The Salt Lantern is a 1961 film directed by Edda Varga.)")
     reply = ask(step, history=history, question=QUESTION)
     assert reply["sub_question"] == "Where was Edda Varga born?"
@@ -146,7 +147,7 @@ def test_ground_copies_a_sentence_or_says_empty() -> None:
 
 def test_act_searches_for_the_name_reached_and_finishes() -> None:
     reply = ask("act", passages=[FILM], history=[], question=QUESTION)
-    assert reply["action"].startswith("search[Edda Varga")
+    assert reply["action"] == "search[Where was Edda Varga born?]"
     query = reply["action"].removeprefix("search[").removesuffix("]")
     history = [f"Thought: - Action: search[{query}] Observation: passages 1"]
     assert ask("act", passages=[FILM], history=history, question=QUESTION)["action"] != reply["action"]
@@ -160,7 +161,7 @@ def test_review_rejects_searches_and_accepts(step: str) -> None:
     assert ask(step, passages=[APPLE], question=QUESTION)["relevant"] is False
     search = ask(step, passages=[FILM], question=QUESTION)
     assert (search["relevant"], search["enough"], search["answer"]) == (True, False, "")
-    assert search["query"].startswith("Edda Varga")
+    assert search["query"] == "Where was Edda Varga born?"
     accept = ask(step, passages=[FILM, LIFE], question=QUESTION)
     assert (accept["relevant"], accept["enough"], accept["answer"], accept["query"]) == (True, True, "Szeged", "")
 

@@ -11,7 +11,7 @@ import yaml
 
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.named_titles import base_of
-from hopgraph.tools.models.offline.statements import WORD, key, term
+from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key
 
 _PLACE = re.compile(r"#(\d{1,2})")
 _SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
@@ -150,7 +150,7 @@ def wordings(*questions: str) -> list[str]:
     """List the ways in which questions are asked: as they are, then as search words, if those are more than a name."""
     ways: list[str] = []
     for question in dict.fromkeys(questions):
-        words = [word for word in WORD.findall(question) if term(word)]
+        words = [word for word in WORD.findall(question) if fold(word) not in FUNCTION]
         ways += [question, " ".join(words)] if any(word[0].islower() for word in words) else [question]
     return ways
 

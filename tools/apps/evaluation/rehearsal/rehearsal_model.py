@@ -1,7 +1,7 @@
 """The rehearsal model: a LangChain chat model that plays from the gold annotations of a data set."""
 
 import asyncio
-import json
+import hashlib
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,11 +16,12 @@ from typing_extensions import override
 from hopgraph.state import SpecError
 from hopgraph.state.errors import describe_problem, did_you_mean
 from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
-from hopgraph.tools.apps.evaluation.rehearsal.prompt_case import PromptCase, RehearsalOptions
+from hopgraph.tools.apps.evaluation.rehearsal.oracle import Oracle, RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
-from hopgraph.tools.apps.evaluation.rehearsal.role_replies import reply
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
+from hopgraph.tools.models.players.prompt_reading import read_prompt
+from hopgraph.tools.models.players.step_replies import reply
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
@@ -44,8 +45,10 @@ class RehearsalModel(BaseChatModel):
 
     def reply_to(self, messages: list[BaseMessage]) -> str:
         """Return the text of the reply to a prompt."""
-        case = PromptCase(messages, self.book, self.options)
-        text = json.dumps(reply(case), ensure_ascii=False)
+        said = "".join(f"{message.type}\x1f{message.text}\x1e" for message in messages)
+        fingerprint = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        case = Oracle(read_prompt(messages), self.book, self.options, fingerprint)
+        text = reply(case)
         if case.chance("malformed") >= self.options.parse_failure:
             return text
         # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.

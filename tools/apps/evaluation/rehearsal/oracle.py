@@ -1,14 +1,13 @@
-"""One prompt as the rehearsal model understands it: what is asked, what is shown, what is known by it."""
+"""The oracle: a player that answers from the gold annotations what is asked, shown and known in one prompt."""
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, Field
 
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
@@ -23,11 +22,11 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     word_key,
     wordings,
 )
-from hopgraph.tools.models.offline.prompt_reading import Prompt, PromptPassage, read_prompt
-from hopgraph.tools.models.offline.statements import write
+from hopgraph.tools.models.players.player import UNANSWERABLE, Answer, Fact, Given
+from hopgraph.tools.models.players.prompt_reading import Prompt, PromptPassage
+from hopgraph.tools.models.players.wording import stand_alone
 from hopgraph.tools.text import content_terms, split_sentences
 
-UNANSWERABLE = "unanswerable"
 _ASIDES = re.compile(r"(?<!\s)\s+(?:\((?:source|because): .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20  # how many questions are drawn to find one with another answer
@@ -94,7 +93,7 @@ def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage
         return answers, supports, len(wanted & frozenset(content_terms(sentence)))
 
     sentences = (each.strip(" …") for each in sentences_of(passage.text))
-    return write(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
+    return stand_alone(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
 
 
 def draw(*parts: object) -> float:
@@ -103,18 +102,20 @@ def draw(*parts: object) -> float:
     return int.from_bytes(digest) / 2**64
 
 
-@dataclass
-class PromptCase:
-    """A prompt with everything that a reply is made of."""
+@dataclass(frozen=True)
+class Oracle:
+    """Plays a prompt from the gold annotations, of which it uses only what the prompt shows and what it remembers."""
 
-    messages: Sequence[BaseMessage]
+    prompt: Prompt
     book: PlanBook
     options: RehearsalOptions
+    fingerprint: str
+    """Of the messages; the same ones always get the same reply."""
 
-    @cached_property
-    def prompt(self) -> Prompt:
-        """The messages, read."""
-        return read_prompt(self.messages)
+    def with_question(self, question: str) -> Self:
+        """Return the oracle of the same prompt with another question."""
+        asked = self.prompt.with_question(question)
+        return replace(self, prompt=asked, fingerprint=f"{self.fingerprint}\x1f{word_key(question)}")
 
     @cached_property
     def target(self) -> Target:
@@ -183,21 +184,25 @@ class PromptCase:
                     names.setdefault(hop.number, said)
         return names
 
-    def known(self, *lists: str) -> dict[int, str]:
-        """Return the answers to hops from the passages, else from these lists of the prompt, and what follows."""
+    def _known(self, given: Given) -> dict[int, str]:
+        """Return the answers to hops from what is given, the passages first, and what follows from them."""
+        lists = (said for name in given.lists for said in self.by_item(name).values())
         known: dict[int, str] = {}
-        for each in chain(*self.by_passage.values(), *(said for name in lists for said in self.by_item(name).values())):
+        for each in chain(*(self.by_passage.values() if given.passages else ()), *lists):
             known.setdefault(each.hop.number, each.answer)
-        return self._with_conclusions(known)
+        known = self._with_conclusions({**self._remembered(), **known} if given.memory else known)
+        plan, part = self.target
+        if given.wants == "last" and part is None and plan.last_decides and plan.hops[-1].number in known:
+            known = {**plan.gold_answers, **known}  # the information that has the answer is enough
+        return known
 
-    def remembered(self) -> dict[int, str]:
+    def _remembered(self) -> dict[int, str]:
         """Return the answer of each hop that the model knows from memory; another seed knows others."""
         if self.options.rename is not None:  # what it knows, it knows of the old names
             return {}
         seed, plan, rate = self.options.seed, self.target.plan.id, self.options.knowledge
         drawn = (hop for hop in self.hops if hop.answer and draw(seed, "knows", plan, hop.number) < rate)
-        known = {hop.number: hop.answer for hop in drawn}
-        return self._with_conclusions(known) if known else known
+        return {hop.number: hop.answer for hop in drawn}
 
     def _with_conclusions(self, known: Mapping[int, str]) -> dict[int, str]:
         every = dict(known)
@@ -207,30 +212,75 @@ class PromptCase:
                 every.setdefault(hop.number, hop.answer)
         return every
 
-    @cached_property
-    def _fingerprint(self) -> str:
-        text = "".join(f"{message.type}\x1f{message.text}\x1e" for message in self.messages)
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
     def chance(self, *decision: object) -> float:
         """Draw a number from 0 to 1 for a decision; decisions and prompts are independent of one another."""
-        return draw(self.options.seed, self._fingerprint, *decision)
+        return draw(self.options.seed, self.fingerprint, *decision)
 
     def errs(self, decision: str, number: int = 0) -> bool:
         """Whether a decision is wrong; `number` tells decisions of one kind apart."""
         return self.chance(decision, number) < self.options.error
 
-    def covers(self, known: Mapping[int, str]) -> bool:
-        """Whether every hop of the question is known; False for an unknown question."""
-        return bool(self.hops) and all(hop.number in known for hop in self.hops)
+    def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
+        """Return what rules judged, in an error the other."""
+        return right != self.errs(judgement, number)
 
-    def answers(self, known: Mapping[int, str]) -> bool:
-        """Whether what is known answers the question."""
-        return bool(self.target.answers) and self.covers(known)
+    def relevant(self) -> list[int]:
+        """Judge each passage by itself: it is relevant when it says something of a hop."""
+        numbers = (each.number for each in self.prompt.passages)
+        return [number for number in numbers if self.judges("relevant", number in self.by_passage, number)]
 
-    def is_enough(self, known: Mapping[int, str]) -> bool:
-        """Judge whether what is known answers the question."""
-        return self.answers(known) != self._is_misled("enough")
+    def facts(self, given: Given) -> list[Fact]:
+        """State what the relevant passages say and what else is known, by hops; in an error made up, or irrelevant."""
+        known = self._known(given)
+        found: list[tuple[int, str, Fact]] = []
+        shown = {each.number: each for each in self.prompt.passages} if given.passages else {}
+        for number in self.relevant() if shown else ():
+            for said in self.by_passage.get(number, ()):
+                stated = self._state(said.hop, known) if said.hop.passages else said.statement
+                found.append((said.hop.number, stated, Fact(stated, said.statement, number)))
+            if number not in self.by_passage:
+                noise = sentences_of(shown[number].text)[0]
+                found.append((len(self.hops) + 1, self.prompt.question, Fact(noise, noise, number)))
+        told = {number for number, _, _ in found}
+        rest = (hop for hop in self.hops if hop.number in known and hop.number not in told and self._is_stated(hop))
+        found += [(hop.number, stated, Fact(stated)) for hop in rest if (stated := self._state(hop, known))]
+        if not found and given.memory and self.errs("fact"):
+            return [Fact(f"{without_mark(self.prompt.question)}: {self.made_up('fact')}.")]
+        found.sort(key=lambda row: row[0])
+        return [self._or_error(asked, fact, place) for place, (_, asked, fact) in enumerate(found)]
+
+    def _is_stated(self, hop: PlanHop) -> bool:
+        """Whether a hop is a fact that can be told, and no conclusion from others."""
+        return bool(hop.passages) or not self._has_gold
+
+    def _state(self, hop: PlanHop, known: Mapping[int, str]) -> str:
+        names = {number: answer for number, answer in known.items() if answer}
+        return f"{hop.filled_with(names).rstrip('?')}: {names[hop.number]}." if hop.number in names else ""
+
+    def _or_error(self, asked: str, fact: Fact, number: int) -> Fact:
+        if not self.errs("fact", number):
+            return fact
+        wrong = f"{without_mark(asked.partition(': ')[0])}: {self.made_up(f'fact:{number}')}."
+        return Fact(wrong, wrong if fact.quote else "", fact.passage)
+
+    def answer(self, given: Given) -> Answer:
+        """Answer when every hop is known, and otherwise only where a guess is demanded."""
+        known = self._known(given)
+        quotes: dict[int, tuple[str, int]] = {}
+        for number, found in self.by_passage.items() if given.passages else ():
+            for each in found:
+                quotes.setdefault(each.hop.number, (each.statement, number))
+        stated = [(hop, self._state(hop, known)) for hop in self.hops if hop.passages]
+        facts = tuple(Fact(text, *quotes.get(hop.number, ("", 0))) for hop, text in stated if text)
+        if given.wants != "guess" and self._answers(known) == self._is_misled("enough"):
+            return Answer(facts=facts)
+        passages = _numbers_with(known, self.by_passage if given.passages else {})
+        items = _numbers_with(known, self.by_item("information"))
+        return Answer(self._conclude(known), facts, passages, items)
+
+    def _answers(self, known: Mapping[int, str]) -> bool:
+        """Whether what is known answers the question; False for an unknown one."""
+        return bool(self.target.answers and self.hops) and all(hop.number in known for hop in self.hops)
 
     def _is_misled(self, decision: str) -> bool:
         """Whether a judgement of all that is shown is wrong: by itself, or because some passage misleads."""
@@ -238,10 +288,10 @@ class PromptCase:
         right = (1.0 - self.options.error) * (1.0 - self.options.distraction) ** idle
         return self.chance(decision, 0) < 1.0 - right
 
-    def conclude(self, known: Mapping[int, str]) -> str:
+    def _conclude(self, known: Mapping[int, str]) -> str:
         """Return the answer that follows from what is known; made up where it does not, and in an error."""
         target = self.target
-        if not self.answers(known) or self._is_misled("answer"):
+        if not self._answers(known) or self._is_misled("answer"):
             return self.made_up("answer")
         if target.hop is not None:
             return known[target.hop.number]
@@ -257,7 +307,7 @@ class PromptCase:
         others = (each.answer for each in self._drawn_plans(choice) if each.answer and not each.is_yes_no)
         return next((each for each in others if not is_among(each, self.target.answers)), "something else")
 
-    def or_wrong(self, question: str, number: int) -> str:
+    def _or_wrong(self, question: str, number: int) -> str:
         """Return a question to ask, or in an error one that belongs to another question."""
         if not self.errs("query", number):
             return question
@@ -268,9 +318,9 @@ class PromptCase:
         plans = self.book.plans
         return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
 
-    def open_questions(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> list[str]:
+    def next_questions(self, given: Given, asked: list[str]) -> list[str]:
         """Ask for each hop that is not known and can be asked now (else the unknown question itself), in new words."""
-        plan, part = self.target
+        known, (plan, part) = self._known(given), self.target
         if not self.hops:
             unknown = [self.prompt.question]
         elif part is not None:
@@ -282,18 +332,17 @@ class PromptCase:
         found: list[str] = []
         for number, question in enumerate(unknown):
             new = [each for each in wordings(question) if not any(said.startswith(word_key(each)) for said in before)]
-            found += [self.or_wrong(each, number) for each in new[:1]]
+            found += [self._or_wrong(each, number) for each in new[:1]]
         return found
 
-    def next_question(self, known: Mapping[int, str], asked: Iterable[str] = ()) -> str:
-        """Return the first of the open questions; empty for none."""
-        return next(iter(self.open_questions(known, asked)), "")
+    def parts(self, in_order: bool) -> list[str]:
+        """Break the question down into its hops, self-contained or referring; empty for one hop."""
+        plan, part = self.target
+        hops = plan.asked[: self.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
+        places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}
+        asked = [hop.filled_with(places) if in_order else plan.self_contained(hop) for hop in hops]
+        return [self._or_wrong(text, number) for number, text in enumerate(asked)]
 
-    def statements(self, known: Mapping[int, str]) -> list[str]:
-        """Write what is known as self-contained sentences, in the order of the hops."""
-        names = {number: answer for number, answer in known.items() if answer}
-        return [
-            f"{hop.filled_with(names).rstrip('?')}: {names[hop.number]}."
-            for hop in self.hops
-            if hop.number in names and hop.passages
-        ]
+
+def _numbers_with(known: Mapping[int, str], found: Mapping[int, list[HopAnswer]]) -> tuple[int, ...]:
+    return tuple(sorted(n for n, answers in found.items() if any(each.hop.number in known for each in answers)))
