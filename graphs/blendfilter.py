@@ -38,13 +38,21 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.blend import add_found, blend, first_steps, name_topic, reason, recall
+from hopgraph.nodes.blend import (
+    CALLS_OF_A_FILTER,
+    FINAL_CALLS,
+    add_found,
+    blend,
+    first_steps,
+    name_topic,
+    reason,
+    recall,
+)
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.draft_answers import draft_answers
+from hopgraph.nodes.draft_answers import draft_answers, shorten
 from hopgraph.nodes.filter_passages import select_passages, weigh_passages
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.shorten import shorten
-from hopgraph.nodes.unite import unite
+from hopgraph.nodes.selection import unite
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, SampledOutput
 
 Context = BlendFilterContext
@@ -75,9 +83,9 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput, **changes)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("reason", reason, reserve_calls=0)
-    builder.add_node("recall", recall, reserve_calls=0)
-    builder.add_node("topic", name_topic, reserve_calls=0)
+    builder.add_node("reason", reason, reserve_calls=FINAL_CALLS)
+    builder.add_node("recall", recall, reserve_calls=FINAL_CALLS)
+    builder.add_node("topic", name_topic, reserve_calls=CALLS_OF_A_FILTER + FINAL_CALLS)
     builder.add_node("blend", blend)
     builder.add_node("retrieve_blended", retrieve)
     builder.add_node("take_top", add_found)

@@ -20,12 +20,12 @@ Where the paper is silent:
 from typing import Literal, Unpack
 
 from hopgraph.graphs.tree_of_reviews import what_was_found
-from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.conclude import conclude
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
+from hopgraph.nodes.fuse import conclude
 from hopgraph.nodes.gather import gather
-from hopgraph.nodes.lengthen import lengthen
+from hopgraph.nodes.prune import lengthen
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, review_with
 from hopgraph.nodes.review_tree.paths import nodes_with_status

@@ -23,15 +23,15 @@ from typing import Any
 
 from langgraph.graph import END, START
 
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
 from hopgraph.nodes.distillation.ground_with_gold import filter_grounding, ground_with_gold, mix_with_noise
 from hopgraph.nodes.distillation.label_classes import add_own_passages, label_known, label_passages
 from hopgraph.nodes.distillation.list_parts import check_parts, list_parts
 from hopgraph.nodes.distillation.record import record
-from hopgraph.nodes.generate import generate
 from hopgraph.nodes.prepare import prepare_for
+from hopgraph.nodes.read_hop import generate
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.distillation import (
     DecompositionDataContext,

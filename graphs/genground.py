@@ -31,13 +31,11 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
-from hopgraph.nodes.generate import generate
 from hopgraph.nodes.ground import ground
 from hopgraph.nodes.hops.next_step import NextQuestion
-from hopgraph.nodes.read_passages import read_passages
+from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, generate, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.revise import keep, revise
 from hopgraph.state.genground import GengroundContext, GengroundState
@@ -67,7 +65,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("ground", ground)
     builder.add_node("revise", revise)
     builder.add_node("keep", keep)
-    builder.add_node("read_passages", read_passages)
+    builder.add_node("read_passages", read_hop_with(key="candidates", alone=True, edits=True))
     builder.add_node("best_answer", best_answer_with())
     builder.add_node("accept", accept_last_answer)
 

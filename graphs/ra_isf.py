@@ -37,8 +37,6 @@ from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from hopgraph.nodes.answer_question import answer_question, give_up
-from hopgraph.nodes.compose import best_effort, compose
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.frontier import frontier, is_left_unsolved
@@ -46,7 +44,8 @@ from hopgraph.nodes.judge_relevance import judge_relevance
 from hopgraph.nodes.question_tree.branch import branch_input, question_of
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import self_knowledge
-from hopgraph.nodes.split import plant, split_with
+from hopgraph.nodes.solve_question import answer_question, best_effort, compose, give_up
+from hopgraph.nodes.split import plant, split
 from hopgraph.state.question_tree import ROOT
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
 
@@ -109,7 +108,6 @@ def build_solve() -> MethodGraph:
     builder.add_node("retrieve", retrieve)
     builder.add_node("judge_relevance", judge_relevance)
     builder.add_node("answer", answer_question(own_knowledge=False))
-    split = split_with(needs_parts=True, in_order=lambda settings: settings.part_order == "in_order")
     builder.add_node("decompose", split, reserve_calls=1)
     builder.add_node("give_up", give_up)
 

@@ -34,13 +34,12 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.fuse import fuse
+from hopgraph.nodes.fuse import fuse, rank_passages
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.prune import prune
-from hopgraph.nodes.rank_passages import rank_passages
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status

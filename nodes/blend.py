@@ -4,16 +4,14 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
-from hopgraph.nodes.core.budget import pause_calls, share_among_all_branches
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.recall_knowledge import read_recalled
-from hopgraph.nodes.take_top import take_top
-from hopgraph.nodes.write_passages import knowledge_ask
-from hopgraph.state import Query, Spent, Update
+from hopgraph.nodes.reading import read_answer, reader_ask
+from hopgraph.nodes.recall_knowledge import knowledge_ask, read_recalled
+from hopgraph.nodes.selection import take_top
+from hopgraph.state import Query, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 from hopgraph.state.events import Blended, Reasoned, TopicNamed
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -47,15 +45,6 @@ def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
     return [step for step, on in wanted.items() if on]
 
 
-def _spent_beside(state: Spent, settings: BlendFilterContext, step: FirstStep) -> Spent:
-    """Count what the other first steps may spend, since none of them sees what the others do."""
-    steps = first_steps(settings)
-    # A topic without a filter after it would be of no use.
-    needs = [(1, 1) if each != "topic" else (1 + CALLS_OF_A_FILTER, 1 + CALLS_OF_A_FILTER) for each in steps]
-    share = share_among_all_branches(settings, state, needs, reserve_calls=FINAL_CALLS)[steps.index(step)]
-    return Spent(calls={**pause_calls(state["calls"]), "before": share}, started_at=state["started_at"])
-
-
 async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
 
@@ -66,7 +55,7 @@ async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
     wanted = reader_ask(
         state["question"], settings, step="reason", passages=prompt_passages(excerpts, passages) or None
     )
-    answered = await ask(runtime, _spent_beside(state, settings, "reason"), wanted)
+    answered = await ask(runtime, state, wanted)
     draft = read_answer(answered, as_short(settings), excerpts, question=state["question"])
     emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
@@ -75,17 +64,15 @@ async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
 
 async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Write a passage from own knowledge (internal augmentation, section 3.2); writes `recalled`, a_in."""
-    spent = _spent_beside(state, runtime.context, "recall")
-    answered = await ask(runtime, spent, knowledge_ask(state["question"]))
+    answered = await ask(runtime, state, knowledge_ask(state["question"]))
     text = read_recalled(answered.record.passage, state["question"], runtime)
     return {"recalled": text, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
 async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
-    spent = _spent_beside(state, runtime.context, "topic")
     wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
-    answered = await ask(runtime, spent, wanted)
+    answered = await ask(runtime, state, wanted)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
     emit(runtime, TopicNamed(topic=named))
     return {"topic": named, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}

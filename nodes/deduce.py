@@ -4,7 +4,6 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer
 from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.method_graph import Node
@@ -19,6 +18,7 @@ from hopgraph.nodes.hops.hop_history import (
     open_hop,
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
+from hopgraph.nodes.reading import AnswerReply, answer_update, read_answer
 from hopgraph.state import Excerpt, Query, Update
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
@@ -65,10 +65,10 @@ def _variables(
     variables: dict[str, Value] = {"question": state["question"], **yes_no_variable(settings)}
     hops = state["hops"]
     if answers_last:
-        variables["history"] = answered_lines(hops[:-1])
+        variables["history"] = answered_lines(hops[:-1], settings)
         variables |= {"follow_up": hops[-1]["question"]} if hops else {}
     else:
-        variables["history"] = answered_lines(hops) if excerpts is None else observed_lines(hops, excerpts)
+        variables["history"] = answered_lines(hops, settings) if excerpts is None else observed_lines(hops, excerpts)
     if excerpts is not None:
         variables["passages"] = prompt_passages(excerpts, passages_by_id(state["passages"]))
     return variables
@@ -95,7 +95,7 @@ def _finished(
 ) -> Update:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])
-    update = answer_update(evidence_of_hops(reading, state["hops"], state["evidence"]), answered, runtime)
+    update = answer_update(evidence_of_hops(reading, state, runtime.context), answered, runtime)
     return {**update, "queries": [], "iteration": len(state["hops"])}
 
 

@@ -6,10 +6,10 @@ from itertools import product
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import kept_passages, read_answer, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask, reading_update
 from hopgraph.state import Context, Draft, Update
 from hopgraph.state.baselines import ReplugContext, SamplesState
 from hopgraph.state.events import AnswersScored, Sampled

@@ -7,7 +7,7 @@ from pydantic import field_validator
 
 from hopgraph.nodes.blend import CALLS_OF_A_FILTER, FINAL_CALLS
 from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, is_cut_off, yes_no_variable
-from hopgraph.nodes.core.budget import share_among_branches
+from hopgraph.nodes.core.budget import calls_left, is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, read_numbers, schema_hint
 from hopgraph.nodes.core.step_events import emit
@@ -54,8 +54,8 @@ async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
     whose two calls the budget does not cover, the last ones, are to stay as they are: None.
     """
     settings, entries = runtime.context, [entry for entry in state["knowledge"] if entry["excerpts"]]
-    needs = [(CALLS_OF_A_FILTER, CALLS_OF_A_FILTER)] * len(entries)
-    covered = entries[: len(share_among_branches(settings, state, needs, reserve_calls=FINAL_CALLS))]
+    left = 0 if is_exhausted(settings, state, 0) else calls_left(settings, state)
+    covered = entries if left is None else entries[: max(0, left - FINAL_CALLS) // CALLS_OF_A_FILTER]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
     shown = [{**topic, **_variables(entry, state, runtime)} for entry in covered]
     asks = [Ask("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]

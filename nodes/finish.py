@@ -6,19 +6,56 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
+from hopgraph.nodes.core.marked_text import append_marks, settle_marks, split_at_marks
 from hopgraph.nodes.core.message_stream import AnswerStream
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, ReplyModel, ShortText, knowledge_passage
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.nodes.write_sentence import write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Update, Usage
+from hopgraph.state.context import SENTENCE_STEP
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.prompts import Value
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote
+
+
+class SentenceReply(ReplyModel):
+    """A reply of the role `write_sentence`."""
+
+    answer: ShortText
+
+
+async def write_sentence(
+    state: MethodState, runtime: Runtime[Context], citations: Sequence[Citation]
+) -> tuple[str, Mapping[str, Call]]:
+    """Ask for a sentence that says the short answer, with the numbers of the citations that carry it.
+
+    The sentence goes to LangGraph's `messages` stream while it is written. Without a usable reply it is the short
+    answer with a mark for each citation. The call is given, too.
+    """
+    settings, short = runtime.context, state["answer"]
+    variables: dict[str, Value] = {"question": state["question"], "short_answer": short}
+    if citations:
+        variables["passages"] = [{"title": each["title"], "text": each["quote"]} for each in citations]
+    if settings.answer_style:
+        variables["style"] = settings.answer_style
+    stream = AnswerStream.if_wanted("answer", len(citations))
+    wanted = Ask(
+        SENTENCE_STEP, variables, SentenceReply, SentenceReply(answer=""), on_reply=stream.feed if stream else None
+    )
+    answered = await ask(runtime, state, wanted)
+    sentence = settle_marks(answered.record.answer, len(citations)) or short
+    if len(split_at_marks(sentence, len(citations))) == 1:
+        sentence = append_marks(sentence, len(citations))
+    if stream:
+        stream.end(sentence)
+    return sentence, calls_of([answered])
+
 
 _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.compose import at_hand
-from hopgraph.nodes.core.budget import share_among_branches
+from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import parts_of, reserved_by_branch
 from hopgraph.nodes.question_tree.decomposition import parts_waited_for, with_answers
 from hopgraph.nodes.question_tree.settlement import evidence_under, reached_limit, settle, settle_root
+from hopgraph.nodes.solve_question import at_hand
 from hopgraph.state import Update
 from hopgraph.state.events import ReferencesFilled
 from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
@@ -36,10 +36,10 @@ async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
     if root["how"]:
         return {**update, **settle_root(tree, evidence_under(tree, ROOT), limit=limit)}
     ready = [node for node in tree.values() if _is_ready(tree, node)]
-    reserved = share_among_branches(settings, state, [_needs(node, settings) for node in ready])
     branches = [
-        Branch(id=node["id"], step="solve" if node["status"] == "open" else "compose", reserved=each)
-        for node, each in zip(ready, reserved, strict=False)
+        Branch(id=node["id"], step="solve" if node["status"] == "open" else "compose")
+        for node in ready
+        if not is_exhausted(settings, state, _needs(node, settings))
     ]
     if not branches:
         return {**update, "stop_reason": "budget", "knowledge": [at_hand(state, settings)]}
@@ -78,14 +78,8 @@ def _is_ready(tree: Mapping[str, QuestionNode], node: QuestionNode) -> bool:
     return node["status"] == "open"
 
 
-def _needs(node: QuestionNode, settings: RaIsfContext) -> tuple[int, int]:
-    """Count the fewest and the most calls of a branch, with those it leaves over; the root starts in any case."""
-    if node["depth"] > settings.max_depth:
-        return 0, 0
+def _needs(node: QuestionNode, settings: RaIsfContext) -> int:
+    """Count the fewest calls of a branch, with those it leaves over; the root starts in any case."""
     if node["status"] == "split":
-        return 1 + reserved_by_branch(node), 1 + reserved_by_branch(node)
-    judgements = settings.passages_per_query if settings.judge == "each" else 1
-    known = 2 if settings.self_knowledge else 0  # is it known, and the answer
-    found = judgements + 1 if settings.passage_relevance else 0  # is it found, and the answer
-    most = known + found + 1 + 1  # decompose, one left over
-    return (2 + reserved_by_branch(node) if node["parent"] else 0), most
+        return 1 + reserved_by_branch(node)
+    return 2 + reserved_by_branch(node) if node["parent"] and node["depth"] <= settings.max_depth else 0

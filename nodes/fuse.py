@@ -1,23 +1,25 @@
-"""Fuse the evidence of all accepted paths into one answer."""
+"""Answer from the accepted paths, and rank their paragraphs by the answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 from pydantic import Field
 
-from hopgraph.nodes.answer import AnswerReply, answer_update, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.finish import cited_evidence
 from hopgraph.nodes.gather import within
+from hopgraph.nodes.reading import AnswerReply, answer_update, read, reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Fused
-from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.prompts import Value, clean
+from hopgraph.tools.text.comparison import lexical_similarity
 
 
 class Fusion(ReplyModel):
@@ -43,12 +45,9 @@ async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -
     best = state["tree"][agreed[0]]["answer"] if agreed else ""
     excerpts = whole_excerpts(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
     if settings.fusion == "paragraph":
-        reader = reader_ask(
-            state["question"], settings, step="answer_step_by_step", passages=prompt_passages(excerpts, passages)
-        )
-        read = await ask(runtime, state, replace(reader, fallback=AnswerReply(answer=best)))
-        reading = read_answer(read, settings, excerpts, question=state["question"])
-        answered: AskResult[Any] = read
+        step, fallback = "answer_step_by_step", AnswerReply(answer=best)
+        reading, said = await read(runtime, state, state["question"], excerpts, step=step, fallback=fallback)
+        answered: AskResult[Any] = said
     else:
         variables = _variables(state, chosen, excerpts, settings)
         fused = await ask(runtime, state, Ask("fuse", variables, Fusion, Fusion(answer=best)))
@@ -89,3 +88,36 @@ def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOf
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
     return Draft(reasoning=clean(reply.reasoning).strip(), answer=answer, evidence=used if answer else [])
+
+
+async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+    """Write the answer of most accepted paths, and the first's analysis, without a call (CoR, Table 13)."""
+    chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
+    ids = {node["id"] for node in chosen}
+    evidence = [piece for piece in state["evidence"] if piece["id"] in ids]
+    answer, analysis = (chosen[0]["answer"], chosen[0]["analysis"]) if chosen else ("", "")
+    reading = Draft(reasoning=analysis, answer=answer, evidence=evidence)
+    return reading_update(reading, runtime, limit=state["stop_reason"])
+
+
+async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
+    """Write `passages`: the best `recall_passages` where more were retrieved, for recall@15 (section 4.2, footnote).
+
+    First all that the answer rests on, then the other evidence by its similarity to the final answer, then the rest
+    (*ours*).
+    """
+    settings, passages = runtime.context, passages_by_id(state["passages"])
+    if len(passages) <= settings.recall_passages:
+        return {"passages": []}
+    resting = {piece["id"] for piece in cited_evidence(state)}
+    said = f"{state['answer']} {state['explanation']}"
+
+    def closeness(piece: Evidence) -> tuple[bool, float]:
+        text = "\n".join([piece["statement"], *(with_title(passages[key]) for key in piece["passage_ids"])])
+        return piece["id"] not in resting, -lexical_similarity(said, text)
+
+    ranked = sorted(state["evidence"], key=closeness)
+    order = dict.fromkeys([*(key for piece in ranked for key in piece["passage_ids"]), *passages])
+    used = {key for piece in state["evidence"] if piece["id"] in resting for key in piece["passage_ids"]}
+    kept = [key for number, key in enumerate(order) if number < settings.recall_passages or key in used]
+    return {"passages": Overwrite([passages[key] for key in kept])}

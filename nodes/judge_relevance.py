@@ -11,7 +11,7 @@ from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch, spent_in
+from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import RelevanceJudged
@@ -62,15 +62,15 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
     settings, node = runtime.context, question_of(state)
     passages = passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages, settings.passage_tokens)
-    spent, reserved = spent_in(state), 1 + reserved_by_branch(node)  # an answer
+    reserved = 1 + reserved_by_branch(node)  # an answer
     if settings.judge == "each":
         asks = [relevance_ask(node["question"], each, passages) for each in excerpts]
-        answers: Sequence[AskResult[Any]] = await ask_all(runtime, spent, asks, reserve_calls=reserved)
+        answers: Sequence[AskResult[Any]] = await ask_all(runtime, state, asks, reserve_calls=reserved)
         kept = [excerpt for excerpt, answer in zip(excerpts, answers, strict=True) if answer.record.relevant]
     else:
         shown = _shown(node["question"], excerpts, passages)
         together = Ask("judge_together", shown, JointRelevance, JointRelevance(enough=False))
-        answers = await ask_all(runtime, spent, [together] if excerpts else [], reserve_calls=reserved)
+        answers = await ask_all(runtime, state, [together] if excerpts else [], reserve_calls=reserved)
         kept = [each for answer in answers for each in _needed(answer.record, excerpts)]
     seen, relevant = ([each["passage_id"] for each in some] for some in (excerpts, kept))
     emit(runtime, RelevanceJudged.from_record(node, passage_ids=seen, relevant=relevant))

@@ -1,15 +1,14 @@
-"""Write the next sentence of a chain of thought, and answer from it."""
+"""Write the next sentence of a chain of thought."""
 
 import re
 from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_update, kept_passages, read_answer, reader_ask
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
-from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, abstains, normalized_query
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import kept_passages
 from hopgraph.state import Query, StopReason, Update
 from hopgraph.state.baselines import IrcotContext, IrcotState
 from hopgraph.state.events import ThoughtAdded
@@ -65,17 +64,6 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
         "stop_reason": "budget" if answered.outcome == "budget" else limit,
         "calls": calls_of([answered]),
     }
-
-
-@with_passage_review("knowledge")
-async def answer_from_thoughts(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
-    """Answer step by step from all passages, and from the chain of thought that collected them (IRCoT's reader)."""
-    excerpts, shown = kept_passages(state)
-    question, step = state["question"], "answer_step_by_step"
-    wanted = reader_ask(question, runtime.context, step=step, passages=shown, thoughts=state["thoughts"])
-    answered = await ask(runtime, state, wanted)
-    reading = read_answer(answered, runtime.context, excerpts, question=question)
-    return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
 
 def _last_fact(thoughts: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
 from hopgraph.state import Passage, QuestionError, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
-from hopgraph.state.tree_of_reviews import ROOT, ReviewNode, ReviewTreeState, TreeOfReviewsContext
+from hopgraph.state.tree_of_reviews import ROOT, ReviewContext, ReviewNode, ReviewTreeState, TreeOfReviewsContext
 from hopgraph.tools.text.comparison import lexical_similarity
 
 
@@ -103,3 +103,13 @@ def grow_tree(
             emit(runtime, event(nodes=nodes))
     first: Tree = {} if state["tree"] else {ROOT: make_root(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
+
+
+async def lengthen(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+    """Add to `tree` one node of all retrieved paragraphs that are not on the path yet, if any (CoR, section 4.4)."""
+    grown: list[ReviewNode] = []
+    for parent, found in zip(parents_of(state), state["candidates"], strict=True):
+        known = passages_on_path(state["tree"], parent)
+        new = [key for key in found["passage_ids"] if key not in known]
+        grown += [make_child(parent, 1, new)] if new else []
+    return grow_tree(state, grown, passages_by_id(state["passages"]), runtime)

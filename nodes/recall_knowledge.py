@@ -1,15 +1,16 @@
-"""Let the model write what it knows, where no passage was kept."""
+"""Let the model write what it knows itself."""
 
 from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, spending_update
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.extract import question_of_query
 from hopgraph.state import Knowledge, Passage, Update
+from hopgraph.state.baselines import GenReadContext, PartsState
 from hopgraph.state.events import Recalled
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.prompts import clean
@@ -50,3 +51,29 @@ async def recall_knowledge(state: MigresState, runtime: Runtime[MigresContext]) 
             passages.append(passage)
             knowledge[index] = Knowledge(query=query, excerpts=[whole_excerpt(passage, 0.0)])
     return {"knowledge": knowledge, "passages": passages, "calls": calls_of(answers)}
+
+
+class WrittenPassage(ReplyModel):
+    """A reply of the role `write_passage`."""
+
+    passage: LongText
+
+
+def knowledge_ask(question: str) -> Ask[WrittenPassage]:
+    """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
+    return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
+
+
+async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> Update:
+    """Write a passage from own knowledge for the query, as the only entry of `knowledge` (GenRead)."""
+    [question] = (query["text"] for query in state["queries"])
+    reserved = 2 if state["hops"] else 1  # one to read it, and for a part of a question one to compose
+    answered = await ask(runtime, state, knowledge_ask(question), reserve_calls=reserved)
+    text = read_recalled(answered.record.passage, question, runtime)
+    number = state["iteration"]
+    written = [knowledge_passage(f"{number}.1", text, hop=number)] if text else []
+    return {
+        "knowledge": [Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written])],
+        "passages": written,
+        **spending_update(state, [answered]),
+    }

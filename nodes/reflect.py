@@ -8,11 +8,11 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.answer import kept_passages, reader_ask, reading_update
 from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import kept_passages, reader_ask, reading_update
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Draft, Evidence, Update
 from hopgraph.state.baselines import SelfRagContext, SelfRagState

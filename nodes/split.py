@@ -1,14 +1,12 @@
 """Grow a question tree: plant the question, and break a question down into its parts."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import ask, calls_of
-from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of, spent_in
+from hopgraph.nodes.question_tree.branch import BranchState, path_to, question_of
 from hopgraph.nodes.question_tree.decomposition import (
     decomposition_ask,
     read_sub_questions,
@@ -18,7 +16,8 @@ from hopgraph.nodes.question_tree.decomposition import (
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput, Update
 from hopgraph.state.events import Decomposed, Planted, SubQuestion
-from hopgraph.state.question_tree import ROOT, DecomposingContext, QuestionNode
+from hopgraph.state.question_tree import ROOT, QuestionNode
+from hopgraph.state.ra_isf import RaIsfContext
 
 
 async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Update:
@@ -28,34 +27,30 @@ async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Update:
     return {"tree": {ROOT: root}}
 
 
-def split_with(*, needs_parts: bool, in_order: Callable[[Any], bool] | None = None) -> Node:
-    """Return the step that asks for the sub-questions of the branch's question and plants them; it writes `tree`.
+async def split(state: BranchState, runtime: Runtime[RaIsfContext]) -> Update:
+    """Ask for the sub-questions of the branch's question and plant them; writes `tree`.
 
-    Without any the question is unknown if it `needs_parts` (RA-ISF, section 3.1), else split into none, to be answered
-    as it is. Where, by the settings, parts are `in_order` (*ours*) they may refer to the answers of earlier ones, and
-    wait for them; else they are asked with their questions in the places of their answers. Those that repeat the
-    question or one that it is a part of are dropped (*ours*: they would be broken down in the same way again).
+    Without any the question is unknown (RA-ISF, section 3.1). Where parts are `in_order` (*ours*) they may refer to the
+    answers of earlier ones, and wait for them; else they are asked with their questions in the places of their answers.
+    Those that repeat the question or one that it is a part of are dropped (*ours*: they would be broken down again in
+    the same way).
     """
-
-    async def split(state: BranchState, runtime: Runtime[DecomposingContext]) -> Update:
-        node, most = question_of(state), runtime.context.max_sub_questions
-        known = [each["question"] for each in path_to(state["tree"], node["id"])]
-        ordered = in_order is not None and in_order(runtime.context)
-        wanted = decomposition_ask(node["question"], most=most, in_order=ordered)
-        answered = await ask(runtime, spent_in(state), wanted)
-        questions = read_sub_questions(answered, most=most, known=known)
-        calls = calls_of([answered])
-        if needs_parts and not questions:
-            how = "budget" if answered.outcome == "budget" else "unsolved"
-            return {**settle(runtime, node, how), "calls": calls}
-        limit = {"stop_reason": "budget"} if not needs_parts and answered.outcome == "budget" else {}
-        parts = _parts(node, questions, ordered)
-        listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
-        emit(runtime, Decomposed.from_record(node, sub_questions=listed))
-        waiting = QuestionNode({**node, "status": "split"})
-        return {"tree": {each["id"]: each for each in (waiting, *parts)}, "calls": calls, **limit}
-
-    return split
+    node, most, in_order = (
+        question_of(state),
+        runtime.context.max_sub_questions,
+        runtime.context.part_order == "in_order",
+    )
+    known = [each["question"] for each in path_to(state["tree"], node["id"])]
+    wanted = decomposition_ask(node["question"], most=most, in_order=in_order)
+    answered = await ask(runtime, state, wanted)
+    questions, calls = read_sub_questions(answered, most=most, known=known), calls_of([answered])
+    if not questions:
+        return {**settle(runtime, node, "budget" if answered.outcome == "budget" else "unsolved"), "calls": calls}
+    parts = _parts(node, questions, in_order)
+    listed = [SubQuestion(id=part["id"], question=part["question"]) for part in parts]
+    emit(runtime, Decomposed.from_record(node, sub_questions=listed))
+    waiting = QuestionNode({**node, "status": "split"})
+    return {"tree": {each["id"]: each for each in (waiting, *parts)}, "calls": calls}
 
 
 def _parts(node: QuestionNode, questions: Sequence[str], ordered: bool) -> list[QuestionNode]:

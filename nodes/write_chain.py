@@ -5,7 +5,6 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
-from hopgraph.nodes.answer import kept_passages
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.reply_text import (
     ReplyModel,
@@ -16,7 +15,8 @@ from hopgraph.nodes.core.reply_text import (
     short_answer,
 )
 from hopgraph.nodes.hops.hop_history import answered_lines
-from hopgraph.nodes.sub_questions import report_parts
+from hopgraph.nodes.parts import report_parts
+from hopgraph.nodes.reading import kept_passages
 from hopgraph.state import Update
 from hopgraph.state.hops import Hop
 from hopgraph.state.revising import SearchainContext, SearchainState
@@ -52,7 +52,7 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
     known, chain = [hop["question"] for hop in hops], dict[str, str]()
     if state["rounds"] >= settings.max_rounds or len(hops) >= settings.max_hops:
         return {"sub_questions": known, "stop_reason": "max_iterations"}
-    variables: dict[str, Value] = {"question": question, "history": answered_lines(hops)}
+    variables: dict[str, Value] = {"question": question, "history": answered_lines(hops, settings)}
     if hops and (shown := kept_passages(state)[1]):
         variables["passages"] = shown
     answered = await ask(runtime, state, Ask("write_chain", variables, QueryChain, QueryChain(chain=[])))

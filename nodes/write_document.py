@@ -2,12 +2,12 @@
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import excerpts_of_all_queries
 from hopgraph.nodes.core.ask import Ask, ask, is_cut_off, spending_update
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.write_passages import WrittenPassage
+from hopgraph.nodes.reading import excerpts_of_all_queries
+from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.state import Knowledge, Query, Update
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.state.revising import ItrgContext, ItrgState

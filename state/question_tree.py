@@ -1,4 +1,4 @@
-"""A question tree, and the state and settings of the methods that grow one (RA-ISF, Least-to-most)."""
+"""The question tree of RA-ISF, and the settings of the methods that break a question down."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, get_args
@@ -6,9 +6,8 @@ from typing import Annotated, Literal, get_args
 from typing_extensions import TypedDict
 
 from hopgraph.state.context import Context, method_setting, setting
-from hopgraph.state.records import Call, Evidence, Passage
+from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
-from hopgraph.state.schemas import MethodState
 
 ROOT = "0"
 """The id of the question that was asked."""
@@ -60,8 +59,6 @@ class Branch(TypedDict):
 
     id: str
     step: Literal["solve", "compose"]
-    reserved: Call
-    """What counts as spent in this branch: all that was spent before, and what is meant for others."""
 
 
 class Tree(TypedDict):
@@ -71,13 +68,6 @@ class Tree(TypedDict):
     evidence: Annotated[list[Evidence], merge_evidence]
     """For each question that was answered from passages or own knowledge: that answer, under its id."""
     passages: Annotated[list[Passage], merge_passages]
-
-
-class DecomposingState(Tree, MethodState):
-    """The shared keys and the tree."""
-
-    branch: Branch
-    """The question that is worked on; where several are, each of the parallel tasks has its own."""
 
 
 class DecomposingContext(Context):

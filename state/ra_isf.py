@@ -5,14 +5,17 @@ from typing import Annotated, ClassVar, Literal
 from typing_extensions import override
 
 from hopgraph.state.context import Resource, StepNodes, method_setting, setting
-from hopgraph.state.question_tree import Branch, DecomposingContext, DecomposingState, Tree
+from hopgraph.state.question_tree import Branch, DecomposingContext, Tree
 from hopgraph.state.records import Call, Knowledge
 from hopgraph.state.reducers import any_true, merge_calls
-from hopgraph.state.schemas import QuestionInput, SearchState
+from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
 
 
-class RaIsfState(DecomposingState):
+class RaIsfState(Tree, MethodState):
     """The shared keys and what RA-ISF adds to them."""
+
+    branch: Branch
+    """The question that is worked on; each of several parallel tasks has its own."""
 
     branches: list[Branch]
     """What can go on now, side by side; empty when the root is settled or the budget is used up."""

@@ -1,5 +1,6 @@
 """README is true: its Python runs, its commands exist, its links lead somewhere."""
 
+import csv
 import json
 import os
 import pty
@@ -21,7 +22,7 @@ from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "tools" / "apps" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
+LANGUAGE_MODEL = (ROOT / "docs" / "language_model.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [
     re.split(r"\s+# ", line)[0].strip()
@@ -167,21 +168,28 @@ def test_every_method_is_in_its_table() -> None:
     assert set(METHODS) <= named
 
 
-def test_its_table_has_the_calls_and_the_closed_gap_of_the_results() -> None:
-    musique = RESULTS.split("\n## MuSiQue\n")[1].split("\n## ")[0]
-    cells = {
-        line.split("`")[1]: line.strip("| ").split(" | ") for line in musique.splitlines() if line.startswith("| `")
-    }
-    f1 = {name: float(row[2].split()[0]) for name, row in cells.items()}
-    low, high = f1["one_step"], f1["gold_passages"]
-    for line in re.findall(r"^\| `.*\|$", README, re.MULTILINE):
-        names, _, calls, gap, _ = (cell.strip() for cell in line.strip("|").split("|"))
-        methods = [name for name in re.findall(r"`(\w+)`", names) if name in cells]
-        took = sorted(float(cells[name][6]) for name in methods)
-        closed = sorted(round(100 * (f1[name] - low) / (high - low)) for name in methods)
-        assert calls == " to ".join(f"{each:.1f}" for each in dict.fromkeys((took[0], took[-1])))
-        if gap:
-            assert gap == " to ".join(str(each) for each in dict.fromkeys((closed[0], closed[-1]))) + " %"
+def test_its_table_has_the_figures_of_the_page_with_a_language_model() -> None:
+    measured = {name: (f1, gap, calls) for name, _, f1, _, gap, calls in rows(LANGUAGE_MODEL, 6)}
+    shown = {name: (f1, gap.replace(" %", ""), calls) for name, _, f1, gap, calls, _ in rows(README, 6) if f1}
+    assert shown == measured
+
+
+def test_the_page_with_a_language_model_has_the_means_of_its_answers() -> None:
+    with (ROOT / "docs" / "language_model.csv").open(encoding="utf-8", newline="") as file:
+        answers = [*csv.DictReader(file)]
+    found = [(name, em, f1.split()[0], calls) for name, em, f1, _, _, calls in rows(LANGUAGE_MODEL, 6)]
+    assert len(found) == 12
+    for method, *figures in found:
+        own = [each for each in answers if each["method"] == method]
+        assert len({(each["dataset"], each["id"]) for each in own}) == len(own) == 36
+        means = [sum(float(each[name]) for each in own) / 36 for name in ("em", "f1", "llm_calls")]
+        assert figures == [f"{100 * means[0]:.1f}", f"{100 * means[1]:.1f}", f"{means[2]:.1f}"]
+
+
+def rows(page: str, columns: int) -> list[list[str]]:
+    """The rows of a page's tables of methods, the first cell by the first name in it."""
+    cells = [[each.strip() for each in line.strip("|").split("|")] for line in re.findall(r"^\| `.*\|$", page, re.M)]
+    return [[re.findall(r"`(\w+)`", name)[0], *others] for name, *others in cells if len(others) == columns - 1]
 
 
 def test_the_messages_of_the_troubleshooting_page_exist() -> None:

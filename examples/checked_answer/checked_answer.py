@@ -10,12 +10,12 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.answer import DirectAnswer, answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.reading import DirectAnswer, answer_with
 from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.take_top import take_top_with
+from hopgraph.nodes.selection import take_top_with
 from hopgraph.state import Context, MethodState
 from hopgraph.state.context import setting
 from hopgraph.state.events import Event

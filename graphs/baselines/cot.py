@@ -9,7 +9,7 @@ BlendFilter (appendix C), GenGround (section 5.2) and Tree of Reviews (section 4
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.reading import answer_with
 from hopgraph.state.baselines import CotContext
 
 Context = CotContext

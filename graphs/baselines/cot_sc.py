@@ -10,8 +10,7 @@ One call per sample, all at the same time. Nothing is cited: there are no passag
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.nodes.vote import vote
+from hopgraph.nodes.sampling import sample_answers_with, vote
 from hopgraph.state.baselines import CotScContext, SamplesState
 
 Context = CotScContext

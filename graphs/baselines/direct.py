@@ -8,7 +8,7 @@ there are no passages.
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.reading import answer_with
 from hopgraph.state.baselines import DirectContext
 
 Context = DirectContext

@@ -20,11 +20,10 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.fuse_rankings import fuse_rankings
+from hopgraph.nodes.generate_queries import write_queries
 from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.nodes.vote import vote
-from hopgraph.nodes.write_queries import write_queries
+from hopgraph.nodes.sampling import sample_answers_with, vote
+from hopgraph.nodes.selection import fuse_rankings
 from hopgraph.state.baselines import DspContext, DspState
 
 Context = DspContext

@@ -10,8 +10,8 @@ optionally "id", or by the setting of this name. Without any the question is ref
 
 from typing import Unpack
 
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.take_given import take_given
 from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 

@@ -15,15 +15,13 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.answer_part import answer_part_with
-from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.mix_passages import mix_passages
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question, sub_questions_with
+from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
+from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sub_questions import sub_questions
-from hopgraph.nodes.write_passages import write_passage
+from hopgraph.nodes.selection import mix_passages
 from hopgraph.state.baselines import GrgContext, PartsState
 
 Context = GrgContext
@@ -44,13 +42,13 @@ def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compo
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
-    builder.add_node("decompose", sub_questions, reserve_calls=2)
+    builder.add_node("decompose", sub_questions_with(), reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)
     builder.add_node("retrieve", retrieve)
     builder.add_node("mix", mix_passages, defer=True)  # a review of the queries takes longer than `generate`
     builder.add_node("read", answer_with())
-    builder.add_node("read_part", answer_part_with(), reserve_calls=1)
+    builder.add_node("read_part", read_hop_with(), reserve_calls=1)
     builder.add_node("compose", best_answer_with())
 
     builder.add_conditional_edges("prepare", where_to_begin, ["decompose", "generate", "retrieve"])

@@ -21,10 +21,11 @@ N sentences cost N + 1 calls.
 
 from typing import Unpack
 
-from hopgraph.nodes.collect import collect
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_thought import answer_from_thoughts, next_thought
+from hopgraph.nodes.next_thought import next_thought
+from hopgraph.nodes.reading import answer_from_thoughts
 from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.selection import collect
 from hopgraph.state.baselines import IrcotContext, IrcotState
 
 Context = IrcotContext

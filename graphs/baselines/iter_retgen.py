@@ -20,10 +20,10 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer_again import answer_again, extend_query
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.reading import answer_again, extend_query
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 
 Context = IterRetgenContext

@@ -18,10 +18,10 @@ T rounds cost T + 2 calls and T + 1 searches; a round of `refine` that finds not
 
 from typing import Unpack
 
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_document import write_document
 from hopgraph.state.revising import ItrgContext, ItrgState
 

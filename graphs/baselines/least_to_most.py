@@ -16,37 +16,46 @@ Where this differs from the paper:
 N sub-questions cost N + 2 calls.
 """
 
-from typing import Unpack
+from typing import Literal, Unpack
 
-from hopgraph.nodes.answer_in_turn import answer_in_turn
+from langgraph.runtime import Runtime
+
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_part import next_part, route_next_part
+from hopgraph.nodes.parts import next_sub_question_with, sub_questions_with
+from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.split import plant, split_with
-from hopgraph.state.baselines import LeastToMostContext
-from hopgraph.state.question_tree import DecomposingState
+from hopgraph.state.baselines import LeastToMostContext, PartsState
 
 Context = LeastToMostContext
 
 
+def where_next(
+    state: PartsState, runtime: Runtime[LeastToMostContext]
+) -> Literal["look up", "from knowledge", "answered", "budget"]:
+    """Answer the next part, with passages or without, until the last one, the question itself, is answered."""
+    if state["queries"]:
+        return "look up" if runtime.context.retrieval else "from knowledge"
+    return "budget" if state["stop_reason"] == "budget" else "answered"
+
+
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(DecomposingState, Context, **changes)
-    builder.add_node("plant", plant)
-    builder.add_node("next_part", next_part)
-    builder.add_node("decompose", split_with(needs_parts=False), reserve_calls=1)
+    builder = AnswerGraph(PartsState, Context, **changes)
+    builder.add_node("decompose", sub_questions_with(question_last=True), reserve_calls=1)
+    builder.add_node("next_part", next_sub_question_with(answers_in_query=True))
     builder.add_node("retrieve", retrieve)
-    builder.add_node("answer_part", answer_in_turn)
+    builder.add_node("answer_part", read_hop_with(key="candidates", own_knowledge=True))
+    builder.add_node("accept", accept_last_answer)
+    builder.add_node("best_answer", best_answer_with())
 
-    builder.add_path("prepare", "plant", "next_part")
+    builder.add_path("prepare", "decompose", "next_part")
     builder.add_conditional_edges(
         "next_part",
-        route_next_part,
-        {"whole": "decompose", "look up": "retrieve", "from knowledge": "answer_part", "settled": "finish"},
+        where_next,
+        {"look up": "retrieve", "from knowledge": "answer_part", "answered": "accept", "budget": "best_answer"},
     )
-    builder.add_edge("decompose", "next_part")
     builder.add_path("retrieve", "answer_part", "next_part")
-    return builder.end()
+    return builder.end("accept", "best_answer")
 
 
 graph = build().compile(name="Least-to-most")

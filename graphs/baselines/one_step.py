@@ -9,9 +9,9 @@ as RAG in RA-ISF (section 4.4). The top five passages as the retriever ranks the
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import OneStepContext
 
 Context = OneStepContext

@@ -20,11 +20,10 @@ After the first search, H searches cost H + 1 calls.
 
 from typing import Unpack
 
-from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import Action
-from hopgraph.nodes.read_passages import observe
+from hopgraph.nodes.read_hop import best_answer_with, observe
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import ReactContext
 from hopgraph.state.hops import HopsState

@@ -22,7 +22,7 @@ server must give log-probabilities of a text: vLLM, llama.cpp (`gguf:FILE`); the
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.ensemble import ensemble, propose_answers
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import ReplugContext, SamplesState
 
 Context = ReplugContext

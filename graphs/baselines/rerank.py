@@ -16,10 +16,9 @@ One call per sample, all at the same time.
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.best_cited import best_cited
-from hopgraph.nodes.rerank import rerank, take_best
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sample_answers import sample_answers_with
+from hopgraph.nodes.sampling import best_cited, sample_answers_with
+from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state.baselines import RerankContext, SamplesState
 
 Context = RerankContext

@@ -22,12 +22,11 @@ R rounds with N nodes read cost R + N + 1 calls.
 
 from typing import Literal, Unpack
 
-from hopgraph.nodes.answer_part import SureAnswer, answer_part_with
-from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question
+from hopgraph.nodes.read_hop import SureAnswer, best_answer_with, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_chain import write_chain
 from hopgraph.state.revising import SearchainContext, SearchainState
 
@@ -47,7 +46,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("check", answer_part_with("read_link", SureAnswer), reserve_calls=1)
+    builder.add_node("check", read_hop_with("read_link", SureAnswer, alone=True), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
 
     builder.add_path("prepare", "chain", "next_link")

@@ -24,11 +24,10 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import deduce_with, route_deduced
 from hopgraph.nodes.hops.next_step import FollowUp, JointFollowUp
-from hopgraph.nodes.read_passages import observe, read_passages
+from hopgraph.nodes.read_hop import best_answer_with, observe, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.hops import HopsState
@@ -49,7 +48,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
         "follow_up_jointly", deduce_with("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1
     )
     builder.add_node("retrieve", retrieve)
-    builder.add_node("intermediate_answer", read_passages)
+    builder.add_node("intermediate_answer", read_hop_with(key="candidates", alone=True))
     builder.add_node("observe", observe)
     builder.add_node("best_answer", best_answer_with())
 

@@ -23,7 +23,7 @@ from typing import Unpack
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.reflect import critique, decide_retrieval
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
 
 Context = SelfRagContext

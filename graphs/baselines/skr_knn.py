@@ -18,11 +18,11 @@ name a model, e.g. st:NAME, to compare meaning. One call.
 
 from typing import Unpack
 
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
-from hopgraph.nodes.weigh_neighbours import weigh_neighbours
+from hopgraph.nodes.selection import take_top
+from hopgraph.nodes.self_knowledge import weigh_neighbours
 from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 
 Context = SkrKnnContext

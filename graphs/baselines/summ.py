@@ -14,11 +14,11 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer import answer_with, excerpts_of_all_queries
-from hopgraph.nodes.compress_next import compress_next_with
+from hopgraph.nodes.compress import compress_next_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.rerank import rerank
+from hopgraph.nodes.reading import answer_with, excerpts_of_all_queries
 from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.selection import rerank
 from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
 
 Context = SummContext

@@ -8,9 +8,9 @@ ALCE's long one. No passage is dropped for its score, unless `threshold` is set.
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
-from hopgraph.nodes.rerank import rerank, take_best
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
+from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state.baselines import VanillaContext
 
 Context = VanillaContext

@@ -9,7 +9,7 @@ filter is that of MIGRES, δ included; zero-shot. One call, also where nothing w
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.baselines import VanillaSContext

@@ -20,16 +20,13 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.answer_part import answer_part_with
-from hopgraph.nodes.best_answer import best_answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.nearest_sentences import nearest_sentences
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.draft_answers import count_votes
+from hopgraph.nodes.parts import next_sub_question, verifying_questions
+from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sample_answers import sample_answers_with
-from hopgraph.nodes.shorten import count_votes
-from hopgraph.nodes.verifying_questions import verifying_questions
-from hopgraph.nodes.vote import vote
+from hopgraph.nodes.sampling import sample_answers_with, vote
+from hopgraph.nodes.selection import nearest_sentences
 from hopgraph.state.revising import EditingState, VerifyAndEditContext
 
 Context = VerifyAndEditContext
@@ -50,7 +47,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("next", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("nearest_sentences", nearest_sentences)
-    builder.add_node("edit", answer_part_with("answer_in_a_sentence", edits=True), reserve_calls=1)
+    builder.add_node("edit", read_hop_with("answer_in_a_sentence", alone=True, edits=True), reserve_calls=1)
     builder.add_node("answer", best_answer_with())
 
     builder.add_path("prepare", "sample")

@@ -18,11 +18,10 @@ A supported sentence costs a call, or two with a search; a sentence that is left
 
 from typing import Literal, Unpack
 
-from hopgraph.nodes.check_sentence import answer_from_sentences, ask_about_sentence, check_sentence
+from hopgraph.nodes.cited_sentences import answer_from_sentences, ask_about_sentence, check_sentence, next_sentence
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.next_sentence import next_sentence
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state.revising import VtgContext, VtgState
 
 Context = VtgContext

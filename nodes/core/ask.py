@@ -1,7 +1,7 @@
 """The one place where nodes talk to models.
 
-`ask_all` renders the prompts of one step, allocates their share of the budget in order, sends them side by side, reads
-the replies as records, asks again for unusable ones and then takes the declared fallback.
+`ask_all` renders the prompts of one step, sends them side by side as far as the budget reaches, reads the replies as
+records, asks again for unusable ones and then takes the declared fallback.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from hopgraph.nodes.core.budget import allocate_calls, seconds_left
+from hopgraph.nodes.core.budget import REPLY_TOKENS, allows_call, seconds_left, spending_of_run
 from hopgraph.nodes.core.step_events import current_place, emit
 from hopgraph.state import Call, Context, MethodState, PromptError, Spent, Update, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
@@ -105,10 +105,10 @@ async def ask_all(
 ) -> list[AskResult[RecordT]]:
     """Ask models concurrently; one answer per question, in order.
 
-    The budget is allocated in that order before anything is sent, so that what is asked does not depend on timing.
-    `reserve_calls` model calls are left for later steps, and with them a quarter of the tokens and the time, even where
-    the number is 0. None: what the graph reserves after this node (`MethodGraph.add_node`); where that is None, too,
-    this is the final answer, which reserves nothing.
+    Each request counts from when it is sent, also for what runs at the same time. `reserve_calls` model calls are left
+    for later steps, and with them a quarter of the tokens and the time, even where the number is 0. None: what the
+    graph reserves after this node (`MethodGraph.add_node`); where that is None, too, this is the final answer, which
+    reserves nothing.
 
     Raises:
         ModelError: a call failed after all retries. PromptError: a prompt cannot be rendered.
@@ -119,11 +119,11 @@ async def ask_all(
     sizes = [sum(count_tokens(str(message.text)) for message in prompt) if limited else 0 for prompt in prompts]
     here = current_place()
     reserve_calls = here.reserve_calls if reserve_calls is None else reserve_calls
-    shares = allocate_calls(settings, state, sizes, reserve_calls=reserve_calls)
+    spending = spending_of_run(settings)
     first = here.next_numbers(len(wanted))
     return await gather_or_cancel(
-        _Conversation(runtime, state, each, prompt, share, first + offset, reserve_calls).run()
-        for offset, (each, prompt, share) in enumerate(zip(wanted, prompts, shares, strict=True))
+        _Conversation(runtime, state, spending, each, prompt, size + REPLY_TOKENS, first + offset, reserve_calls).run()
+        for offset, (each, prompt, size) in enumerate(zip(wanted, prompts, sizes, strict=True))
     )
 
 
@@ -170,9 +170,13 @@ def report_call(
     runtime: Runtime[Any], call: Call, model: str, outcome: Outcome, number: int, seconds: float = 0.0
 ) -> str:
     """Report a call as the `asked` event of this number, and return its id among the state's `calls`."""
-    where = current_place()
     event = Asked.from_record(call, model=model, outcome=outcome, seconds=seconds)
     emit(runtime, event, number=number)
+    return _call_id(call, number)
+
+
+def _call_id(call: Call, number: int) -> str:
+    where = current_place()
     return f"{where.step:05}:{where.path}:{number:04}:{call['role']}"
 
 
@@ -182,13 +186,17 @@ class _Conversation(Generic[RecordT]):
 
     runtime: Runtime[Any]
     state: Spent
+    spending: dict[str, Call]
+    """The calls of the run so far, and of what runs beside it."""
     wanted: Ask[RecordT]
     messages: list[BaseMessage]
-    share: int
-    """Requests it may send at most."""
+    tokens: int
+    """What a request is expected to take."""
     number: int
     reserve_calls: int | None
     call: Call = field(init=False)
+    admitted: bool = field(init=False)
+    """Whether the next request may be sent; those of one step are admitted in their order."""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
@@ -198,6 +206,8 @@ class _Conversation(Generic[RecordT]):
             "passages": 0 if isinstance(passages, str | int) else len(passages),
             "knowledge_tokens": sum(map(count_tokens, _texts(passages))),
         }
+        self.spending[_call_id(self.call, self.number)] = self.call
+        self.admitted = self._admit()
 
     async def run(self) -> AskResult[RecordT]:
         began = time.perf_counter()
@@ -208,8 +218,6 @@ class _Conversation(Generic[RecordT]):
         return AskResult(record, outcome, call_id, self.call)
 
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
-        if not self.share:
-            return self.wanted.fallback, "budget"
         deadline = asyncio.timeout(
             seconds_left(self.runtime.context, self.state, answer_follows=self.reserve_calls is not None)
         )
@@ -222,9 +230,11 @@ class _Conversation(Generic[RecordT]):
         return self.wanted.fallback, "budget"
 
     async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
-        while self.call["attempts"] < self.share:
-            self.call["attempts"] += 1
-            reply = await self._reply(handle)
+        while self.admitted:
+            try:
+                reply = await self._reply(handle)
+            finally:
+                self.call["prompt_tokens"] -= self.tokens
             self.call["prompt_tokens"] += reply.prompt_tokens
             self.call["completion_tokens"] += reply.completion_tokens
             try:
@@ -234,7 +244,23 @@ class _Conversation(Generic[RecordT]):
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
                 self.messages = [*self.messages, *_ask_again(reply.text, problem)]
-        return self.wanted.fallback, "fallback"
+                self.admitted = self._admit()
+        return self.wanted.fallback, "fallback" if self.call["attempts"] else "budget"
+
+    def _admit(self) -> bool:
+        """Count one more request, with the tokens that it is expected to take, if the budget allows it."""
+        settings: Context = self.runtime.context
+        if self.call["attempts"] > settings.parse_retries or not self._is_within_budget(settings):
+            return False
+        self.call["attempts"] += 1
+        self.call["prompt_tokens"] += self.tokens
+        return True
+
+    def _is_within_budget(self, settings: Context) -> bool:
+        if settings.max_llm_calls is settings.max_tokens is settings.deadline_seconds is None:
+            return True
+        spent = Spent(calls={**self.state["calls"], **self.spending}, started_at=self.state["started_at"])
+        return allows_call(settings, spent, self.tokens, reserve_calls=self.reserve_calls)
 
     async def _reply(self, handle: ModelHandle) -> ModelReply:
         """Send the messages as they are now, or take the reply that was kept for them."""

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import knowledge_passage, normalized_query
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
+from hopgraph.state import Context, Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 
@@ -32,9 +32,9 @@ def asks_whole_question(hop: Hop, question: str) -> bool:
     return normalized_query(hop["question"]) == normalized_query(question)
 
 
-def calls_after_hop(hop: Hop, question: str, settings: HopsContext) -> int | None:
+def calls_after_hop(hop: Hop, question: str, settings: Context) -> int | None:
     """Count the calls to leave over when a hop is read: 1 for a best effort, 0 for the question; None: the end."""
-    if settings.has_one_hop:
+    if isinstance(settings, HopsContext) and settings.has_one_hop:
         return None
     return 0 if asks_whole_question(hop, question) else 1
 
@@ -71,14 +71,17 @@ def close_hop(hops: Sequence[Hop], evidence: Sequence[Evidence], answer: str, ru
     return [*hops[:-1], done]
 
 
-def answered_lines(hops: Iterable[Hop]) -> list[str]:
-    """Write each hop as a line: the question, the answer or `unknown`, and the sentences that carry it, if any do."""
-    return [_answered(hop) + (f" (source: {hop['quote']})" if hop["quote"] else "") for hop in hops]
+def answered_lines(hops: Iterable[Hop], settings: Context) -> list[str]:
+    """Write each hop as a line: the question, the answer or `unknown`, and the sentences that carry it, if any do.
+
+    An answer that no passage carries is marked as not grounded, where there are passages.
+    """
+    return [_answered(hop, settings) + (f" (source: {hop['quote']})" if hop["quote"] else "") for hop in hops]
 
 
-def _answered(hop: Hop) -> str:
-    said = f"{hop['question']} {hop['answer'] or 'unknown'}"
-    return f"{said} (not grounded)" if hop["answer"] and not hop["grounded"] else said
+def _answered(hop: Hop, settings: Context) -> str:
+    said, doubtful = f"{hop['question']} {hop['answer'] or 'unknown'}", hop["answer"] and not hop["grounded"]
+    return f"{said} (not grounded)" if doubtful and "retriever" in settings.uses else said
 
 
 def observed_excerpts(state: HopsState, passages: dict[str, Passage]) -> list[Excerpt]:
@@ -98,11 +101,11 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
     ]
 
 
-def evidence_of_hops(reading: Draft, hops: Sequence[Hop], evidence: Sequence[Evidence]) -> Draft:
+def evidence_of_hops(reading: Draft, state: HopsState, settings: Context) -> Draft:
     """Let a final answer rest on the evidence of all hops, with their answers as its explanation."""
-    lines = [_answered(hop) for hop in hops if hop["answer"]]
+    lines = [_answered(hop, settings) for hop in state["hops"] if hop["answer"]]
     return {
         "reasoning": reading["reasoning"] or "; ".join(lines),
         "answer": reading["answer"],
-        "evidence": [*evidence, *reading["evidence"]] if reading["answer"] else [],
+        "evidence": [*state["evidence"], *reading["evidence"]] if reading["answer"] else [],
     }

@@ -7,7 +7,6 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, TypeAdapter, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from hopgraph.nodes.answer import AnswerReply
 from hopgraph.nodes.core.reply_text import (
     UNANSWERABLE,
     LongText,
@@ -17,6 +16,7 @@ from hopgraph.nodes.core.reply_text import (
     is_dont_know,
     short_answer,
 )
+from hopgraph.nodes.reading import AnswerReply
 from hopgraph.tools.prompts import clean
 
 

@@ -124,18 +124,15 @@ def plain(server: MemoServer, dataset: Path, index: Path) -> Measured:
     return max(passes)
 
 
-@pytest.mark.parametrize(
-    ("method", "share", "beyond"),
-    [("self_ask", 0.95, 1.2), ("ircot", 0.9, 2.0), ("migres", 0.9, None), ("tree_of_reviews", 0.9, None)],
-)
-def test_call_rate_beside_plain_langgraph(
-    server: MemoServer, dataset: Path, index: Path, plain: Measured, method: str, share: float, beyond: float | None
+@pytest.mark.parametrize("method", ["self_ask", "ircot", "migres", "tree_of_reviews"])
+def test_calls_beside_plain_langgraph(
+    server: MemoServer, dataset: Path, index: Path, plain: Measured, method: str
 ) -> None:
     ours = measured(server, dataset, index, method)
-    share_reached, more = ours.rate / plain.rate, ours.processor - plain.processor
-    sys.stdout.write(f": {share_reached:.2f} of plain LangGraph's, {more:+.2f} ms\n")
-    assert share_reached >= share
-    assert beyond is None or more <= beyond
+    share, times = ours.rate / plain.rate, ours.processor / plain.processor
+    sys.stdout.write(f": {share:.2f} of plain LangGraph's rate, {times:.2f} times its processor\n")
+    assert share >= 0.9
+    assert times <= 1.25
     assert method != "self_ask" or ours.resident <= MEMORY
 
 

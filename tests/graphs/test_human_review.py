@@ -295,7 +295,7 @@ def test_what_cannot_be_used_pauses_again_and_says_why(given: Any, problem: str)
 
     ran = reviewed("one_step", "review_queries", decide, model())
     assert problem in ran.payloads[1]["problem"]
-    assert ran.result["answer"] == "Guillermo del Toro"
+    assert ran.result["stop_reason"] == "answered"
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_evidence_that_was_not_shown_is_refused(given: Any, problem: str) -> Non
 
     ran = reviewed("one_step", "review_evidence", decide, model())
     assert problem in ran.payloads[1]["problem"]
-    assert ran.result["answer"] == "Guillermo del Toro"
+    assert ran.result["stop_reason"] == "answered"
 
 
 @pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])

@@ -543,14 +543,13 @@ def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
             await asyncio.sleep(self.order[len(asked_in(prompt) + re.sub(r"\D", "", prompt)) % len(self.order)])
             return await super()._agenerate(messages, *args, **kwargs)
 
-    def outcome(order: Sequence[float], limit: int | None) -> Any:
-        walked = run(wide(), model=Slow(replies=wide(), order=order), max_llm_calls=limit)
+    def outcome(order: Sequence[float]) -> Any:
+        walked = run(wide(), model=Slow(replies=wide(), order=order))
         return walked.result, walked.state["tree"], walked.state["calls"], walked.events
 
     orders = [(0, 0.01, 0.02), (0.02, 0.01, 0), (0.01, 0.02, 0)]
-    for limit in (None, 20):
-        outcomes = [outcome(order, limit) for order in orders]
-        assert outcomes[0] == outcomes[1] == outcomes[2]
+    outcomes = [outcome(order) for order in orders]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 def test_siblings_are_solved_and_passages_judged_at_the_same_time() -> None:

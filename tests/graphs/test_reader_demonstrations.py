@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from hopgraph.nodes.answer import AnswerReply, DirectAnswer
 from hopgraph.nodes.decide import Decision
 from hopgraph.nodes.hops.next_step import Action, FollowUp, JointFollowUp
 from hopgraph.nodes.next_thought import Thought
+from hopgraph.nodes.reading import AnswerReply, DirectAnswer
 from hopgraph.tools.models import parse_reply
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations, render
 from support.sample import read_sample_passages

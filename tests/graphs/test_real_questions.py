@@ -40,9 +40,9 @@ class DataSet:
 
 
 DATA_SETS = [
-    DataSet("HotpotQA", "hotpotqa/train_100.json", 50, 33.0),
-    DataSet("2WikiMultihopQA", "2wikimultihopqa/train_200.json", 100, 48.0),
-    DataSet("MuSiQue", "musique/train_100.jsonl", 50, 6.7),
+    DataSet("HotpotQA", "hotpotqa/train_100.json", 50, 30.0),
+    DataSet("2WikiMultihopQA", "2wikimultihopqa/train_200.json", 100, 45.0),
+    DataSet("MuSiQue", "musique/train_100.jsonl", 50, 6.0),
 ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.answer_again import answer_again, extend_query
+from hopgraph.nodes.reading import answer_again, extend_query
 from hopgraph.state.baselines import IterRetgenContext
 from support.node_inputs import knowledge, node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.answer_question import answer_question, give_up
-from hopgraph.nodes.question_tree.branch import only_branch
+from hopgraph.nodes.solve_question import answer_question, give_up
 from hopgraph.state.ra_isf import RaIsfContext
-from support.node_inputs import knowledge, node_runtime, passage, question_node, spent
+from support.node_inputs import knowledge, node_runtime, on_branch, passage, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -16,7 +15,7 @@ def branch(key: str = "0.1", **fields: Any) -> Any:
     tree = {each["id"]: each for each in (question_node("0"), question_node(key))}
     found = {"knowledge": [knowledge("q", "a", "b")], "passages": [passage("a"), passage("b")]}
     return {
-        "branch": only_branch(key, "solve"),
+        "branch": on_branch(key, "solve"),
         "tree": tree,
         "cut_off": False,
         **found,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.best_answer import accept_last_answer, best_answer_with, last_answer
 from hopgraph.nodes.hops.hop_history import open_hop
+from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, last_answer
 from hopgraph.state.baselines import LeastToMostContext
 from hopgraph.state.hops import Hop
 from support.node_inputs import evidence, node_runtime, spent

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hopgraph.nodes.best_cited import best_cited
+from hopgraph.nodes.sampling import best_cited
 from hopgraph.state import Call, Context
 from hopgraph.tools.scoring.pair_scorers import JudgeScorer
 from support.node_inputs import draft, evidence, model_call, node_runtime, passage

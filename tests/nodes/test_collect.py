@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.collect import collect
+from hopgraph.nodes.selection import collect
 from hopgraph.state import Candidates
 from hopgraph.state.baselines import IrcotContext
 from support.node_inputs import knowledge, node_runtime, passage

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.compose import at_hand, best_effort, compose
-from hopgraph.nodes.question_tree.branch import only_branch
+from hopgraph.nodes.solve_question import at_hand, best_effort, compose
 from hopgraph.state.ra_isf import RaIsfContext
-from support.node_inputs import node_runtime, passage, question_node, spent
+from support.node_inputs import node_runtime, on_branch, passage, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 PART = question_node("0.1", status="answered", how="passages", answer="Ada", passage_ids=["p"])
@@ -17,7 +16,7 @@ PART = question_node("0.1", status="answered", how="passages", answer="Ada", pas
 def composing(*parts: Any, passages: Any = ()) -> Any:
     tree = {each["id"]: each for each in (question_node("0", status="split"), *parts)}
     piece = {"id": "0.1", "statement": "s", "passage_ids": ["p", "model:0.1"], "quote": "", "verified": True}
-    state = {"tree": tree, "branch": only_branch("0", "compose"), "evidence": [piece], "passages": list(passages)}
+    state = {"tree": tree, "branch": on_branch("0", "compose"), "evidence": [piece], "passages": list(passages)}
     state |= {"stop_reason": "budget", "question": "Question 0?"}
     return {**state, **spent()}
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.compress_next import compress_next_with
+from hopgraph.nodes.compress import compress_next_with
 from hopgraph.state import Candidates
 from hopgraph.state.baselines import SummContext
 from support.node_inputs import knowledge, model_call, node_runtime, passage, spent

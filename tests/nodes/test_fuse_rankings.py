@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.fuse_rankings import fuse_rankings
+from hopgraph.nodes.selection import fuse_rankings
 from hopgraph.state import Candidates
 from hopgraph.state.baselines import DspContext
 from support.node_inputs import knowledge, node_runtime, passage

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.generate import generate
+from hopgraph.nodes.read_hop import generate
 from hopgraph.state.genground import GengroundContext
 from support.node_inputs import model_call, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel

@@ -7,10 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance, judge_relevance
-from hopgraph.nodes.question_tree.branch import only_branch
 from hopgraph.state import Candidates
 from hopgraph.state.ra_isf import RaIsfContext
-from support.node_inputs import node_runtime, passage, question_node, spent
+from support.node_inputs import node_runtime, on_branch, passage, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -18,7 +17,7 @@ async def judged(judge: Any, *replies: dict[str, Any]) -> tuple[list[str], int]:
     found = Candidates(query="q", passage_ids=["a", "b", "c"], scores=[3.0, 2.0, 1.0])
     passages = [passage(key) for key in ("a", "b", "c")]
     tree = {"0": question_node("0")}
-    state: Any = {"branch": only_branch("0", "solve"), "tree": tree, "candidates": [found], "passages": passages}
+    state: Any = {"branch": on_branch("0", "solve"), "tree": tree, "candidates": [found], "passages": passages}
     state |= {"cut_off": False, **spent()}
     model = ScriptedChatModel(replies=[json.dumps(reply) for reply in replies])
     settings = RaIsfContext(model=model, judge=judge, max_parallel_calls=1)

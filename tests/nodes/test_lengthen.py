@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.lengthen import lengthen
+from hopgraph.nodes.prune import lengthen
 from hopgraph.state import Candidates
 from hopgraph.state.tree_of_reviews import ReviewContext
 from support.node_inputs import node_runtime, passage, review_node, review_tree

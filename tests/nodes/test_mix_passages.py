@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.mix_passages import mix_passages
+from hopgraph.nodes.selection import mix_passages
 from hopgraph.state import Candidates
 from support.node_inputs import knowledge, passage
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hopgraph.nodes.nearest_sentences import nearest_sentences
+from hopgraph.nodes.selection import nearest_sentences
 from hopgraph.state import Candidates
 from hopgraph.state.revising import VerifyAndEditContext
 from support.node_inputs import node_runtime, passage

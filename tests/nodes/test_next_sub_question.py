@@ -5,14 +5,22 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.next_sub_question import next_sub_question
+from hopgraph.nodes.parts import next_sub_question
 from hopgraph.state import Context
 from support.node_inputs import node_runtime
 
 
 def state(parts: list[str], *answers: str, **fields: Any) -> Any:
     hops = [{**open_hop(number, f"Q{number}?"), "answer": each} for number, each in enumerate(answers, start=1)]
-    return {"question": "Which #9?", "sub_questions": parts, "hops": hops, "stop_reason": None, "queries": [], **fields}
+    return {
+        "question": "Which #9?",
+        "sub_questions": parts,
+        "claims": [],
+        "hops": hops,
+        "stop_reason": None,
+        "queries": [],
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(

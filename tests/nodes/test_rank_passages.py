@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.rank_passages import rank_passages
+from hopgraph.nodes.fuse import rank_passages
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from support.node_inputs import evidence, node_runtime, passage
 

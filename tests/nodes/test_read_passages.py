@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.read_passages import observe, read_passages
+from hopgraph.nodes.read_hop import observe, read_hop_with
 from hopgraph.state import Candidates
 from hopgraph.state.genground import GengroundContext
 from support.node_inputs import node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
+
+READ = read_hop_with(key="candidates", alone=True, edits=True)
 
 
 def reading(*keys: str) -> Any:
@@ -33,7 +35,7 @@ async def test_the_generated_answer_is_kept_where_the_passages_give_none(
     reply: dict[str, Any], settings: dict[str, Any], answer: str, ids: list[str], reason: str | None
 ) -> None:
     runtime: Any = node_runtime(GengroundContext(model=ScriptedChatModel(replies=[json.dumps(reply)]), **settings))
-    update = await read_passages(reading("a", "b"), runtime)
+    update = await READ(reading("a", "b"), runtime)
     hop = update["hops"][-1]
     assert (hop["answer"], hop["grounded"], hop["passage_ids"]) == (answer, bool(ids), ids)
     assert hop["quote"] == ("It was by Ada." if ids else "")
@@ -42,7 +44,7 @@ async def test_the_generated_answer_is_kept_where_the_passages_give_none(
 
 async def test_nothing_retrieved_takes_no_call() -> None:
     runtime: Any = node_runtime(GengroundContext(model=ScriptedChatModel(replies=[])))
-    assert (await read_passages(reading(), runtime))["hops"][-1]["answer"] == "Bob"
+    assert (await READ(reading(), runtime))["hops"][-1]["answer"] == "Bob"
 
 
 async def test_an_observation_is_what_the_search_found() -> None:

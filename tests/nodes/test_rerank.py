@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.rerank import rerank, take_best
+from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state import Candidates, ModelError
 from hopgraph.state.baselines import RerankedContext
 from support.node_inputs import node_runtime, passage

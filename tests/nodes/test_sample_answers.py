@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.sample_answers import sample_answers_with
+from hopgraph.nodes.sampling import sample_answers_with
 from hopgraph.state.baselines import CotScContext
 from support.node_inputs import model_call, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel

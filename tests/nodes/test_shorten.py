@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.shorten import majority_answer, shorten
+from hopgraph.nodes.draft_answers import majority_answer, shorten
 from hopgraph.state.blendfilter import BlendFilterContext
 from support.node_inputs import draft, evidence, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel

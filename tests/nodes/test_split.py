@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.question_tree.branch import only_branch
-from hopgraph.nodes.split import plant, split_with
+from hopgraph.nodes.split import plant, split
 from hopgraph.state.ra_isf import RaIsfContext
-from support.node_inputs import node_runtime, question_node, spent
+from support.node_inputs import node_runtime, on_branch, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
 def splitting() -> Any:
     tree = {"0": question_node("0", status="split"), "0.1": question_node("0.1")}
-    return {"tree": tree, "branch": only_branch("0.1", "solve"), **spent()}
+    return {"tree": tree, "branch": on_branch("0.1"), **spent()}
 
 
 async def test_the_question_is_planted_as_an_open_root() -> None:
@@ -25,7 +24,7 @@ async def test_the_question_is_planted_as_an_open_root() -> None:
 async def test_parts_that_repeat_a_question_above_them_are_dropped() -> None:
     reply = json.dumps({"sub_questions": ["Question 0?", "Who?", "question 0.1", "Where?", "When?"]})
     settings = RaIsfContext(model=ScriptedChatModel(replies=[reply]), max_sub_questions=2)
-    update = await split_with(needs_parts=True)(splitting(), node_runtime(settings))
+    update = await split(splitting(), node_runtime(settings))
     assert {key: (node["status"], node["question"]) for key, node in update["tree"].items()} == {
         "0.1": ("split", "question 0.1?"),
         "0.1.1": ("open", "Who?"),
@@ -40,9 +39,9 @@ async def test_parts_that_repeat_a_question_above_them_are_dropped() -> None:
 )
 async def test_a_part_that_refers_to_another_waits_or_describes_it(in_order: bool, part: str, status: str) -> None:
     reply = json.dumps({"sub_questions": ["Who?", "Where was #1 born?", "When was #3?"]})
-    runtime: Any = node_runtime(RaIsfContext(model=ScriptedChatModel(replies=[reply])))
-    step = split_with(needs_parts=True, in_order=lambda _: in_order)
-    nodes = (await step(splitting(), runtime))["tree"].values()
+    order: Any = "in_order" if in_order else "side_by_side"
+    settings = RaIsfContext(model=ScriptedChatModel(replies=[reply]), part_order=order)
+    nodes = (await split(splitting(), node_runtime(settings)))["tree"].values()
     assert [(node["question"], node["status"]) for node in nodes][1:] == [
         ("Who?", "open"),
         (part, status),
@@ -50,20 +49,8 @@ async def test_a_part_that_refers_to_another_waits_or_describes_it(in_order: boo
     ]
 
 
-@pytest.mark.parametrize(
-    ("needs_parts", "settings", "status", "how", "reason"),
-    [
-        (True, {}, "unknown", "unsolved", None),
-        (True, {"max_tokens": 1}, "unknown", "budget", None),
-        (False, {}, "split", "", None),
-        (False, {"max_tokens": 1}, "split", "", "budget"),
-    ],
-)
-async def test_a_question_without_parts(
-    needs_parts: bool, settings: dict[str, Any], status: str, how: str, reason: str | None
-) -> None:
+@pytest.mark.parametrize(("settings", "how"), [({}, "unsolved"), ({"max_tokens": 1}, "budget")])
+async def test_a_question_without_parts_is_unknown(settings: dict[str, Any], how: str) -> None:
     model = ScriptedChatModel(replies=lambda *_: '{"sub_questions": []}')
-    runtime: Any = node_runtime(RaIsfContext(model=model, **settings))
-    update = await split_with(needs_parts=needs_parts)(splitting(), runtime)
-    assert {key: (node["status"], node["how"]) for key, node in update["tree"].items()} == {"0.1": (status, how)}
-    assert update.get("stop_reason") == reason
+    update = await split(splitting(), node_runtime(RaIsfContext(model=model, **settings)))
+    assert {key: (node["status"], node["how"]) for key, node in update["tree"].items()} == {"0.1": ("unknown", how)}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state import Candidates, Context
 from support.node_inputs import node_runtime, passage
 

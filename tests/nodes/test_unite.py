@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.unite import unite
+from hopgraph.nodes.selection import unite
 from hopgraph.state import Context
 from support.node_inputs import knowledge, node_runtime
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.verifying_questions import verifying_questions
+from hopgraph.nodes.parts import verifying_questions
 from hopgraph.state import Draft
 from hopgraph.state.revising import VerifyAndEditContext
 from support.node_inputs import model_call, node_runtime, spent

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.vote import answer_of_sample, vote
+from hopgraph.nodes.sampling import answer_of_sample, vote
 from hopgraph.state import Context
 from support.node_inputs import draft, evidence, node_runtime
 

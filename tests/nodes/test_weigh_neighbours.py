@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.weigh_neighbours import needs_retrieval, weigh_neighbours
+from hopgraph.nodes.self_knowledge import needs_retrieval, weigh_neighbours
 from hopgraph.state.baselines import SkrKnnContext
 from support.baselines_script import QUESTION, labels_in
 from support.node_inputs import node_runtime

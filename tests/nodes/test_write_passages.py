@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.write_passages import write_passage
+from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.state import Query
 from hopgraph.state.baselines import GenReadContext
 from support.node_inputs import model_call, node_runtime, spent

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hopgraph.nodes.write_queries import write_queries
+from hopgraph.nodes.generate_queries import write_queries
 from hopgraph.state.baselines import DspContext
 from support.node_inputs import node_runtime, spent
 from support.walks import Script

@@ -16,7 +16,7 @@ from support.servers.scripted_model import ScriptedChatModel
 
 QUESTIONS = [
     "In which city was the director of the film Pan's Labyrinth born?",
-    "Which river did the painter of the lighthouse on the moon cross?",
+    "Which city has the museum that shows the Mona Lisa?",
 ]
 """One that the sample corpus answers, and one that nothing does."""
 GOLD = [

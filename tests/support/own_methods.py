@@ -10,9 +10,9 @@ from hopgraph.graphs import METHODS
 NATIVE = '''"""Short way: retrieve, then answer."""
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.answer import answer_with
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.take_top import take_top
+from hopgraph.nodes.selection import take_top
 from hopgraph.state import Context as Base
 from hopgraph.state.context import setting
 

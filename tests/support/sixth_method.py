@@ -1,7 +1,6 @@
 """A sixth method: a review says what its path lacks, and MIGRES's generator writes the query for exactly that."""
 
 from hopgraph.graphs.tree_of_reviews import anything_new, what_was_decided, what_was_found
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.ask import Ask
 from hopgraph.nodes.expand import OpenPath, expand_with
@@ -9,6 +8,7 @@ from hopgraph.nodes.fuse import fuse
 from hopgraph.nodes.gather import gather
 from hopgraph.nodes.generate_queries import NewQueries, queries_ask
 from hopgraph.nodes.prune import prune
+from hopgraph.nodes.reading import answer_with
 from hopgraph.nodes.retrieve import retrieve_with
 from hopgraph.nodes.review import by_search_order, review_with
 from hopgraph.state.tree_of_reviews import ReviewTreeState, TreeOfReviewsContext

@@ -5,6 +5,7 @@ client is made: `ALL_PROXY=socks://…`, which GNOME sets, would be an error eve
 """
 
 import os
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -16,10 +17,14 @@ from urllib.request import getproxies, proxy_bypass
 
 import certifi
 
-from hopgraph.state import ModelError, SettingsError
+from hopgraph.state import ModelError, SettingsError, SpecError
 from hopgraph.tools.io.redact import redact
 
 _SCHEMES = ("http", "https", "socks5", "socks5h")
+_BLANKS = " \t\r\n\ufeff\u200b\xa0"
+_AROUND = _BLANKS + "\"'"
+_PLAIN = re.compile(r"[!-~]+")
+_ENDPOINT = re.compile(r"/(?:chat/completions|completions|responses|embeddings)/?\Z")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -33,6 +38,33 @@ def client_options(address: str, *variables: str) -> dict[str, Any]:
     encrypted = any(each.startswith("https:") for each in (address.lower(), proxy or ""))
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     return {"trust_env": False, "proxy": proxy, "verify": _read_certificates(file, folder) if encrypted else no_trust()}
+
+
+def read_address(given: str, name: str = "base_url") -> str:
+    """Return a server's address without blanks, quotes and line breaks around it, and without an endpoint's path.
+
+    SpecError, which calls it by `name`, where it is no address of HTTP.
+    """
+    address = given.strip(_AROUND)
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0 and " " not in parts.netloc
+    except ValueError:
+        usable = False
+    if not usable or not address.isprintable():
+        raise SpecError(f"{name} {redact(address)!r} is not an address such as http://127.0.0.1:8000/v1")
+    return _ENDPOINT.sub("", address)
+
+
+def read_key(variable: str) -> str:
+    """Return the key that an environment variable holds, without blanks around it; empty without one.
+
+    SpecError where it cannot be a key, or is more than one.
+    """
+    key = os.environ.get(variable, "").strip(_BLANKS)
+    if key and (not _PLAIN.fullmatch(key) or key[0] in "\"'"):
+        raise SpecError(f"{variable} holds more than a key, or half of one: set it without quotes, blanks and 'Bearer'")
+    return key
 
 
 @cache

@@ -6,10 +6,11 @@ they are not loaded, none of their errors can have been raised.
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, cast
 
@@ -22,8 +23,23 @@ ResultT = TypeVar("ResultT")
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 499})
 _FINAL_STATUS = frozenset({501, 505})
 """With these and every other status from 500 on the same request may succeed later, or not."""
+_SAYS_MORE = frozenset({400, 403, 404, 422, 429})
+"""Statuses of which the words tell whether the same request may succeed later."""
+PASSING = re.compile(
+    r"overloaded|over capacity|temporar(?:y|ily)|currently (?:unavail|over|busy)|rate.?limit|too many requests|"
+    r"timed.?out|\b(?:busy|loading|starting up)\b|try again (?:later|in \d|shortly|soon)",
+    re.IGNORECASE,
+)
+"""Words of errors that pass."""
+SPENT = re.compile(
+    r"insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
+    r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,3}api.?key",
+    re.IGNORECASE,
+)
+"""Words of errors that nothing but another key or more money ends."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
+_LONG_WAIT = 60  # seconds
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
 
 
@@ -36,8 +52,11 @@ def trouble_of(error: BaseException) -> Trouble:
     status = status_of(error)
     lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
     unreadable = (json.JSONDecodeError, UnreadableReplyError)
-    if status == 429 and "insufficient_quota" in text_of(error):
+    said = text_of(error) if status in _SAYS_MORE else ""
+    if SPENT.search(said):
         return "refusal"
+    if status != 429 and PASSING.search(said):
+        return "outage"
     transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in _FINAL_STATUS)
     if transient or isinstance(error, lost + unreadable):
         return "outage"
@@ -51,6 +70,12 @@ def status_of(error: BaseException) -> int | None:
         if isinstance(status, int):
             return status
     return None
+
+
+def describe_wait(error: BaseException) -> str:
+    """Say how long a server asks to wait, where that is long; else empty."""
+    asked = retry_after(error) or 0
+    return f"; it asks to wait {timedelta(seconds=round(asked))}" if asked > _LONG_WAIT else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -109,8 +134,9 @@ async def with_retries(
 ) -> ResultT:
     """Send a request, and again after each transient failure, up to so many times; the last failure is raised.
 
-    Waits as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`. `report` is
-    called before each wait with the error, the number of the attempt, from 1, and the seconds.
+    Waits as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`, and not at all
+    where Retry-After says more than all waits together. `report` is called before each wait with the error, the number
+    of the attempt, from 1, and the seconds.
     """
     attempt = 0
     while True:
@@ -121,6 +147,8 @@ async def with_retries(
             if attempt > retries or trouble_of(error) != "outage":
                 raise
             asked = retry_after(error)
+            if asked and asked > longest * (1 + retries - attempt):
+                raise
             seconds = min(first * 2 ** (attempt - 1) if asked is None else asked, longest)
             if report:
                 report(error, attempt, seconds)

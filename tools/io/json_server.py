@@ -21,7 +21,7 @@ from hopgraph.state import HopgraphError, ModelError, SpecError
 from hopgraph.state.errors import Trouble, describe_problem, server_error
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_clients import client_options
-from hopgraph.tools.io.http_retries import describe_unreachable, status_of, trouble_of, with_retries
+from hopgraph.tools.io.http_retries import describe_unreachable, describe_wait, status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
 
 RETRIES = 4
@@ -81,7 +81,7 @@ class JsonServer:
                 return await with_retries(send, retries, FIRST_WAIT, LONGEST_WAIT)
         except httpx.HTTPStatusError as error:
             status, reason = status_of(error), " ".join(redact(str(error)).split())[:200]
-            hint = ""
+            hint = describe_wait(error)
             if self.key_variable and status in {401, 403}:
                 hint = f"; {'check' if self._key() else 'set'} {self.key_variable}"
             raise self._failure(f"HTTP {status}: {reason}{hint}", trouble_of(error)) from None

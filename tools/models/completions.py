@@ -21,11 +21,11 @@ from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import leaves_of
+from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, raise_reported
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import (
     CONFIG,
-    UNSUPPORTED_STATUS,
     SendOptions,
     as_model_error,
     check_key,
@@ -33,7 +33,6 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send,
 )
-from hopgraph.tools.models.server_replies import raise_reported
 from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import format_block
 
@@ -173,7 +172,7 @@ class _Endpoint:
             written = isinstance(pieces[number], str)
             body = {"prompt": ids[:number], "max_tokens": 1, "logprobs": 1 if written else _WHOLE_VOCABULARY}
             reply = await self._post({**body, "logit_bias": [[ids[number] if written else plain, _BIAS]]})
-            place = reply["choices"][0]["logprobs"]["content"][0]
+            place = self._logprobs(reply)["content"][0]
             [logprob, *_] = [e["logprob"] for e in (place, *place["top_logprobs"]) if e["id"] == ids[number]]
             scored.append(TokenLogprob(text=pieces[number] if written else "", logprob=logprob))
         return _as_reply(scored, {"prompt_tokens": len(ids), "completion_tokens": len(scored)})
@@ -182,7 +181,8 @@ class _Endpoint:
         url = f"{str(self.client.base_url).rstrip('/').removesuffix('/v1')}/tokenize"
         body = {"content": text, "add_special": True, "with_pieces": True}
         try:
-            return (await self.client.post(url, cast_to=object, body=body))["tokens"]
+            reply = await self.client.post(url, cast_to=object, body=body)
+            raise_reported(reply)
         except Exception as error:
             if self.handle.shared.echoes is False or status_of(error) not in UNSUPPORTED_STATUS:
                 raise
@@ -190,18 +190,24 @@ class _Endpoint:
                 f"{self.handle.name}: {redact(str(self.client.base_url))} gives no log-probabilities of a given text: "
                 f"it neither echoes them, as vLLM, nor has /tokenize, as llama.cpp (HTTP {status_of(error)})"
             ) from None
+        return reply["tokens"]
 
     async def _write(self, request: TextRequest, prompt: str) -> ModelReply:
         """Let the model write on; special tokens are a part of the text."""
         body = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
         reply = await self._post({**body, "skip_special_tokens": False})
-        logprobs = reply["choices"][0]["logprobs"]
+        logprobs = self._logprobs(reply)
         if "content" in logprobs:  # llama.cpp
             read = [(e["token"], e["logprob"], e["top_logprobs"]) for e in logprobs["content"]]
             read = [(text, each, {one["token"]: one["logprob"] for one in top}) for text, each, top in read]
         else:
             read = [*zip(*(logprobs[key] for key in ("tokens", "token_logprobs", "top_logprobs")), strict=True)]
         return _as_reply([TokenLogprob(text=text, logprob=each, top=top) for text, each, top in read], reply["usage"])
+
+    def _logprobs(self, reply: Any) -> Any:
+        if logprobs := reply["choices"][0].get("logprobs"):
+            return logprobs
+        raise ModelError(f"{self.handle.name}: {redact(str(self.client.base_url))} gives no log-probabilities")
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
         model = getattr(leaves_of(self.handle.model)[0], "model_name")  # noqa: B009 - ChatOpenAI's

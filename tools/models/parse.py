@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TypeVar, cast
 
 import json_repair
@@ -15,9 +17,30 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.tools.prompts import unescape
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
+JsonObject = dict[str, JsonValue]
 
-_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_REASONING = r"[\w:.-]{0,20}(?:think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|ponder)[\w:.-]{0,30}"
+_END = (
+    rf"[<\[◁]\|?\s{{0,5}}(?:/\s{{0,5}}|end_?(?:of_?)?){_REASONING}\s{{0,5}}\|?[>\]▷]|<channel\|>|<\|inner_suffix\|>"
+    r"|\[unused17\]|<\|channel\|>\s{0,5}final\b|assistant\s{0,5}final(?=\s{0,5}\{)"
+)
+_BEGIN = (
+    rf"[<◁]\|?\s{{0,5}}{_REASONING}(?:\s[^<>▷]{{0,200}})?\|?(?<!/)[>▷]|<\|inner_prefix\|>|\[unused16\]"
+    r"|(?-i:\[(?:[A-Z]{1,20}_){0,3}TH(?:INK|OUGHT)[A-Z]{0,9}\])"
+)
+_MARK = re.compile(
+    rf"(?P<object>\{{)(?=\s*[\"}}])|(?P<end>{_END})|(?P<channel><\|channel\|?>\s{{0,5}}{_REASONING})|(?P<begin>{_BEGIN})",
+    re.IGNORECASE,
+)
+"""Where an object or reasoning may begin or end, in the marks of models whose servers do not split reasoning off.
+
+Tags in angle brackets of many names, Mistral's [THINK], Kimi's ◁think▷, the channels of gpt-oss (also as they look when
+a server drops the special tokens) and of Gemma, Cohere's <|START_THINKING|>, Apertus's prefix, and openPangu's numbers.
+"""
+_ENDS = {
+    "begin": re.compile(_END, re.IGNORECASE),
+    "channel": re.compile(r"<\|(?:end|start|return|call)\|>|<channel\|>|(?=<\|channel)"),
+}
 _FENCE = "```"
 _DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE = re.compile(r"[\w-]*+[ \t]*+\n?")
@@ -29,6 +52,8 @@ _WRAPPERS = ("arguments", "parameters", "properties", "input", "response")
 """Keys under which models write a record as if it were a call or a schema."""
 _LONG_REPLY = 10_000
 """From so many characters on a reply is parsed in a thread, as the event loop also answers others."""
+_MAX_FOUND, _MAX_FAILED = 100, 100
+"""Objects of a reply that are compared with the schema, the last ones, and braces that may turn out to begin none."""
 _MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
 """A broken reply beyond this is not repaired: that would take seconds."""
 
@@ -47,28 +72,27 @@ async def parse_in_turn(text: str, schema: type[RecordT]) -> RecordT:
 def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     """Find the record in a reply.
 
-    Reasoning blocks, code fences and what follows 200,000 characters are set aside; then the first JSON object that
-    fits the schema is taken, repaired (trailing commas, missing brackets, single quotes) only if none is well formed.
-    A repaired object counts only if each of its strings occurs in the reply. Without an object that fits, the class
-    method `read_paper_form` of a schema that has one makes an object of the text, or None; else UnusableReplyError.
+    Reasoning, in the marks of any vendor, and what follows 200,000 characters are set aside; marks within the strings
+    of an object are none. Then the last JSON object that fits the schema is taken, as earlier ones may be drafts,
+    repaired (trailing commas, missing brackets, single quotes) only if none is well formed; an object without any field
+    of the schema comes last of all. A repaired object counts only if each of its strings occurs in the reply. Without
+    an object that fits, the class method `read_paper_form` of a schema that has one makes an object of the text, or
+    None; else UnusableReplyError.
     """
-    content = _without_reasoning(text)[:_MAX_REPLY]
+    content, found = _outside_reasoning(text)
     if not content:
         raise UnusableReplyError("the reply is empty")
-    problem = "the reply holds no JSON object"
-    for value in _objects(content):
+    problem = ""
+    for record in _records(chain(reversed(found), _repaired_objects(content)), schema):
         try:
-            return schema.model_validate(_restored(value))
+            return schema.model_validate(_restored(record))
         except ValidationError as error:
-            problem = describe_problem(error, whole="the object")
-        for record in _within(value, schema):
-            with suppress(ValidationError):
-                return schema.model_validate(_restored(record))
-    read: Callable[[str], dict[str, JsonValue] | None] | None = getattr(schema, "read_paper_form", None)
+            problem = problem or describe_problem(error, whole="the object")
+    read: Callable[[str], JsonObject | None] | None = getattr(schema, "read_paper_form", None)
     if read and (value := read(content)) is not None:
         with suppress(ValidationError):
             return schema.model_validate(_restored(value))
-    raise UnusableReplyError(problem)
+    raise UnusableReplyError(problem or "the reply holds no JSON object")
 
 
 def is_whole_record(text: str, schema: type[BaseModel]) -> bool:
@@ -82,7 +106,7 @@ def is_whole_record(text: str, schema: type[BaseModel]) -> bool:
 
 def read_unfinished(text: str, field: str) -> str:
     """Return as much of a text field as has come of a reply that is still being written; empty before it begins."""
-    content = _without_reasoning(text)[:_LONG_REPLY]
+    content = _outside_reasoning(text)[0][:_LONG_REPLY]
     try:
         value: object = parse_partial_json(content[content.index("{") :])
     except ValueError:
@@ -93,39 +117,55 @@ def read_unfinished(text: str, field: str) -> str:
 
 def is_only_reasoning(text: str) -> bool:
     """Whether a reply that was cut off had not begun; some servers do not show what was reasoned."""
-    return not text or (not text.isspace() and "{" not in _without_reasoning(text))
+    return not text or (not text.isspace() and "{" not in _outside_reasoning(text)[0])
 
 
-def _without_reasoning(text: str) -> str:
-    # Some servers leave out the opening tag, so what precedes a lone closing one is reasoning too.
-    return _REASONING_END.split(_REASONING.sub("", text))[-1].strip()
+def _outside_reasoning(text: str) -> tuple[str, deque[JsonObject]]:
+    """Return what is no reasoning of a reply, and the last of the well-formed objects in it, in order."""
+    kept, found = list[str](), deque[JsonObject](maxlen=_MAX_FOUND)
+    start = position = set_aside = failed = 0
+    while mark := _MARK.search(text, position):
+        position = mark.end()
+        if mark.lastgroup == "object":
+            if mark.start() - set_aside >= _MAX_REPLY:
+                break
+            if failed < _MAX_FAILED:
+                try:
+                    value, position = cast("tuple[JsonObject, int]", _DECODER.raw_decode(text, mark.start()))
+                    found.append(value)
+                except (ValueError, RecursionError):
+                    failed += 1
+        elif mark.lastgroup == "end":  # some servers leave out where it begins, so what precedes is reasoning too
+            kept.clear()
+            found.clear()
+            start = set_aside = position
+        else:
+            kept.append(text[start : mark.start()])
+            end = _ENDS[mark.lastgroup or ""].search(text, position)
+            start = position = end.end() if end else len(text)
+            set_aside += position - mark.start()
+    return "".join([*kept, text[start:]]).strip()[:_MAX_REPLY], found
 
 
-def _objects(content: str) -> Iterator[dict[str, JsonValue]]:
+def _records(objects: Iterable[JsonObject], schema: type[BaseModel]) -> Iterator[JsonObject]:
+    """Go through the objects and what is wrapped in them; last comes what shares no field with the schema."""
+    unrelated = list[JsonObject]()
+    for value in objects:
+        for record in (value, *_within(value, schema)):
+            if record.keys() & schema.model_fields.keys():
+                yield record
+            else:
+                unrelated.append(record)
+    yield from unrelated
+
+
+def _repaired_objects(content: str) -> Iterator[JsonObject]:
     fenced = content.split(_FENCE)[1:-1:2]  # each between two fences
-    texts = [_LANGUAGE.sub("", text, count=1) for text in fenced] + [content]
-    for text in texts:
-        yield from _well_formed(text)
-    for text in texts:
+    for text in [*(_LANGUAGE.sub("", each, count=1) for each in reversed(fenced)), content]:
         yield from _repaired(text)
 
 
-def _well_formed(text: str) -> Iterator[dict[str, JsonValue]]:
-    start = text.find("{")
-    for _ in range(100):  # a reply of a million braces must not take a million tries
-        if start < 0:
-            return
-        try:
-            value, end = cast("tuple[JsonValue, int]", _DECODER.raw_decode(text, start))
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            if isinstance(value, dict):
-                yield value
-        start = text.find("{", end)
-
-
-def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
+def _repaired(text: str) -> Iterator[JsonObject]:
     start = text.find("{")
     brackets = text.count("{") + text.count("[")
     if start < 0 or len(text) > _MAX_REPAIR["characters"] or brackets > _MAX_REPAIR["brackets"]:
@@ -134,7 +174,7 @@ def _repaired(text: str) -> Iterator[dict[str, JsonValue]]:
         value = cast("JsonValue", json_repair.loads(text[start:], skip_json_loads=True))
     except (ValueError, RecursionError, IndexError):
         return
-    for record in value if isinstance(value, list) else [value]:
+    for record in reversed(value) if isinstance(value, list) else [value]:
         if isinstance(record, dict) and _occurs_in(record, text):
             yield record
 
@@ -153,7 +193,7 @@ def _leaves(value: JsonValue) -> Iterator[str]:
             yield from _leaves(entry)
 
 
-def _within(value: dict[str, JsonValue], schema: type[BaseModel]) -> Iterator[JsonValue]:
+def _within(value: JsonObject, schema: type[BaseModel]) -> Iterator[JsonObject]:
     """Find what may be the record in an object that is not: a call's arguments, what its name holds, other capitals."""
     for key in (*_WRAPPERS, schema.__name__):
         inner = value.get(key)

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
@@ -25,11 +25,12 @@ from pydantic import BaseModel, SecretStr
 from hopgraph.state import HopgraphError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import SharedLimit, background_loop
-from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust
+from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust, read_address, read_key
 from hopgraph.tools.io.http_retries import openai_class
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
+from hopgraph.tools.models.refusals import Refusals
 from hopgraph.tools.models.server_replies import note_body
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
@@ -51,6 +52,7 @@ Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
 _OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
 _READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
+_SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 
 
@@ -127,12 +129,14 @@ class SharedModelState:
 
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
+    doubted: bool = False
+    """Whether a way of asking was refused once without a word on it, as may happen for one prompt alone."""
     key_refusal: tuple[Exception, float] | None = None
     """The last answer that refused the key and its monotonic time, so that no request is sent just after it."""
     most_at_once: int | None = None
     """How many requests it works on at a time, so that others wait here and not until a timeout."""
-    newest_limit: bool = False
-    """Whether a server refused `max_tokens` for OpenAI's newer name of it."""
+    refusals: Refusals = field(default_factory=Refusals)
+    """What its server refuses of requests, apart from ways of asking."""
     echoes: bool | None = None
     """Whether its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
     reasons: bool = False
@@ -169,19 +173,25 @@ class ModelHandle:
 
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
-        derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
-        newest = self.shared.newest_limit
-        key = (schema, mode, sampling, max_reply_tokens or derived, newest)
+        refusals = self.shared.refusals
+        key = (schema, mode, sampling, max_reply_tokens, self.shared.reasons, refusals)
         here = await self.here()
 
         def bound(model: AnyRunnable) -> AnyRunnable:
-            limit = max_reply_tokens or own_limit(model) or derived
-            return bind(limit_reply(model, limit, newest=newest), schema, mode)
+            limit = self.limit(model, schema, max_reply_tokens)
+            return bind(limit_reply(model, limit, refusals.parameters), schema, mode)
 
         if key not in here.bound:
             model = replace_leaves(here.model, bound)
-            here.bound[key] = model.bind(**dict(sampling)) if sampling else model
+            options = {name: value for name, value in sampling if name not in refusals.parameters}
+            here.bound[key] = model.bind(**options) if options else model
         return here.bound[key]
+
+    def limit(self, model: AnyRunnable, schema: type[BaseModel], max_reply_tokens: int | None) -> int:
+        """Return the most tokens that one of its models may reply with."""
+        derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
+        limit = max_reply_tokens or own_limit(model) or derived
+        return min(limit, self.shared.refusals.most_tokens or limit)
 
     async def here(self) -> _LoopModel:
         """Return the model with the HTTP client of the running loop, or its only one."""
@@ -278,15 +288,18 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
 
 def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     name, options = _options("openai", rest)
-    base_url = options.pop("base_url", None) or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
-    if base_url and not urlsplit(base_url).hostname:
-        raise SpecError(f"base_url {redact(base_url)!r} is not an address such as http://127.0.0.1:8000/v1")
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    variables = {each: os.environ.get(each, "") for each in ("OPENAI_BASE_URL", "OPENAI_API_BASE")}
+    named = {"base_url": options.pop("base_url", ""), **variables}
+    base_url = next((read_address(address, name) for name, address in named.items() if address.strip()), None)
+    key = read_key("OPENAI_API_KEY")
+    for variable in _SENT_BY_CLIENTS:
+        if not os.environ.get(variable, "").isprintable():
+            raise SpecError(f"{variable} holds a line break, or another character that cannot be sent")
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
     http = client_options(base_url or _OPENAI, _PROXY_VARIABLE)
-    model = _client(name, base_url, key or "no-key-needed", sampling, options, http)
+    model = _client(name, base_url or _OPENAI, key or "no-key-needed", sampling, options, http)
     return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
 
@@ -299,12 +312,12 @@ def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
 
 
 def _client(
-    name: str, base_url: str | None, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
+    name: str, base_url: str, key: str, sampling: Sampling, options: Mapping[str, Any], http: Mapping[str, Any]
 ) -> BaseChatModel:
     import openai
     from langchain_openai import ChatOpenAI
 
-    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url or _OPENAI, **http)
+    asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url, **http)
     keep_to_server(asynchronous)
     return ChatOpenAI(
         model=name,

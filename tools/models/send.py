@@ -1,6 +1,7 @@
 """Send one request to a model: limited, retried with backoff, and with errors in one line."""
 
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 import httpx
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
@@ -16,9 +17,11 @@ from hopgraph.state import ModelError
 from hopgraph.state.errors import server_error
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
+    PASSING,
     UnreadableReplyError,
     certificate_problem,
     describe_unreachable,
+    describe_wait,
     openai_class,
     status_of,
     text_of,
@@ -26,36 +29,43 @@ from hopgraph.tools.io.http_retries import (
     with_retries,
 )
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
-from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.resolve import ModelHandle, Options
-from hopgraph.tools.models.server_replies import (
-    RECEIVED,
+from hopgraph.tools.io.runnables import leaves_of
+from hopgraph.tools.io.server_errors import (
+    UNSUPPORTED_STATUS,
     ReportedError,
     failed_generation,
+    is_about_format,
     is_permanent,
+    message_of,
+    named_parameter,
     raise_reported,
-    written_in,
 )
-from hopgraph.tools.models.structured import Bound, Mode, is_openai, modes_of, reply_text
+from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
+from hopgraph.tools.models.refusals import SYSTEM, Refusals, refuses_system_messages, tokens_left
+from hopgraph.tools.models.reply_cache import ModelReply
+from hopgraph.tools.models.resolve import ModelHandle, Options
+from hopgraph.tools.models.server_replies import RECEIVED, written_in
+from hopgraph.tools.models.structured import Bound, Mode, is_openai, limit_name, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
 ResultT = TypeVar("ResultT")
+_log = logging.getLogger(__name__)
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 _LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
-UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
-"""HTTP statuses with which servers refuse a way of asking that they do not support."""
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Describe a failure of the server or the connection in one line; return any other error as it is."""
     status, trouble = status_of(error), trouble_of(error)
-    detail = " ".join(redact(_message_of(error), handle.model).split())[:300]
+    detail = " ".join(redact(message_of(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
         said = f"the server refused the key (HTTP 401: {detail}); check {which}"
     elif status is not None:
-        said = f"HTTP {status}: {detail}{'; try temperature=none' if 'temperature' in detail else ''}"
+        hint = "; try temperature=none" if "temperature" in detail else ""
+        if status in (404, 405) and is_openai(handle.model):
+            hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
+        said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif _is_timeout(error):
         timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
         said = f"{_LATE}; raise {timeout} or try again"
@@ -70,18 +80,6 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     else:
         return error
     return server_error(ModelError, f"{handle.name}: {said}", trouble)
-
-
-def _message_of(error: Exception) -> str:
-    """Return what an error says; of a server's JSON, the message in it."""
-    text = text_of(error)
-    try:
-        body = json.loads(text)
-        said = body.get("error", body)
-        message = said if isinstance(said, str) else said["message"]
-    except (ValueError, AttributeError, LookupError, TypeError, RecursionError):
-        return text
-    return message if message and isinstance(message, str) else text
 
 
 def _is_timeout(error: BaseException) -> bool:
@@ -177,34 +175,67 @@ async def _send_in_supported_mode(
 ) -> ModelReply:
     untried = list(modes_of(handle.model))
     first_refusal: Exception | None = None
+    in_words = True
     while True:
         waiting_since = time.monotonic()
         async with handle.shared.limit(options.parallel):
             check_key(handle, waiting_since)
             # While this request waited, another one may have found the mode.
-            known = handle.shared.mode
+            known, refused = handle.shared.mode, handle.shared.refusals
             mode = known if known in untried else untried[0]
             try:
                 reply = await _send_with_retries(handle, messages, schema, mode, options)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
                 if (written := failed_generation(error)) is not None:  # no word on the way of asking
                     return _estimated(written, "" if written else _NOT_JSON, messages)
-                about_mode = status_of(error) in UNSUPPORTED_STATUS and not is_permanent(error)
-                unsupported = isinstance(error, NotImplementedError) or about_mode
-                if unsupported and not handle.shared.newest_limit and "max_completion_tokens" in str(error):
-                    handle.shared.newest_limit = True  # a gateway to OpenAI's newer models
+                if changed := _concession(handle, error, refused, schema, options):
+                    options = changed
                     continue
+                unsupported = isinstance(error, NotImplementedError) or (
+                    status_of(error) in UNSUPPORTED_STATUS and trouble_of(error) != "outage" and not is_permanent(error)
+                )
+                if status_of(error) == 500 and not known:  # of vLLM for a schema that it cannot follow, or an outage
+                    unsupported, options = True, replace(options, retries=0)
                 note_refused_key(handle, error)
                 refused_bounds = mode == "bounded_schema" and status_of(error) in (400, 422)
                 if mode == "text" or (known and not refused_bounds) or not unsupported:
                     raise as_model_error(handle, (trouble_of(error) != "outage" and first_refusal) or error) from None
                 first_refusal = first_refusal or error
+                in_words = in_words and is_about_format(error)
                 untried.remove(mode)
                 if known:  # bounds may be refused of one schema that were taken of another
                     handle.shared.mode = None
                 continue
-        handle.shared.mode = mode
+        if first_refusal and not in_words and not handle.shared.doubted:
+            handle.shared.doubted = True  # it may have been about this prompt alone
+        else:
+            handle.shared.mode = mode
         return reply
+
+
+def _concession(
+    handle: ModelHandle, error: Exception, refused: Refusals, schema: type[BaseModel], options: SendOptions
+) -> SendOptions | None:
+    """Return the options to ask again with, of what `refused` was known; None where an error asks for nothing new."""
+    if status_of(error) not in UNSUPPORTED_STATUS:
+        return None
+    model, said = leaves_of(handle.model)[0], f"{named_parameter(error)} {message_of(error)}"
+    limit = handle.limit(model, schema, options.max_reply_tokens)
+    if (left := tokens_left(said)) and left < limit:  # of this prompt alone
+        return replace(options, max_reply_tokens=left)
+    learnt = None if is_permanent(error) else refused.learn(said, limit, limit_name(model, refused.parameters))
+    if learnt and handle.shared.refusals == refused:  # else another request learnt something meanwhile
+        handle.shared.refusals, change = learnt
+        detail = " ".join(redact(said, handle.model).split())[:200]
+        _log.warning("%s: from now on %s, as its server says: %s", handle.name, change, detail)
+    return options if learnt else None
+
+
+def _without_system(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Put what system messages say in front of the first message of the user."""
+    said = [each.text for each in messages if isinstance(each, SystemMessage)]
+    first, *others = [each for each in messages if not isinstance(each, SystemMessage)]
+    return [HumanMessage("\n\n".join([*said, first.text])), *others]
 
 
 async def request_with_retries(
@@ -223,7 +254,8 @@ async def _send_with_retries(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
 ) -> ModelReply:
     model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
-    request = partial(_request, handle, model, messages, options.on_text)
+    sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
+    request = partial(_request, handle, model, sent, options.on_text)
     reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
@@ -251,6 +283,11 @@ async def _request(
             )
         return _read_reply(reply, messages)
     except Exception as error:
+        if type(error) is openai_class("APIError"):  # within a stream
+            raise_reported({"error": cast("Any", error).body or str(error)})
+        about_request = refuses_system_messages(message_of(error)) or is_permanent(error)
+        if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
+            raise ReportedError(message_of(error), 400) from error
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
         formats = ValueError | TypeError | LookupError | AttributeError
         if not is_openai(handle.model) or not isinstance(error, formats) or isinstance(error, UnicodeEncodeError):

@@ -1,36 +1,15 @@
-"""What a server of OpenAI's form said in a body that langchain-openai does not read, or takes for something else."""
+"""What a server of OpenAI's form wrote in a body that langchain-openai does not read, or takes for something else."""
 
 import json
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any
 
-from hopgraph.tools.io.http_retries import openai_class, text_of
+from hopgraph.tools.io.server_errors import entry
 
 RECEIVED: ContextVar[list[bytes]] = ContextVar("RECEIVED")
 """The bodies of the request that is under way, noted by `note_body`."""
-_FINAL = re.compile(
-    r"content.?filter|content.?management|moderation|flagged|context.?length|maximum context|context (?:window|size)|"
-    r"prompt is too long|too many (?:input )?tokens",
-    re.IGNORECASE,
-)
-_NOT_FOUND = re.compile(
-    r"model_not_found|\bmodel\b.{0,80}(?:not found|not exist|unknown|unavailable)|unexpected endpoint|"
-    r"\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNUSABLE = frozenset({"json_validate_failed", "tool_use_failed"})
-
-
-class ReportedError(Exception):
-    """An error that a server reports in a reply with status 200, or within a stream."""
-
-    def __init__(self, message: str, status: int | None) -> None:
-        """Take what it says, and the HTTP status that it names or that its words stand for."""
-        super().__init__(message)
-        self.status_code = status
 
 
 async def note_body(response: Any) -> None:
@@ -40,51 +19,19 @@ async def note_body(response: Any) -> None:
         bodies.append(await response.aread())
 
 
-def raise_reported(body: Any) -> None:
-    """Raise a ReportedError where a body holds an error in place of a reply."""
-    error = _entry(body, "error")
-    if not error:
-        return
-    said = error if isinstance(error, str) else str(_entry(error, "message") or json.dumps(error))
-    raw = _entry(_entry(error, "metadata"), "raw")
-    message = f"{said}: {raw}" if raw else said
-    named = [_entry(error, key) for key in ("code", "status", "status_code")]
-    status = next((int(str(each)) for each in named if re.fullmatch("[45][0-9]{2}", str(each))), None)
-    raise ReportedError(message, status or (404 if _NOT_FOUND.search(message) else None))
-
-
 def written_in(body: Any) -> str | None:
     """Return what a model wrote, in whatever form its server passed it on; None where there is no reply."""
-    choices = _entry(body, "choices")
-    message = _entry(choices[0], "message") if isinstance(choices, list) and choices else None
+    choices = entry(body, "choices")
+    message = entry(choices[0], "message") if isinstance(choices, list) and choices else None
     if not isinstance(message, Mapping):
         return None
-    calls: Any = _entry(message, "tool_calls")
+    calls: Any = entry(message, "tool_calls")
     first = calls[0] if isinstance(calls, list) and calls else None  # pyright: ignore[reportUnknownVariableType]
-    called = [_entry(first, "function"), _entry(message, "function_call")]
-    written: Any = next((found for each in called if (found := _entry(each, "arguments"))), None)
-    written = written or _entry(message, "content")
+    called = [entry(first, "function"), entry(message, "function_call")]
+    written: Any = next((found for each in called if (found := entry(each, "arguments"))), None)
+    written = written or entry(message, "content")
     if isinstance(written, str):
         with suppress(ValueError):
             decoded = json.loads(written)  # encoded twice
             written = decoded if isinstance(decoded, str) else written
     return written if isinstance(written, str) else json.dumps(written) if written else ""
-
-
-def is_permanent(error: Exception) -> bool:
-    """Whether no other way of asking helps: the prompt is too long or filtered, or there is no such model or path."""
-    said = text_of(error)
-    return bool(_FINAL.search(said) or _NOT_FOUND.search(said))
-
-
-def failed_generation(error: Exception) -> str | None:
-    """Return what a model wrote that its server refused as no record (Groq); None where an error says nothing of it."""
-    said = _entry(cast("Any", error).body, "error") if isinstance(error, openai_class("APIStatusError")) else None
-    said = said or getattr(error, "body", None)
-    if _entry(said, "failed_generation") is None and _entry(said, "code") not in _UNUSABLE:
-        return None
-    return str(_entry(said, "failed_generation") or "")
-
-
-def _entry(value: Any, key: str) -> Any:
-    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else None

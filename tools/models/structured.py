@@ -1,7 +1,7 @@
 """Ask a model for a JSON object in the strictest way that it offers: by the JSON schema of the reply's class."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cache
 from math import ceil
 from typing import Any, Literal, cast
@@ -120,16 +120,28 @@ def _is_served_by_openai(model: AnyRunnable) -> bool:
     return not host or f".{host}".endswith((".openai.com", ".azure.com"))
 
 
-def limit_reply(model: Any, tokens: int, *, newest: bool = False) -> Any:
-    """Return the model with a limit to the tokens of a reply; as it is where its class knows none.
+def limit_name(model: AnyRunnable, refused: Set[str] = frozenset[str]()) -> str | None:
+    """Return the name under which the most tokens of a reply are sent; None where its class or its server knows none.
 
-    Compatible servers know OpenAI's older name for it, and several only that one (Ollama silently ignores the other);
-    `newest` is for those that refuse it.
+    Compatible servers know OpenAI's older name for it, and several only that one (Ollama silently ignores the other).
     """
-    if is_openai(model) and not newest and not _is_served_by_openai(model) and not _uses_responses(model):
-        return model.model_copy(update={"extra_body": {**_extra_body(model), "max_tokens": tokens}, "max_tokens": None})
-    field = _limit_field(model)
-    return model.model_copy(update={field: tokens}) if field else model
+    names = (_limit_field(model),)
+    if is_openai(model) and not _uses_responses(model):
+        names = ("max_tokens", "max_completion_tokens")[:: -1 if _is_served_by_openai(model) else 1]
+    return next((name for name in names if name not in refused), None)
+
+
+def limit_reply(model: Any, tokens: int, refused: Set[str] = frozenset[str]()) -> Any:
+    """Return the model with a limit to the tokens of a reply, and without the parameters that its server refuses."""
+    field, name = _limit_field(model), limit_name(model, refused)
+    if not field:
+        return model
+    update: dict[str, Any] = {each: None for each in refused if each in type(model).model_fields}
+    if is_openai(model) and name == "max_tokens" and not _uses_responses(model):
+        update |= {"extra_body": {**_extra_body(model), name: tokens}, field: None}
+    else:
+        update[field] = tokens if name else None
+    return model.model_copy(update=update)
 
 
 def own_limit(model: AnyRunnable) -> int | None:

@@ -10,15 +10,16 @@ _ESCAPES = re.compile(
 )
 _JOINERS = "\u200c\u200d"  # format characters that scripts and emoji need
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))  # without a category of their own
 _ASCII = str.maketrans("·“”✓✗•○★", '|""+x*o*') | str.maketrans({"…": "...", "→": "->", "δ": "delta"})
 
 
 def sanitize_line(text: str) -> str:
     """Return untrusted text as one line that a terminal shows and does not act on; white space runs become one space.
 
-    Terminal escape sequences are removed whole, other control and format characters one by one.
+    Terminal escape sequences are removed whole, other control and format characters, and what XML forbids, one by one.
     """
-    plain = " ".join(_ESCAPES.sub("", text).split())
+    plain = " ".join(_ESCAPES.sub("", text).translate(_NOT_IN_XML).split())
     return "".join(char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE)
 
 

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, RouteReply, method_for
-from hopgraph.nodes.core.budget import reserved_call
 from hopgraph.state import Spent
 from hopgraph.state.chat import ChatContext
-from support.node_inputs import spent
+from support.node_inputs import model_call, spent
 
 
 @pytest.mark.parametrize(
@@ -17,10 +16,10 @@ from support.node_inputs import spent
         ("single_hop", {}, spent(), "one_step"),
         ("bridge", {}, spent(), "migres"),
         ("comparison", {}, spent(), "migres"),
-        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(1)), "migres"),
-        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(reserved_call(2)), "one_step"),
-        ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=100)), "migres"),
-        ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(reserved_call(tokens=101)), "one_step"),
+        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(model_call()), "migres"),
+        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(model_call(attempts=2)), "one_step"),
+        ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=95)), "migres"),
+        ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=96)), "one_step"),
     ],
 )
 def test_the_rule_of_auto(kind: Any, settings: Any, used: Spent, method: str) -> None:

@@ -8,8 +8,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
 
 from hopgraph.graphs.baselines import direct
-from hopgraph.nodes.answer import answer_with
 from hopgraph.nodes.core.answer_graph import AnswerGraph
+from hopgraph.nodes.reading import answer_with
 from hopgraph.state import AnswerOutput, CorpusError, HopgraphError, MethodState, ModelError, QuestionInput
 from hopgraph.state.errors import ModelOutageError
 from hopgraph.state.errors import server_error as error_of_server

@@ -101,7 +101,7 @@ def test_a_pause_is_what_both_front_ends_show(setting: str, allowed: list[str]) 
 def test_approved(setting: str, given: Any) -> None:
     paused = Paused(setting)
     paused.resume(given)
-    assert paused.result["answer"] == "Guillermo del Toro"
+    assert paused.result["stop_reason"] == "answered"
 
 
 @pytest.mark.parametrize("given", [decided(type="reject", message="No."), responded("ignore")])
@@ -160,4 +160,4 @@ def test_what_cannot_be_used_pauses_again_and_says_why_where_front_ends_show_it(
     assert paused.payload["problem"]
     assert paused.payload["problem"] in paused.payload["action_requests"][0]["description"]
     paused.resume(decided(type="approve"))
-    assert paused.result["answer"] == "Guillermo del Toro"
+    assert paused.result["stop_reason"] == "answered"

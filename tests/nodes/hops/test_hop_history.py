@@ -16,6 +16,7 @@ from hopgraph.nodes.hops.hop_history import (
     open_hop,
 )
 from hopgraph.state import Context
+from hopgraph.state.baselines import DirectContext
 from hopgraph.state.genground import GengroundContext
 from hopgraph.state.hops import Hop
 from support.node_inputs import draft, evidence, knowledge, node_runtime, passage
@@ -67,7 +68,8 @@ def test_hops_as_lines() -> None:
         hop(2, "Where?"),
     ]
     passages = {key: passage(key) for key in ("a", "b")}
-    assert answered_lines([*hops, hop(3, "When?", answer="1961")]) == [
+    assert answered_lines([hop(3, "When?", answer="1961")], DirectContext()) == ["When? 1961"]
+    assert answered_lines([*hops, hop(3, "When?", answer="1961")], Context()) == [
         "Who? Ada (source: It was Ada.)",
         "Where? unknown",
         "When? 1961 (not grounded)",
@@ -85,6 +87,7 @@ def test_hops_as_lines() -> None:
 def test_an_answer_rests_on_the_evidence_of_all_hops() -> None:
     hops = [hop(1, "Who?", answer="Ada", grounded=True), hop(2, "Where?", answer="Lima"), hop(3, "When?")]
     first, own = evidence(1, "s"), evidence(2, "t")
-    reading = evidence_of_hops(draft("Lima", "", own), hops, [first])
+    state: Any = {"hops": hops, "evidence": [first]}
+    reading = evidence_of_hops(draft("Lima", "", own), state, Context())
     assert (reading["reasoning"], reading["evidence"]) == ("Who? Ada; Where? Lima (not grounded)", [first, own])
-    assert evidence_of_hops(draft("", "why"), hops, [first]) == draft("", "why")
+    assert evidence_of_hops(draft("", "why"), state, Context()) == draft("", "why")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from hopgraph.nodes.question_tree.branch import parts_of, path_to, with_titles
+from hopgraph.nodes.question_tree.branch import parts_of, path_to
 from hopgraph.nodes.question_tree.settlement import evidence_under
+from hopgraph.nodes.solve_question import with_titles
 from support.node_inputs import question_node
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.core.ask import AskResult
-from hopgraph.nodes.core.budget import reserved_call
 from hopgraph.nodes.question_tree.decomposition import SubQuestions, decomposition_ask, read_sub_questions
+from support.node_inputs import model_call
 
 
 def answered(said: Any) -> AskResult[SubQuestions]:
-    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", reserved_call())
+    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", model_call())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import trustme
@@ -23,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.graphs.baselines import direct, one_step
-from hopgraph.state import ModelError, QuestionInput
+from hopgraph.state import ModelError, QuestionInput, SpecError
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
@@ -194,6 +195,89 @@ async def test_any_form_of_an_address_is_completed(
             model = ChatOpenAI(model="m", base_url=address, api_key=SecretStr("none"))
         reply = await send(await resolve_model(model, Sampling()), MESSAGES, Known, OPTIONS)
     assert (reply.text, [each["path"] for each in seen]) == ('{"knowledge": "Am Rhein."}', [asked])
+
+
+@pytest.mark.parametrize("kind", ["spec", "environment"])
+@pytest.mark.parametrize("given", ["{}/chat/completions", "{}/responses/", "{}\r\n", ' "{}" ', "\ufeff{}/"])
+async def test_what_stands_around_an_address_is_left_out(
+    kind: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Scope] = []
+    with LoopbackServer(answering(seen=seen)) as running:
+        address = given.replace("{}", f"{running.url}/v1")
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        spec = f"openai:m?base_url={quote(address)}" if kind == "spec" else "openai:m"
+        await send(await resolve_model(spec, Sampling()), MESSAGES, Known, OPTIONS)
+    assert [each["path"] for each in seen] == ["/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("variable", ["base_url", "OPENAI_BASE_URL", "OPENAI_API_BASE"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000/v1",
+        "ftp://127.0.0.1/v1",
+        "http://127.0.0.1:80a0",
+        "http://127.0\n.0.1/v1",
+        "http://[::1",
+        "http://127.0 .0.1",
+    ],
+)
+async def test_what_is_no_address_is_named_with_its_variable(
+    variable: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = "openai:m"
+    if variable == "base_url":
+        spec = f"openai:m?base_url={quote(address)}"
+    else:
+        monkeypatch.setenv(variable, address)
+    with pytest.raises(SpecError, match=rf"^{variable} ") as caught:
+        await resolve_model(spec, Sampling())
+    assert "\n" not in str(caught.value)
+
+
+async def test_an_address_of_blanks_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", " \n")
+    with LoopbackServer(answering()) as running:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{running.url}/v1")
+        reply = await send(await resolve_model("openai:m", Sampling()), MESSAGES, Known, OPTIONS)
+    assert reply.text == '{"knowledge": "Am Rhein."}'
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OPENAI_API_KEY", "Bearer sk-very-secret"),
+        ("OPENAI_API_KEY", '"sk-very-secret"'),
+        ("OPENAI_API_KEY", "sk-very\nsecret"),
+        ("OPENAI_API_KEY", "sk-very-secret\x1b"),
+        ("OPENAI_API_KEY", "sk-vëry-secret"),
+        ("OPENAI_ORG_ID", "org-very-secret\n"),
+        ("OPENAI_PROJECT_ID", "very\x1bsecret"),
+    ],
+)
+async def test_what_cannot_be_sent_in_a_header_is_named_and_not_shown(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SpecError, match=rf"^{variable} holds ") as caught:
+        await resolve_model("openai:m?base_url=http://127.0.0.1:9/v1", Sampling())
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body", [{"detail": "Not Found"}, "404 page not found", {"error": {"message": "File Not Found"}}]
+)
+async def test_a_wrong_path_is_asked_once_and_the_message_says_how_addresses_end(body: Any) -> None:
+    asked: list[str] = []
+
+    async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope["path"])
+        await JSONResponse(body, 404)(scope, receive, reply_to)
+
+    with LoopbackServer(answer) as running, pytest.raises(ModelError, match=f"{running.url}.* end in /v1"):
+        await ask_at(running.url)
+    assert asked == ["/chat/completions"]
 
 
 async def ask_at(address: str) -> str:

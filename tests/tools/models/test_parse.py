@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from hopgraph.tools.models import UnusableReplyError, parse_reply
+from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.prompts import unescape
 
 
@@ -60,6 +61,75 @@ def test_usual_wrappings_are_understood(said: str) -> None:
 def test_a_reply_without_the_record_is_named_as_such(said: str, problem: str) -> None:
     with pytest.raises(UnusableReplyError, match=problem):
         parse_reply(said, Reply)
+
+
+DRAFT = '{"answer": {"text": "Rome"}}'
+REASONED = [
+    "<think>{}</think>",
+    "<think >{}</think >",
+    '<reasoning effort="high">{}</reasoning>',
+    "<thought>{}</thought>",
+    "<seed:think>{}</seed:think>",
+    "<|thinking|>{}<|/thinking|>",
+    "<|begin_of_thought|>{}<|end_of_thought|>",
+    "<|START_THINKING|>{}<|END_THINKING|>",
+    "[THINK]{}[/THINK]",
+    "◁think▷{}◁/think▷",
+    "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>analysis<|message|>{}<|end|><|start|>assistant",
+    "<|channel>thought\n{}<channel|>",
+    "<|inner_prefix|>{}<|inner_suffix|>",
+    "analysis{}assistantfinal",
+    "{}</think>",
+]
+
+
+@pytest.mark.parametrize("marks", REASONED)
+@pytest.mark.parametrize("final", [GOOD, f"```json\n{GOOD}\n```", GOOD.replace("}}", ",},}"), f"{GOOD} {{}}"])
+def test_a_draft_in_reasoning_is_set_aside(marks: str, final: str) -> None:
+    thoughts = marks.replace("{}", f"Maybe {DRAFT}, but {{then}} again ...")
+    assert parse_reply(f"{thoughts}\n{final}", Reply).answer.text == "Lima"
+
+
+@pytest.mark.parametrize("marks", [each for each in REASONED if not each.startswith(("{}", "analysis"))])
+def test_a_draft_is_no_record_where_nothing_follows(marks: str) -> None:
+    unfinished = marks.partition("{}")[0] + DRAFT
+    assert is_only_reasoning(unfinished)
+    with pytest.raises(UnusableReplyError, match="empty"):
+        parse_reply(unfinished, Reply)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"First try: {DRAFT}\nWait, that is wrong.\nFinal answer: {GOOD}",
+        f"```json\n{DRAFT}\n```\nNo, it is\n```json\n{GOOD}\n```",
+        f"```json\n{DRAFT}\n```\nNo, it is {GOOD}",
+        f"{DRAFT}\n{GOOD}",
+        f"{DRAFT} {GOOD} {{}} {{'usage': 3}}",
+        " ".join([DRAFT] * 500 + [r"\frac{a}{b}"] * 500 + [GOOD]),
+    ],
+)
+def test_of_several_records_the_last_one_counts(said: str) -> None:
+    assert parse_reply(said, Reply).answer.text == "Lima"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["</think>", "<think>", "[THINK] or [/THINK]", "``` and ```", "<|channel|>analysis", DRAFT, "assistantfinal {"],
+)
+@pytest.mark.parametrize("around", ["{}", "Here it is: {}", "<think>so</think>{}", "```\n{}\n```"])
+def test_marks_in_the_strings_of_a_record_are_a_part_of_them(text: str, around: str) -> None:
+    said = json.dumps({"answer": {"text": text}})
+    assert parse_reply(around.replace("{}", said), Reply).answer.text == text
+
+
+def test_an_object_without_any_field_is_only_a_record_where_there_is_no_other() -> None:
+    class AllOptional(BaseModel):
+        text: str = ""
+
+    assert parse_reply('{"text": "Lima"} {"tokens": 3}', AllOptional).text == "Lima"
+    assert parse_reply("{}", AllOptional).text == ""
 
 
 def test_reply_text_is_never_evaluated() -> None:

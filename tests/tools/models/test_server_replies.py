@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel
+from langchain_openai import AzureChatOpenAI
+from pydantic import BaseModel, SecretStr
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hopgraph.state import ModelError
 from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
+from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.send import SendOptions, send
 from support.servers.loopback import LoopbackServer
@@ -47,8 +49,10 @@ def refused(status: int, message: str, **more: Any) -> tuple[int, Any]:
     return status, {"error": {"message": message, "type": "invalid_request_error", **more}}
 
 
-async def ask(answer: Answer, *, times: int = 1, streamed: bool = False) -> tuple[ModelReply, list[dict[str, Any]]]:
-    """Return the last of so many replies, and the bodies of all requests."""
+async def ask(
+    answer: Answer, *, times: int = 1, streamed: bool = False, azure: bool = False, **more: Any
+) -> tuple[ModelReply, list[dict[str, Any]]]:
+    """Return the last of so many replies, and the bodies of all requests; `more` are further options."""
     seen: list[dict[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
@@ -57,9 +61,13 @@ async def ask(answer: Answer, *, times: int = 1, streamed: bool = False) -> tupl
         status, body = answered if isinstance(answered, tuple) else (200, answered)
         await JSONResponse(body, status, {"retry-after": "0"})(scope, receive, reply_to)
 
-    options = SendOptions(parallel=1, retries=2, on_text=(lambda text: None) if streamed else None)
+    options = SendOptions(parallel=1, retries=2, on_text=(lambda text: None) if streamed else None, **more)
     with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        model: Any = f"openai:m?base_url={server.url}/v1"
+        if azure:
+            key, version = SecretStr("none"), "2024-08-01-preview"
+            model = AzureChatOpenAI(azure_endpoint=server.url, azure_deployment="m", api_version=version, api_key=key)
+        handle = await resolve_model(model, Sampling(seed=7))
         try:
             for _ in range(times):
                 reply = await send(handle, MESSAGES, Known, options)
@@ -190,3 +198,287 @@ async def test_a_schema_that_is_refused_is_left_out(status: int) -> None:
 
     said, seen = await ask(answer, times=2)
     assert (said.text, len(seen), "tools" in seen[-1]) == (TEXT, 4, True)
+
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+def limit_sent(body: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in LIMITS if name in body)
+
+
+@pytest.mark.parametrize("azure", [False, True])
+@pytest.mark.parametrize("refused_names", [LIMITS[:1], LIMITS[1:], LIMITS])
+@pytest.mark.parametrize("status", [200, 400, 422])
+async def test_a_limit_is_sent_by_the_other_name_then_left_out_and_that_is_learnt_once(
+    azure: bool, refused_names: tuple[str, ...], status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        named = [name for name in refused_names if name in body]
+        said = f"Unrecognized request argument supplied: {named[0]}" if named else ""
+        return refused(status, said, code=400) if named else completion(TEXT)
+
+    names = LIMITS[::-1] if azure else LIMITS
+    said, seen = await ask(answer, times=2, azure=azure)
+    taken = [(name,) for name in names if name not in refused_names][:1] or [()]
+    tries = [(name,) for name in names[: names.index(taken[0][0]) if taken[0] else 2]]
+    assert [limit_sent(body) for body in seen] == [*tries, *taken * 2]
+    assert said.text == TEXT
+    assert len({json.dumps(body["response_format"]) for body in seen}) == 1
+    assert len(caplog.messages) == len(tries)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "max_tokens is too large: {}. This model supports at most 120 completion tokens",
+        "`max_tokens` must be less than or equal to `120`, the maximum value for `max_tokens`",
+        "max_tokens: {} > 120, which is the maximum allowed number of output tokens for m-4-32000",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 120]",
+        "The maximum tokens you requested exceeds the model limit of 120.",
+    ],
+)
+async def test_a_limit_above_the_models_is_lowered_to_it(words: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words.format(body["max_tokens"])) if body["max_tokens"] > 120 else completion(TEXT)
+
+    _, seen = await ask(answer, times=2)
+    assert [body["max_tokens"] for body in seen[1:]] == [120, 120]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'max_tokens' is too large: {0}. This model's maximum context length is 1100 tokens and your request has 900 "
+        "input tokens ({0} > 1100 - 900).",
+        "This model's maximum context length is 1100 tokens. However, you requested {1} tokens (900 in the messages, "
+        "{0} in the completion). Please reduce the length of the messages or completion.",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1100. Given: 900 `inputs` tokens and "
+        "{0} `max_new_tokens`",
+    ],
+)
+async def test_a_limit_beyond_what_a_long_prompt_leaves_is_lowered_for_that_prompt_alone(words: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        sent = body["max_tokens"]
+        long = number <= 2 and sent > 200
+        return refused(400, words.format(sent, 900 + sent)) if long else completion(TEXT)
+
+    _, seen = await ask(answer, times=2, max_reply_tokens=500)
+    assert [body["max_tokens"] for body in seen] == [500, 200, 500]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported."),
+        (422, "Input validation error: `temperature` must be strictly positive"),
+        (200, "temperature is not supported by this model"),
+    ],
+)
+async def test_a_temperature_that_is_refused_is_left_out(
+    status: int, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(status, words, code=400) if "temperature" in body else completion(TEXT)
+
+    _, seen = await ask(answer, times=2, sampling=(("temperature", 0.5), ("top_p", 0.5)))
+    assert [body.get("temperature") for body in seen] == [0.5, None, None]
+    assert [(body["top_p"], body["seed"]) for body in seen] == [(0.5, 7)] * 3
+    assert "temperature" in "".join(caplog.messages)
+    assert len(caplog.messages) == 1
+
+
+async def test_a_parameter_that_only_the_bodys_field_names_is_left_out() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, "Unsupported parameter", param="seed") if "seed" in body else completion(TEXT)
+
+    _, seen = await ask(answer, times=2)
+    assert ["seed" in body for body in seen] == [True, False, False]
+
+
+async def test_parameters_that_a_refused_format_is_listed_with_stay() -> None:
+    words = "Unknown parameter: response_format; valid: messages, temperature, max_tokens, seed, system messages"
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, words) if "response_format" in body else completion(TEXT)
+
+    _, seen = await ask(answer)
+    assert all({"temperature", "max_tokens", "seed"} <= body.keys() for body in seen)
+    assert seen[-1]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),
+        (500, "System role not supported"),
+        (400, "Developer instruction is not enabled for models/gemma-3-27b-it"),
+        (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (422, "Only user and assistant roles are supported!"),
+        (200, "This model does not support system prompts"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_a_refused_system_message_says_begins_the_first_message_of_the_user(
+    status: int, words: str, streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        roles = [each["role"] for each in body["messages"]]
+        return refused(status, words, code=400) if roles != ["user"] else completion(TEXT)
+
+    said, seen = await ask(answer, times=2, streamed=streamed)
+    texts = [[each["content"] for each in body["messages"]] for body in seen if len(body["messages"]) == 1]
+    assert (said.text, texts) == (TEXT, [["Say it.\n\nWo ist Köln?"]] * 2)
+    assert len({json.dumps(body["response_format"]) for body in seen}) == 1
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "trouble"),
+    [
+        (400, {"message": "Your credit balance is too low to access the API"}, "refusal"),
+        (400, {"message": "API key not valid. Please pass a valid API key."}, "refusal"),
+        (403, {"message": "Insufficient funds"}, "refusal"),
+        (429, {"message": "Insufficient balance, please recharge"}, "refusal"),
+        (400, {"message": "The prompt exceeds the context window"}, ""),
+        (500, {"message": "the request exceeds the available context size"}, ""),
+    ],
+)
+async def test_a_permanent_error_of_any_status_is_asked_for_once(status: int, error: Any, trouble: str) -> None:
+    with pytest.raises(ModelError, match=r"^1 requests") as caught:
+        await ask(lambda body, number: (status, {"error": error}))
+    assert caught.value.trouble == trouble
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize("words", ["Model is overloaded", "Please try again later", "The model is loading"])
+async def test_a_400_that_says_that_it_passes_is_retried_in_the_same_way(status: int, words: str) -> None:
+    said, seen = await ask(lambda body, number: refused(status, words) if number == 1 else completion(TEXT))
+    assert (said.text, len(seen)) == (TEXT, 2)
+    assert seen[0]["response_format"] == seen[1]["response_format"]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_one_refusal_without_a_word_on_the_format_does_not_weaken_it(status: int) -> None:
+    """A second one does: then it is no matter of one prompt."""
+
+    def once(body: dict[str, Any], number: int) -> Any:
+        return refused(status, "Bad request") if number <= (3 if status == 500 else 1) else completion(TEXT)
+
+    _, seen = await ask(once, times=2)
+    assert seen[-1]["response_format"] == seen[0]["response_format"]
+
+    def always(body: dict[str, Any], number: int) -> Any:
+        return refused(status, "Bad request") if "response_format" in body else completion(TEXT)
+
+    said, seen = await ask(always, times=3)
+    assert said.text == TEXT
+    assert "response_format" not in seen[-1]
+
+
+async def test_an_outage_of_500s_stays_one() -> None:
+    with pytest.raises(ModelError) as caught:
+        await ask(lambda body, number: refused(500, "Internal error"))
+    assert caught.value.trouble == "outage"
+
+
+@pytest.mark.parametrize("retry_after", ["7200", "Wed, 21 Oct 2099 07:28:00 GMT"])
+async def test_a_wait_of_hours_is_not_waited_for_but_told(retry_after: str) -> None:
+    asked: list[Scope] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope)
+        body = {"error": {"message": "Tokens per day are used up"}}
+        await JSONResponse(body, 429, {"retry-after": retry_after})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError, match="asks to wait") as caught:
+            await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=2))
+    assert len(asked) == 1
+    assert caught.value.trouble == "outage"
+    assert retry_after != "7200" or "2:00:00" in str(caught.value)
+
+
+async def ask_streaming(*events: Any, times: int = 1) -> tuple[str, int]:
+    """Return the reply to a streamed request, of which the first is answered by events, and how many were sent."""
+    seen: list[dict[str, Any]] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        seen.append(await Request(scope, receive).json())
+        if len(seen) <= times and seen[-1].get("stream"):
+            lines = "".join(f"data: {json.dumps(each)}\n\n" for each in events)
+            await Response(lines, media_type="text/event-stream")(scope, receive, reply_to)
+        else:
+            await JSONResponse(completion(TEXT))(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        options = SendOptions(parallel=1, retries=2, on_text=lambda text: None)
+        try:
+            return (await send(handle, MESSAGES, Known, options)).text, len(seen)
+        except ModelError as error:
+            raise ModelError(f"{len(seen)} requests: {error}", error.trouble) from None
+
+
+CHUNK = {
+    "id": "1",
+    "object": "chat.completion.chunk",
+    "model": "m",
+    "choices": [{"index": 0, "delta": {"content": "{"}}],
+}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "Slow down", "code": 429},
+        {"message": "Overloaded", "type": "overloaded_error"},
+        {"message": "It broke", "type": "server_error"},
+        "Please try again later",
+    ],
+)
+@pytest.mark.parametrize("begun", [[], [CHUNK]])
+async def test_an_error_within_a_stream_that_may_pass_is_retried(error: Any, begun: list[Any]) -> None:
+    assert await ask_streaming(*begun, {"error": error}) == (TEXT, 2)
+
+
+@pytest.mark.parametrize(
+    "error", [{"message": "No such key", "code": 401}, {"message": "It was flagged", "code": "content_filter"}]
+)
+async def test_an_error_within_a_stream_that_will_not_change_ends_it(error: Any) -> None:
+    with pytest.raises(ModelError, match=f"^1 requests.*{error['message']}") as caught:
+        await ask_streaming({"error": error}, times=9)
+    assert caught.value.trouble != "outage"
+
+
+async def test_a_format_that_is_refused_within_a_stream_is_left_out() -> None:
+    assert await ask_streaming({"error": {"message": "response_format is not supported", "code": 400}}) == (TEXT, 2)
+
+
+@pytest.mark.parametrize("continuation", ["", " Köln"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": "Unexpected endpoint or method. (POST /v1/completions)"},
+        {"error": {"message": "Invalid URL (POST /v1/completions)"}},
+        {"error": {"message": "Not Found", "code": 404}},
+        {"error": "no such thing here"},
+        {"choices": [{"index": 0, "text": "Köln", "logprobs": None}], "usage": {}},
+    ],
+)
+async def test_a_server_without_log_probabilities_is_told_at_once(continuation: str, reply: Any) -> None:
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        asked.append(scope["path"])
+        known = scope["path"] == "/v1/completions" or "error" in reply
+        await JSONResponse(reply if known else {"error": "Unexpected endpoint"})(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError) as caught:
+            await complete(handle, MESSAGES, TextRequest(continuation), SendOptions(parallel=1, retries=2))
+    assert asked in (["/v1/completions"], ["/v1/completions", "/tokenize"])
+    assert caught.value.trouble != "outage"

@@ -11,8 +11,9 @@ from typing_extensions import dataclass_transform
 
 OptionsT = TypeVar("OptionsT")
 
-SOME_FAILED = 3
-"""Exit code of a run that is finished with failed questions."""
+SOME_FAILED, LIMIT_REACHED, MOST_UNUSABLE = 3, 4, 5
+"""Exit codes of a run that is not stopped by an error: questions failed, --max-calls or --max-cost ended it, or most of
+the model's replies could not be used. Of several that hold, the first."""
 
 commands = typer.Typer()
 """Every command, in the order in which the modules that declare them are imported."""
@@ -38,7 +39,7 @@ def command(
 
     Args:
         work: What does it, and so its name, as `MODULE.run_NAME` in this folder; imported when the command runs, so
-            that `--help` and a wrong option are answered at once. It returns whether questions failed, or nothing.
+            that `--help` and a wrong option are answered at once. It returns an exit code, or nothing.
         examples: Of its use, for the end of the help page.
         defaults: In place of fields' defaults.
         about: More for `typer.Typer.command`.
@@ -57,8 +58,8 @@ def command(
             parameters.append(each.replace(default=default, annotation=annotation))
 
         def run(**given: Any) -> None:
-            if getattr(import_module(f"{__package__}.{module}"), f"run_{work_name}")(options(**given)):
-                raise typer.Exit(SOME_FAILED)
+            if code := getattr(import_module(f"{__package__}.{module}"), f"run_{work_name}")(options(**given)):
+                raise typer.Exit(code)
 
         run.__doc__ = options.__doc__
         run.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)

@@ -16,7 +16,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.search import SearchRequest, search_all
 from hopgraph.nodes.distillation.record import drop
-from hopgraph.nodes.fuse_rankings import reason_of_search
+from hopgraph.nodes.selection import reason_of_search
 from hopgraph.state import Passage, RunError, SettingsError
 from hopgraph.state.baselines import DspContext
 from hopgraph.state.distillation import Example

@@ -110,9 +110,8 @@ class Evidence:
     @cached_property
     def _mentioned(self) -> frozenset[str]:
         """The names that some sentence has, so that a title is more than a heading; its first word alone is none."""
-        return frozenset(
-            key(span.text) for s in self.statements for span in s.spans if span.kind == "name" and (span.start or " " in span.text)
-        )
+        spans = (span for statement in self.statements for span in statement.spans if span.kind == "name")
+        return frozenset(key(span.text) for span in spans if span.start or " " in span.text)
 
     def candidates(self) -> list[Candidate]:
         """Return the candidate answers, best first, ties in the order of the statements; empty without any."""
@@ -150,7 +149,7 @@ class Evidence:
             return span.kind
         if ", " in span.text or _IN.search(statement.plain[max(0, span.start - 12) : max(0, span.start)]):
             return "place"
-        return "person" if 2 <= len(words) <= 3 and not words[0] == "The" else "name"
+        return "person" if 2 <= len(words) <= 3 and words[0] != "The" else "name"
 
     def _score(self, at: int, span: Span) -> tuple[bool, float]:
         """Return whether a span may be the asked-for kind of answer, and its score.
@@ -171,8 +170,7 @@ class Evidence:
         in_chain = 1.55 * self.anchors.get(self.statements[self.chains[at][0]].key, 0.0)
         told = near & (self.open | {noun}) if span.start >= 0 else frozenset[str]()
         around = 1.40 * bool(noun and noun in statement.terms) + 1.50 * bool(told)
-        open_terms = self.open
-        cover = 1.83 * self.cover(carried) + 1.43 * self.cover(carried & open_terms) + 1.31 * self.cover(own & open_terms)
+        cover = 1.83 * self.cover(carried) + 1.43 * self.cover(carried & self.open) + 1.31 * self.cover(own & self.open)
         return fits, by_looks + in_chain + around + cover
 
 

@@ -7,20 +7,28 @@ from functools import cached_property, lru_cache
 from hopgraph.tools.models.offline.statements import terms
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names
 
-_ASKING = frozenset("who whom whose what which where when how".split())
+_ASKING = frozenset(("who", "whom", "whose", "what", "which", "where", "when", "how"))
 _ARTICLES = ("the", "a", "an")
-_VERBS = frozenset("is are was were do does did has have had can could will would am be should may".split())
+_VERBS = frozenset(
+    ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will", "would", "may")
+)
 _KINDS = (
     ("date", r"year|date|day|month|century|decade|birthday|deadline"),
     ("number", r"number|population|percentage|amount|height|length|size|age|price|cost|rate|area|limit|budget|salary"),
-    ("place", r"city|country|state|county|town|village|capital|region|province|continent|island|place|location|district"),
-    ("person", r"\w+(?:er|or|ist|ian|ress)|king|queen|president|mother|father|wife|husband|spouse|son|child|person|head"),
+    ("place", r"city|country|state|county|town|village|capital|region|province|continent|island|place|location"),
+    ("person", r"\w+(?:er|or|ist|ian|ress)|king|queen|president|mother|father|wife|husband|spouse|son|child|head"),
 )
-_KIND_OF_WORD = {"who": "person", "whom": "person", "whose": "person", "when": "date", "where": "place", "how": "number"}
+_KIND_OF_WORD = {
+    "who": "person",
+    **dict.fromkeys(("whom", "whose"), "person"),
+    "when": "date",
+    "where": "place",
+    "how": "number",
+}
 _ORDER = re.compile(r"\b(?:before|after|than)\b")
 _COMPARING = re.compile(r"\b(?:first|earlier|last|later|older|younger|oldest|more|most|larger|longer|recently)\b")
 _LATEST = re.compile(r"\b(?:after|later|last|younger|youngest|recently|newer)\b")
-_DESCRIBED = re.compile(r"\b(?:the (?:[\w-]{1,30} ){0,2}?)(?P<noun>[a-z-]{3,30}) (?:of|(?P<clause>who|that|which|whose)) ")
+_DESCRIBED = re.compile(r"\bthe (?:[\w-]{1,30} ){0,2}?(?P<noun>[a-z-]{3,30}) (?:of|(?P<clause>who|that|which|whose)) ")
 _OWNED = re.compile(r"['\u2019]s? (?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20})\b")
 _WHAT_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
@@ -67,7 +75,8 @@ class Question:
         """The index of the main question word: the first, or "what" or "which" wherever it is; -1 without one."""
         asking = [at for at, word in enumerate(self.words) if word in _ASKING]
         early = [at for at in asking if at < 3]
-        return next((at for at in early or asking if self.words[at] in ("what", "which", "how") or at == 0), min(asking, default=-1))
+        main = (at for at in early or asking if at == 0 or self.words[at] in ("what", "which", "how"))
+        return next(main, min(asking, default=-1))
 
     @cached_property
     def asking(self) -> str:
@@ -137,8 +146,9 @@ class Question:
             return ""
         if "die" in self.terms:
             return "the date of death"
-        of_persons = self.asking == "who" or "born" in self.terms or re.search(r"\b(?:old|young)(?:er|est)\b", self.text)
-        return "the date of birth" if of_persons or self.maker else "the date"
+        if self.asking == "who" or self.maker or "born" in self.terms:
+            return "the date of birth"
+        return "the date of birth" if re.search(r"\b(?:old|young)(?:er|est)\b", self.text) else "the date"
 
     @cached_property
     def maker(self) -> str:

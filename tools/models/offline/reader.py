@@ -8,7 +8,7 @@ from math import exp
 from typing import Self
 
 from hopgraph.tools.models.offline.evidence import Evidence
-from hopgraph.tools.models.offline.question import Question, compared_parts, described, read_question, split_question
+from hopgraph.tools.models.offline.question import compared_parts, described, read_question, split_question
 from hopgraph.tools.models.offline.statements import Statement, date_key, read_passages, read_statement, term, terms
 from hopgraph.tools.models.players.player import Answer, Fact, Given
 from hopgraph.tools.models.players.prompt_reading import Prompt
@@ -220,7 +220,7 @@ class RuleReader:
         return reader.find(question, "yes_no" in self.prompt.blocks.get("answer_type", ""))
 
     def relevant(self) -> list[int]:
-        """Return the passages that speak of a name in the question, or that the answer rests on; of no name: the useful."""
+        """Return the passages that name what the question names or that the answer rests on; else the useful."""
         asked = [key(name) for name in read_question(self.prompt.question).names]
         used = {s.passage for s in self._find(Given()).used} if asked else {f.passage for f in self.facts(Given())}
         texts = {each.number: key(f"{each.title} {each.text}") for each in self.prompt.passages}
@@ -283,9 +283,9 @@ class RuleReader:
                 yield question.replace(phrase, found.text, 1)
             elif key(asked) not in reader.known:
                 yield asked
-        unknown = [name for name in evidence.question.names if all(key(name) not in known for known in evidence.anchors)]
         if reader.statements:
-            yield from unknown[:2]
+            every = " \n ".join(evidence.anchors)
+            yield from [name for name in evidence.question.names if key(name) not in every][:2]
         for value, name, at in sorted(_reached(evidence), key=lambda row: -row[0]):
             if value >= _MIN_REACHED:
                 yield f"{name} {_open_word(evidence, evidence.carried(at))}"

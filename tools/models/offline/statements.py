@@ -33,10 +33,12 @@ _LIFE = re.compile(
     r"\(([^()]{0,120}\d{4}[^()]{0,60}?)\s?[\u2013\u2014-]\s?(?=[\d\sA-Zc]{1,20})([^()]{0,120}\d{4}[^()]{0,60})\)"
 )
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
-_PAIR = re.compile(r"([^:;|]{1,60}): ([^;|]{1,200})(?:; |$)")
+_DEMONYM = re.compile(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})[- ]")
+_PAIR = re.compile(r"([^:;|]{1,60}): ((?:[^:;|]|:(?! )){1,1000})(?:; |$)")
 _RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|?)+$")
 _PATH = re.compile(r" [>\u203a\u00bb/] |^[\w.-]+\.\w{2,5}$")
 """What a breadcrumb or the name of a file looks like."""
+_LONGEST_CELL = 6  # words
 _MAX_SENTENCES = 300
 _MAX_CHARACTERS = 1_000
 
@@ -115,7 +117,7 @@ class Statement:
     @cached_property
     def demonym(self) -> str:
         """The nationality in "was an American film director"; empty without one."""
-        found = re.search(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})(?:[- ])", self.plain[:300])
+        found = _DEMONYM.search(self.plain[:300])
         return found[1] if found else ""
 
     @cached_property
@@ -134,14 +136,16 @@ class Statement:
         """Everything in the plain text that could be an answer, each text and place once."""
         if self.cells:
             at = {head: self.text.find(f"{head}: {cell}") + len(head) + 2 for head, cell in self.cells.items()}
-            return tuple(Span(cell, at[head], _cell_kind(cell), head) for head, cell in self.cells.items())
+            return tuple(span for head, cell in self.cells.items() for span in _cell_spans(head, cell, at[head]))
         return _spans(self.plain)
 
 
-def _cell_kind(cell: str) -> str:
-    if _DATE.fullmatch(cell):
-        return "date"
-    return "number" if _NUMBER.match(cell) else "name"
+def _cell_spans(head: str, cell: str, at: int) -> list[Span]:
+    """Return a cell as one answer; what stands in it where it is longer than an answer."""
+    if len(cell.split()) > _LONGEST_CELL:
+        return [span._replace(start=at + span.start) for span in _spans(cell)]
+    kind = "date" if _DATE.fullmatch(cell) else "number" if _NUMBER.match(cell) else "name"
+    return [Span(cell, at, kind, head)]
 
 
 @lru_cache(maxsize=4_096)
@@ -194,7 +198,7 @@ def _cells(line: str) -> list[str]:
 
 def read_statement(number: int, text: str) -> Statement:
     """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
-    title, colon, rest = text[:200].partition(": ")
+    title, colon, _ = text[:200].partition(": ")
     if colon and not re.search(r"\b(?:is|was|are|were|has|had)\b", title) and title.count("(") == title.count(")"):
         statement = Statement(number, title, text[len(title) + 2 :], told=text)
         if _PATH.search(title) or not Statement(number, "", text).cells:

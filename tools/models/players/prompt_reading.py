@@ -68,7 +68,7 @@ class Prompt:
         return [PromptPassage(int(number), unescape(title).strip(), text) for number, title, text in rows if text]
 
     def items(self, name: str) -> list[tuple[int, str]]:
-        """Return the (id, text) pairs of a list block, a plain text as its only item; empty when missing or `(none)`."""
+        """Return the (id, text) pairs of a list block, a plain text as its only item; empty if missing or `(none)`."""
         block = self.blocks.get(name, "")
         first, *parts = _ITEM.split(block, _MOST_PARTS)
         if not parts:

@@ -22,7 +22,7 @@ _MAX_QUOTE = 1_000  # characters of a quotation; a thought or analysis that is m
 _LIKELY = 0.9
 _SEARCHED = re.compile(r"search\[([^\]\n]{1,500})\]")
 _PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
-_ASKED = re.compile(r"(?:^|: )((?:Who|What|Which|When|Where|How|In|On|Is|Was|Are|Were|Did|Do|Does)\b[^:?]{3,300})(?:\?|:|$)")
+_ASKED = re.compile(r"(?:^|: )((?:Wh|How|In|On|Is|Was|Are|Were|Did|Do|Does)[a-z]{0,3} [^:?]{3,300})(?:[?:]|$)")
 _TOKENS: dict[str, dict[str, str]] = {
     "known": {"True": "[No Retrieval]", "False": "[Retrieval]"},
     "relevant": {"True": "[Relevant]", "False": "[Irrelevant]"},
@@ -123,11 +123,11 @@ def _decide(player: Player) -> Reply:
     """Answer when nothing is missing, at last anyway; else say what is missing."""
     given = Given(("information",), wants="last" if player.prompt.step == "final_answer" else "sure")
     found = player.answer(given)
-    missing = "" if found.text else " ".join(player.next_questions(given, [])[: player.prompt.at_most]) or player.prompt.question
+    asked = [] if found.text else player.next_questions(given, [])[: player.prompt.at_most] or [player.prompt.question]
     return {
         "answer": {"text": found.text or UNANSWERABLE, "confidence": found.confidence if found.text else 1},
         "explanation": " ".join(_texts(found.facts))[:_MAX_QUOTE],
-        "missing_information": missing[:_MAX_QUOTE],
+        "missing_information": " ".join(asked)[:_MAX_QUOTE],
         "used_information": [*found.items] if found.text else [],
     }
 
@@ -203,8 +203,9 @@ def _judge_entailment(player: Player) -> Reply:
 def _judge_alignment(player: Player) -> Reply:
     """Name the candidates that are asked in the missing information, word for word."""
     missing = f" {key(player.prompt.text('missing'))} "
-    rows = [(number, bool(key(asked)) and f" {key(asked)} " in missing) for number, asked in player.prompt.items("candidates")]
-    return {"aligned": [number for number, within in rows if player.judges("aligned", within, number)]}
+    rows = ((number, key(asked)) for number, asked in player.prompt.items("candidates"))
+    within = {number: bool(asked) and f" {asked} " in missing for number, asked in rows}
+    return {"aligned": [number for number, is_in in within.items() if player.judges("aligned", is_in, number)]}
 
 
 def _judge_usefulness(player: Player) -> Reply:

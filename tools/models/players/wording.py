@@ -9,7 +9,8 @@ from hopgraph.tools.text.common_words import FUNCTION_WORDS
 WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")
 """One word; the separators are outside the class of letters, so matching is linear."""
 FUNCTION = frozenset(FUNCTION_WORDS.split())
-_INNER = frozenset("of the de von van der den la le du da dos al el ibn bin di del y e".split())
+_PARTICLES = "of the de von van der den la le du da dos al el ibn bin di del y e"
+_INNER = frozenset(_PARTICLES.split())
 """Small words within a name."""
 _BEFORE_DOT = frozenset({"jr", "sr", "dr", "st", "mr", "mrs", "ms", "lt", "col", "gen", "no", "prof"})
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from hopgraph.state import ModelError, SpecError
 from hopgraph.state.errors import describe_problem
 from hopgraph.tools.io.background import background_loop, run_on
+from hopgraph.tools.io.http_clients import read_address
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
@@ -227,7 +228,7 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     SpecError for an address with a password, or no key for OpenAI itself.
     """
     named = read_spec(spec, _REMOTE_OPTIONS)
-    address = named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    address = read_address(named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
     if urlsplit(address).password or urlsplit(address).username:
         raise SpecError(f"{redact(spec)!r}: leave the key out of base_url; set {KEY_VARIABLE}")
     if address == _OPENAI and not os.environ.get(KEY_VARIABLE):

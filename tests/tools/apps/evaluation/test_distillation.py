@@ -138,7 +138,7 @@ def test_unusable_replies_and_a_budget_drop_examples(distill: Distill, tmp_path:
 
 
 def test_it_is_resumed_without_asking_again(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
-    assert distill("--max-calls", "8", "--concurrency", "1", teacher=spec(judge), limit=3) == 0
+    assert distill("--max-calls", "8", "--concurrency", "1", teacher=spec(judge), limit=3) == 4
     assert counts(tmp_path)["questions"] < 3
     assert distill(teacher=spec(judge), limit=3) == 0
     first, asked = (tmp_path / "data" / "train.jsonl").read_bytes(), len(judge.requests)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from hopgraph.nodes.answer import AnswerReply
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.expand import Completion
 from hopgraph.nodes.filter_passages import PassageJudgement, Relevance
@@ -18,9 +17,10 @@ from hopgraph.nodes.hops.next_step import Action, JointFollowUp, NextQuestion
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.next_thought import Thought
 from hopgraph.nodes.question_tree.decomposition import SubQuestions
+from hopgraph.nodes.reading import AnswerReply
+from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.nodes.write_passages import WrittenPassage
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.prompts import clean
 
@@ -101,7 +101,8 @@ def test_without_anything_given_it_knows_nothing() -> None:
 def test_hop_by_hop(step: str) -> None:
     history: list[str] = []
     reply = ask(step, history=history, question=QUESTION)
-    assert list(reply.values()) == [f"Not known yet: {WHO}", WHO, "", ""]
+    assert (reply["sub_question"], reply["answer"], reply["final_answer"]) == (WHO, "", "")
+    assert step == "follow_up" or WHO in reply["thought"]
     history.append(f"{WHO} Edda Varga (source: The Salt Lantern is a 1961 film directed by Edda Varga.)")
     reply = ask(step, history=history, question=QUESTION)
     assert reply["sub_question"] == "Where was Edda Varga born?"
@@ -146,7 +147,7 @@ def test_ground_copies_a_sentence_or_says_empty() -> None:
 
 def test_act_searches_for_the_name_reached_and_finishes() -> None:
     reply = ask("act", passages=[FILM], history=[], question=QUESTION)
-    assert reply["action"].startswith("search[Edda Varga")
+    assert reply["action"] == "search[Where was Edda Varga born?]"
     query = reply["action"].removeprefix("search[").removesuffix("]")
     history = [f"Thought: - Action: search[{query}] Observation: passages 1"]
     assert ask("act", passages=[FILM], history=history, question=QUESTION)["action"] != reply["action"]
@@ -160,7 +161,7 @@ def test_review_rejects_searches_and_accepts(step: str) -> None:
     assert ask(step, passages=[APPLE], question=QUESTION)["relevant"] is False
     search = ask(step, passages=[FILM], question=QUESTION)
     assert (search["relevant"], search["enough"], search["answer"]) == (True, False, "")
-    assert search["query"].startswith("Edda Varga")
+    assert search["query"] == "Where was Edda Varga born?"
     accept = ask(step, passages=[FILM, LIFE], question=QUESTION)
     assert (accept["relevant"], accept["enough"], accept["answer"], accept["query"]) == (True, True, "Szeged", "")
 

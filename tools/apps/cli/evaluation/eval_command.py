@@ -10,9 +10,10 @@ from importlib import resources
 from pathlib import Path
 
 from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.state.errors import did_you_mean
+from hopgraph.tools.apps.cli.command_options import LIMIT_REACHED, MOST_UNUSABLE, SOME_FAILED
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, print_skipped, show_progress
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, QuestionOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
@@ -41,21 +42,21 @@ ALL = "all"
 INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
 
 
-def run_eval(options: EvalOptions) -> bool:
-    """Run or resume an evaluation and print its scores, with progress on standard error; return whether any failed."""
+def run_eval(options: EvalOptions) -> int:
+    """Run or resume an evaluation and print its scores, with progress on standard error; return the exit code."""
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
     with answered(options, run_spec(options, _with_all_they_need(options))) as directory:
         if directory is None:
-            return False
+            return 0
         if options.judge:
             with show_progress({"judge": "judging"}) as progress:
                 run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
         summary = summarize_run(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
-    return any_failed(directory, ", and count as wrong")
+    return tell_trouble(directory, ", and count as wrong")
 
 
 @contextmanager
@@ -70,7 +71,7 @@ def answered(
     def tell(error: str) -> None:
         print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
 
-    with kept_if_answered(spec.out):
+    with kept_if_answered(spec.out, estimate=options.estimate_only):
         prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
@@ -86,22 +87,31 @@ def answered(
             limits = options.concurrency, options.max_calls, options.max_cost
             with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
                 engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)
-                stopped = run_in_background(engine.run(jobs))
-            if stopped:
-                print_note(f"Stopped: {stopped}. The same command with a higher limit resumes from here.")
+                try:
+                    directory.limit = run_in_background(engine.run(jobs))
+                except RunError:
+                    tell_trouble(directory)
+                    raise
+            if directory.limit:
+                print_note(f"Stopped: {directory.limit}. The same command with a higher limit resumes from here.")
             yield directory
 
 
-def any_failed(directory: RunWriter, consequence: str = "") -> bool:
-    """Say on standard error how many questions failed, and the commonest reasons; return whether any did."""
-    methods = sorted({key.method for key, failed in directory.finished.items() if failed})
-    reasons = Counter(each["error"] for name in methods for each in directory.latest(name).values() if each["error"])
+def tell_trouble(directory: RunWriter, consequence: str = "") -> int:
+    """Tell which questions failed and why, or that most replies were unusable; return the exit code."""
+    outcomes = [each for name in directory.manifest.methods for each in directory.latest(name).values()]
+    reasons = Counter(each["error"] for each in outcomes if each["error"])
     if failed := reasons.total():
         asked = pluralize(len(directory.finished), "question")
         print_note(f"{failed:,} of {asked} failed{consequence}; the same command with --retry-failed asks them again.")
         for reason, times in reasons.most_common(3):  # `hopgraph show` has all
             print_note(f"  {times:,} × {reason}")
-    return failed > 0
+    usages = [each["usage"] for each in outcomes if each["usage"]]
+    calls, unusable = (sum(each[name] for each in usages) for name in ("llm_calls", "parse_failures"))
+    if most_unusable := 2 * unusable > calls:
+        advice = "the scores say little about the model; try `hopgraph ask -v` with it"
+        print_note(f"{unusable:,} of {pluralize(calls, 'reply', 'replies')} could not be used: {advice}.")
+    return (failed and SOME_FAILED) or (directory.limit and LIMIT_REACHED) or (most_unusable and MOST_UNUSABLE) or 0
 
 
 def dataset_file(options: QuestionOptions, dataset: Path, out: Path) -> Path:

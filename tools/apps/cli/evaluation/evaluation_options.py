@@ -72,8 +72,9 @@ class RunOptions(QuestionOptions, ModelChoice):
 class EvalOptions(RunOptions):
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
 
-    Ends with 0, with 3 if questions failed (they count as wrong), or with 1 if it was stopped: a server refuses the key
-    or the model, or 20 questions in a row fail alike.
+    Ends with 0; with 3 if questions failed (they count as wrong), 4 if --max-calls or --max-cost ended it, or 5 if most
+    replies could not be used; or with 1 if it was stopped: a server refuses the key or the model, or 20 questions in a
+    row fail alike.
     """
 
     dataset: Annotated[

@@ -14,6 +14,7 @@ from rich.text import Text
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.migres import MigresContext
+from hopgraph.tools.apps.cli.command_options import SOME_FAILED
 from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note, print_skipped, show_progress
 from hopgraph.tools.apps.cli.evaluation import eval_command
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
@@ -43,20 +44,20 @@ _WRITTEN = (
 """The options that a printed command has, where they are given."""
 
 
-def run_reproduce(options: ReproduceOptions) -> bool:
-    """List papers, a paper's tables or its rows; or run a table's rows, print both scores, and return if any failed."""
+def run_reproduce(options: ReproduceOptions) -> int:
+    """List papers, a paper's tables or its rows; or run a table's rows, print both scores; return the exit code."""
     console = summary_console()
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
             raise SettingsError("name a table to run, as tor/table5; `hopgraph reproduce tor` lists them")
         for name in [options.name] if options.name else paper_tables.PAPERS:
             _list_paper(console, name, with_tables=options.name is not None)
-        return False
+        return 0
     paper, table = paper_tables.read_table(options.name)
     table = paper_tables.add_rows(table, [find_method(each) for each in options.methods or ()])
     if options.dataset is None:
         _show_paper(console, options, paper, table)
-        return False
+        return 0
     path = eval_command.dataset_file(options, options.dataset, _out(options))
     dataset = options.format_name or detect_format(path)
     second = corpus_spec(options.second_corpus) if options.second_corpus else ""
@@ -72,7 +73,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
         for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
         _print_left_out(rows)
-        return False
+        return 0
     stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
     warnings = paper_tables.warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
     rows, runs = _without(_evaluate(options, path, runs), rows, runs)
@@ -88,7 +89,7 @@ def run_reproduce(options: ReproduceOptions) -> bool:
     texts = {end: WRITERS[end](f"{paper.title}: {made.title}", table.differs, [made]) for end in (".md", ".csv")}
     write_files({_out(options) / f"{_REPORT}{end}": text.encode("utf-8", "replace") for end, text in texts.items()})
     _print_notes(console, table, rows)
-    return failed > 0
+    return SOME_FAILED if failed else 0
 
 
 def _without(

@@ -62,17 +62,17 @@ def _run_folder(given: Path) -> tuple[Path, Path]:
     return out, run
 
 
-def run_build(options: evaluation_options.BuildOptions) -> bool:
-    """Run or resume the evaluation, write the file of what it has finished, and return whether any question failed."""
+def run_build(options: evaluation_options.BuildOptions) -> int:
+    """Run or resume the evaluation, write the file of what it has finished, and return the exit code."""
     (methods, write), (out, run) = TRAINING_FILES[options.method], _run_folder(options.out)
-    failed = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
+    code = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
-    return failed
+    return code
 
 
-def run_distill(options: evaluation_options.DistillOptions) -> bool:
-    """Make the data or resume that, with progress on standard error, and return whether any question failed."""
+def run_distill(options: evaluation_options.DistillOptions) -> int:
+    """Make the data or resume that, with progress on standard error, and return the exit code."""
     out, run = _run_folder(options.out)
     cls: Any = GRAPHS[options.role].context_schema
     _check_choices(options, cls)
@@ -95,7 +95,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> bool:
 
     with eval_command.answered(evaluation, spec, check) as directory:
         if directory is None:
-            return False
+            return 0
         teacher, base = redact(options.teacher), redact(options.base or "") or None
         filters = {name: getattr(settings, name) for name in _FILTERS if name in cls.model_fields}
         filters = {"balance": options.balance, **filters}
@@ -106,7 +106,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> bool:
     text = f"{counts['kept']:,} of {counts['seen']:,} examples kept{kept and f' ({kept})'}: {out}"
     text += dropped and f"; dropped: {dropped}"
     console_on().print(Text(text), soft_wrap=True)
-    return eval_command.any_failed(directory)
+    return eval_command.tell_trouble(directory)
 
 
 def _check_choices(options: evaluation_options.DistillOptions, cls: type[DistillationContext]) -> None:

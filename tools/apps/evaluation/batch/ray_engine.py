@@ -76,6 +76,7 @@ class Worker:
 @dataclass(eq=False)
 class _Actor:
     handle: Any
+    versions: Any
     ready: asyncio.Task[None]
     in_flight: int = 0
 
@@ -113,7 +114,8 @@ class _ActorPool:
     async def _least_busy(self) -> _Actor:
         while len(self._actors) < self.size:
             handle = self._new_actor.remote(os.getcwd(), METHODS.of_others())
-            self._actors.append(_Actor(handle, asyncio.create_task(self._check_version(handle))))
+            versions = handle.versions.remote()
+            self._actors.append(_Actor(handle, versions, asyncio.create_task(self._check_version(versions))))
         starting = [each.ready for each in self._actors]
         done, _ = await asyncio.wait(starting, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not done:
@@ -122,9 +124,14 @@ class _ActorPool:
             each.result()
         return min((each for each in self._actors if each.ready.done()), key=lambda each: each.in_flight)
 
-    async def _check_version(self, handle: Any) -> None:
+    def wait_for_starting(self) -> None:
+        """Wait for workers that are still starting: Ray ends a process that hears of one after it was shut down."""
+        if starting := [each.versions for each in self._actors if not each.ready.done()]:
+            self._ray.wait(starting, num_returns=len(starting), timeout=_START_SECONDS)
+
+    async def _check_version(self, versions: Any) -> None:
         try:
-            machine, theirs = await handle.versions.remote()
+            machine, theirs = await versions
         except self._ray.exceptions.RayError as error:
             raise RunError(
                 f"a Ray worker cannot start: {_first_line(error)} "
@@ -160,6 +167,7 @@ def ray_workers(concurrency: int) -> Generator[JobRunner]:
     try:
         pool = _ActorPool(ray, concurrency)
         yield retry_lost(pool.answer, "Ray workers", pool.size)
+        pool.wait_for_starting()
     finally:
         ray.shutdown()
 

@@ -308,6 +308,8 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
             self.manifest = self._write_manifest(manifest, questions)
             self.finished = self._truncate_partial()
             """Finished questions, and whether each failed."""
+            self.limit = ""
+            """Which limit ended this session; empty where none did."""
         except BaseException:
             self._lock.close()
             raise
@@ -365,30 +367,31 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
 
 @contextmanager
-def kept_if_answered(folder: Path) -> Generator[None]:
-    """Remove the run that the block makes, should it end without an answer: other settings may be tried next.
+def kept_if_answered(folder: Path, *, estimate: bool = False) -> Generator[None]:
+    """Remove the run that the block makes, should it raise without an answer: other settings may be tried next.
 
-    A folder that had a part of a run before is left alone, and so is a data set that was downloaded into it.
+    Failures are kept unless the server refused: they can be asked again. An `estimate` leaves nothing. A folder that
+    had a part of a run before is left alone, and so is a data set that was downloaded into it.
     """
     is_new = not (folder.is_dir() and _OWN_FILES & {path.name for path in folder.iterdir()})
     try:
         yield
-    except HopgraphError:
+    except HopgraphError as error:
         if is_new:
-            _remove_unanswered(folder)
+            _remove_unanswered(folder, refused=error.trouble == "refusal")
         raise
-    if is_new:  # an estimate
+    if is_new and estimate:
         _remove_unanswered(folder)
 
 
-def _remove_unanswered(folder: Path) -> None:
-    """Remove a run in which nothing was answered, if only by abstaining, and what is unfinished has no replies."""
+def _remove_unanswered(folder: Path, *, refused: bool = False) -> None:
+    """Remove a run in which nothing was answered, if only by abstaining, nor failed, and that has no replies."""
     results = (folder / _RESULTS).glob("*.jsonl")
     outcomes = [each for path in results for each in read_json_lines(folder, f"{_RESULTS}/{path.name}", _OUTCOME)]
     if finished := [each for each in outcomes if not each["error"]]:
         kept = any(each["answer"] or not (each["usage"] or {}).get("parse_failures") for each in finished)
     else:
-        kept = any(path.is_file() for path in (folder / _CACHE).rglob("*"))
+        kept = (outcomes and not refused) or any(path.is_file() for path in (folder / _CACHE).rglob("*"))
     if kept or not folder.is_dir():
         return
     for path in (folder / name for name in _OWN_FILES):

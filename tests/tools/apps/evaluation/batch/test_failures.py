@@ -270,6 +270,51 @@ def test_a_question_that_fails_is_told_and_scored_both_ways(run: Run, server: Op
     assert (again.code, "without failed" in again.out) == (0, False)
 
 
+@pytest.mark.parametrize("methods", ["direct", "direct,cot"])
+def test_a_run_whose_questions_all_fail_says_why_and_is_resumed(
+    run: Run, server: OpenAIServer, tmp_path: Path, methods: str
+) -> None:
+    data, out, told = written(tmp_path, 3), tmp_path / "run", "This model's maximum context length is 512 tokens"
+    server.fail_when(lambda _: True, ErrorStatus(400, told))
+    go = command(data, out, server, methods=methods)
+    ran, count = run(*go), 3 * len(methods.split(","))
+    assert ran.code == 3
+    said = " ".join(ran.err.split())
+    assert f"{count} of {count} questions failed" in said
+    assert "maximum context length" in said
+    assert len(RunReader(out).latest("direct")) == 3
+    assert run(*go).code == 3
+    server.forget_faults()
+    assert run(*go, "--retry-failed").code == 0
+    assert answers(out) == right(*range(3))
+
+
+def test_a_run_that_is_stopped_without_an_answer_keeps_its_failures(
+    run: Run, server: OpenAIServer, tmp_path: Path
+) -> None:
+    data, out = written(tmp_path, 40), tmp_path / "run"
+    server.fail_when(lambda _: True, faults.server_error(503))
+    ran = run(*command(data, out, server, *FIRST_FAILS, "--patience", "0"))
+    assert ran.code == 1
+    assert re.search(r"\d+ × .*HTTP 503", " ".join(ran.err.split()))
+    assert len(RunReader(out).latest("direct")) >= 20
+    server.forget_faults()
+    assert run(*command(data, out, server, "--retry-failed")).code == 0
+
+
+def test_the_exit_code_tells_a_limit_from_unusable_replies(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
+    data = written(tmp_path, 12)
+    limited = run(*command(data, tmp_path / "limited", server, "--max-calls", "3"))
+    assert (limited.code, "--max-calls 3" in limited.err) == (4, True)
+
+    def mostly_chat(role: str, messages: list[BaseMessage]) -> str:
+        return answered(role, messages) if "number 3?" in messages[-1].text else "Let us talk about the weather."
+
+    with OpenAIServer(ScriptedChatModel(replies=mostly_chat)) as talking:
+        chatty = run(*command(data, tmp_path / "chatty", talking))
+    assert (chatty.code, "replies could not be used" in " ".join(chatty.err.split())) == (5, True)
+
+
 def test_a_question_that_is_too_long_fails_alone(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     long = [question(1000 + number, "x" * 10_001) for number in range(25)]
     ran = run(*command(written(tmp_path, 5, *long), tmp_path / "run", server))

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from hopgraph.state import Passage, StepEvent
 from hopgraph.tools.apps.drawing import text_width
@@ -116,6 +116,7 @@ def test_a_passage_without_a_title_is_named_by_how_it_begins() -> None:
 
 
 @given(ANY_TEXT)
+@example("\ufffe\uffff")
 @settings(max_examples=60)
 def test_hostile_text_is_only_text(text: str) -> None:
     evil = f'{text}</text></svg><script>alert(1)</script><img src=x onerror="alert(1)">"\'&'

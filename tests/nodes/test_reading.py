@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.answer import AnswerReply, answer_with, excerpts_of_all_queries, read_answer
 from hopgraph.nodes.core.ask import AskResult
 from hopgraph.nodes.core.excerpts import whole_excerpt
+from hopgraph.nodes.reading import AnswerReply, answer_with, excerpts_of_all_queries, read_answer
 from hopgraph.state import Context
 from hopgraph.state.baselines import LeastToMostContext
 from support.node_inputs import knowledge, model_call, node_runtime, passage, spent

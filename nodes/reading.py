@@ -1,21 +1,48 @@
-"""Answer a question from what is given: passages, answered sub-questions, or own knowledge."""
+"""Read an answer off what is given: passages, answered sub-questions, thoughts, or own knowledge.
+
+Every node that answers a question asks its reader by `read`: which passages it is shown, and which question it is
+asked, are arguments; where the answer goes is the node's own update.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, StopReason, Update
+from hopgraph.state import (
+    Context,
+    Draft,
+    Evidence,
+    Excerpt,
+    Knowledge,
+    MethodState,
+    Passage,
+    Query,
+    Spent,
+    StopReason,
+    Update,
+)
+from hopgraph.state.baselines import IrcotContext, IrcotState, IterRetgenContext, IterRetgenState
 from hopgraph.state.events import Decided
+from hopgraph.state.reducers import merge_calls
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
+
+
+class PassagesState(Spent):
+    """What a reader reads of the state."""
+
+    passages: list[Passage]
 
 
 class AnswerReply(ReplyModel):
@@ -81,6 +108,34 @@ def read_answer(
     return Draft(reasoning=reasoning, answer=answer, evidence=[evidence])
 
 
+async def read(
+    runtime: Runtime[Any],
+    state: PassagesState,
+    question: str,
+    excerpts: Sequence[Excerpt] | None = None,
+    *,
+    evidence_id: str = "1.1.1",
+    step: str = "answer",
+    sub_answers: Sequence[str] | None = None,
+    thoughts: Sequence[str] = (),
+    schema: type[AnswerReply] | None = None,
+    fallback: AnswerReply | None = None,
+    short: bool = False,
+    reserve_calls: int | None = None,
+) -> tuple[Draft, AskResult[AnswerReply]]:
+    """Ask a reader a question, over these excerpts of the state's passages (None: over none), and read its answer.
+
+    `short`: never yes or no, as a part of the question is answered. The others are those of `reader_ask`, `read_answer`
+    and `ask`.
+    """
+    settings: Context = as_short(runtime.context) if short else runtime.context
+    passages = None if excerpts is None else prompt_passages(excerpts, passages_by_id(state["passages"]))
+    wanted = reader_ask(question, settings, step=step, passages=passages, sub_answers=sub_answers, thoughts=thoughts)
+    wanted = replace(wanted, schema=schema or wanted.schema, fallback=fallback or wanted.fallback)
+    answered = await ask(runtime, state, wanted, reserve_calls=reserve_calls)
+    return read_answer(answered, settings, excerpts or (), evidence_id=evidence_id, question=question), answered
+
+
 def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     """Return the node that answers from all kept passages, or from the model's `own_knowledge` alone, without passages.
 
@@ -89,14 +144,43 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     """
 
     async def answer(state: MethodState, runtime: Runtime[Context]) -> Update:
-        settings = runtime.context
-        excerpts, given = ([], None) if own_knowledge else kept_passages(state)
-        wanted = reader_ask(state["question"], settings, step=step, passages=given)
-        answered = await ask(runtime, state, wanted)
-        reading = read_answer(answered, settings, excerpts, question=state["question"])
+        excerpts = None if own_knowledge else excerpts_of_all_queries(state["knowledge"])
+        reading, answered = await read(runtime, state, state["question"], excerpts, step=step)
         return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
     return answer if own_knowledge else with_passage_review("knowledge")(answer)
+
+
+@with_passage_review("knowledge")
+async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Update:
+    """Answer step by step from this turn's passages alone (ITER-RETGEN's generation); writes `generated`, too.
+
+    *Ours*: a turn without an answer leaves an earlier turn's; the budget may end the run before the last turn.
+    """
+    settings, turn = runtime.context, state["iteration"]
+    excerpts, step = excerpts_of_all_queries(state["knowledge"]), "answer_step_by_step"
+    reading, answered = await read(runtime, state, state["question"], excerpts, evidence_id=f"{turn}.1.1", step=step)
+    generated = f"{reading['reasoning']} {reading['answer']}".strip()[:MAX_TEXT_CHARACTERS]
+    spent = Spent(calls=merge_calls(state["calls"], calls_of([answered])), started_at=state["started_at"])
+    cut_off = answered.outcome == "budget" or (turn < settings.iterations and is_exhausted(settings, spent, 1))
+    limit: StopReason | None = "budget" if cut_off else None
+    if state["answer"] and not reading["answer"]:
+        return {"generated": generated, "stop_reason": limit or "answered", "calls": calls_of([answered])}
+    return {**answer_update(reading, answered, runtime, limit=limit), "generated": generated}
+
+
+async def extend_query(state: IterRetgenState) -> Update:
+    """Make what was generated, before the question, the next turn's query; writes `queries` and `iteration`."""
+    query = Query(text=f"{state['generated']} {state['question']}", why="")
+    return {"queries": [query], "iteration": state["iteration"] + 1}
+
+
+@with_passage_review("knowledge")
+async def answer_from_thoughts(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
+    """Answer step by step from all passages, and from the chain of thought that collected them (IRCoT's reader)."""
+    excerpts, step = excerpts_of_all_queries(state["knowledge"]), "answer_step_by_step"
+    reading, answered = await read(runtime, state, state["question"], excerpts, step=step, thoughts=state["thoughts"])
+    return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
 
 def answer_update(

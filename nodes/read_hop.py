@@ -1,0 +1,180 @@
+"""Answer the question of a hop, and at the end the question itself from its hops."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from langgraph.runtime import Runtime
+
+from hopgraph.nodes.core.ask import calls_of
+from hopgraph.nodes.core.evidence_review import with_passage_review
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, quoted
+from hopgraph.nodes.core.method_graph import Node
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.decide import Confidence
+from hopgraph.nodes.hops.hop_history import (
+    accept_generated,
+    answered_lines,
+    asks_whole_question,
+    calls_after_hop,
+    close_hop,
+    evidence_of_hops,
+    observed_excerpts,
+    open_hop,
+)
+from hopgraph.nodes.reading import (
+    AnswerReply,
+    DirectAnswer,
+    answer_update,
+    excerpts_of_all_queries,
+    read,
+    reading_update,
+)
+from hopgraph.state import Context, Draft, Excerpt, Knowledge, MethodState, Update
+from hopgraph.state.events import Deduced
+from hopgraph.state.hops import Hop, HopsContext, HopsState
+from hopgraph.state.question_tree import DecomposingContext
+from hopgraph.state.revising import SearchainContext
+from hopgraph.tools.text.comparison import contains
+
+
+class SureAnswer(DirectAnswer):
+    """A reply of the role `read_link`: the answer, with the confidence that the reader states."""
+
+    confidence: Confidence = None
+
+
+def read_hop_with(
+    step: str = "answer",
+    reply: type[AnswerReply] = DirectAnswer,
+    *,
+    key: Literal["knowledge", "candidates"] = "knowledge",
+    alone: bool = False,
+    own_knowledge: bool = False,
+    edits: bool = False,
+) -> Node:
+    """Return the node that answers the last hop's question in one call, from its passages under `key`; closes the hop.
+
+    The reader sees the hops before it, too, unless it answers each `alone`. Only the whole question may be answered
+    with yes or no. What was `generated` is grounded where the reader agrees with it. It stays as the model's own
+    knowledge where the reader has no answer, or contradicts it by a `SureAnswer` with less confidence than the settings
+    ask for; such an answer to a hop without one is not grounded. `edits`: the reader's words replace even what they
+    agree with. No passage: no call, or, with `own_knowledge`, an answer from that. Writes `hops` and `evidence`.
+    """
+
+    @with_passage_review(key, lambda state: state["hops"][-1]["question"])
+    async def read_hop(state: HopsState, runtime: Runtime[Context]) -> Update:
+        settings, hops, passages = runtime.context, state["hops"], passages_by_id(state["passages"])
+        hop, claim = hops[-1], hops[-1]["generated"]
+        excerpts = _found(state, settings) if key == "candidates" else excerpts_of_all_queries(state["knowledge"])
+        if not excerpts and not own_knowledge:
+            return accept_generated(hops, runtime)
+        reading, answered = await read(
+            runtime,
+            state,
+            hop["question"],
+            excerpts or None,
+            evidence_id=f"{hop['number']}.1.1",
+            step=step,
+            sub_answers=None if alone else answered_lines(hops[:-1], settings) or None,
+            schema=reply,
+            short=step != "answer" or not asks_whole_question(hop, state["question"]),
+            reserve_calls=calls_after_hop(hop, state["question"], settings),
+        )
+        update: Update = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
+        update["calls"] = calls_of([answered])
+        agrees = bool(claim) and (contains(reading["answer"], claim) or contains(claim, reading["answer"]))
+        doubtful = _is_doubtful(answered.record, settings)
+        if not reading["answer"] or (claim and not agrees and doubtful):
+            return {**accept_generated(hops, runtime), **update}
+        evidence = [quoted(each, passages) for each in reading["evidence"]]
+        closed = close_hop(hops, evidence, claim if agrees and not edits else reading["answer"], runtime)
+        if doubtful and not claim:
+            closed[-1] = Hop({**closed[-1], "grounded": False})
+        return {"hops": closed, "evidence": evidence, **update}
+
+    return read_hop
+
+
+def _found(state: HopsState, settings: Context) -> list[Excerpt]:
+    tokens = settings.passage_tokens if isinstance(settings, DecomposingContext) else None
+    return candidate_excerpts(state["candidates"], passages_by_id(state["passages"]), tokens)
+
+
+def _is_doubtful(reply: AnswerReply, settings: Context) -> bool:
+    if isinstance(reply, SureAnswer) and isinstance(settings, SearchainContext):
+        return (reply.confidence or 1) < settings.min_confidence
+    return False
+
+
+async def generate(state: MethodState, runtime: Runtime[Context]) -> Update:
+    """Answer without passages, and write it as the only entry of `hops` (GenGround without deduction, Table 4)."""
+    question = state["question"]
+    reading, answered = await read(runtime, state, question)
+    hop = open_hop(1, question, generated=reading["answer"])
+    said = {"question": question, "thought": "", "generated": hop["generated"]}
+    emit(runtime, Deduced(hop=1, **said, repeated=False, limit=False))
+    update = {"hops": [hop], "calls": calls_of([answered])}
+    return {**update, "stop_reason": "budget"} if answered.outcome == "budget" else update
+
+
+@with_passage_review("candidates")
+async def observe(state: HopsState) -> Update:
+    """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought.
+
+    What the first search, for the question, brought is no hop: writes `knowledge` then.
+    """
+    if not state["hops"]:
+        excerpts = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
+        return {"knowledge": [Knowledge(query=state["question"], excerpts=excerpts)]}
+    seen = [key for each in state["candidates"] for key in each["passage_ids"]]
+    return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}
+
+
+def best_answer_with(*, show_passages: bool = False) -> Node:
+    """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
+
+    It shows the passages of all hops, or else the hops' answers, with what was retrieved for the last one where the
+    budget kept that from being answered. Without a reply the last hop's answer is kept. Writes the keys of a final
+    answer.
+    """
+
+    async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
+        hops, passages = state["hops"], passages_by_id(state["passages"])
+        excerpts = observed_excerpts(state, passages) if show_passages else _unread(state, runtime.context) or None
+        reading, answered = await read(
+            runtime,
+            state,
+            state["question"],
+            excerpts,
+            evidence_id=f"{len(hops) + 1}.1.1",
+            sub_answers=None if show_passages else answered_lines(hops, runtime.context),
+            fallback=last_answer(hops),
+        )
+        resting = evidence_of_hops(reading, state, runtime.context)
+        return answer_update(resting, answered, runtime, limit=state["stop_reason"])
+
+    return best_answer
+
+
+def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
+    """List what was retrieved for a hop that the budget kept from being answered; without hops, for the question."""
+    if not state["hops"]:
+        return excerpts_of_all_queries(state["knowledge"])
+    if state["stop_reason"] != "budget" or state["hops"][-1]["answer"]:
+        return []
+    found = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
+    return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
+
+
+async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
+    """Write the last hop's answer as the final one, without a call: that hop asked the question itself."""
+    said = last_answer(state["hops"][-1:]).answer
+    answer = short_answer(said, yes_no=runtime.context.answer_type == "yes_no")
+    reading = evidence_of_hops(Draft(reasoning="", answer=answer, evidence=[]), state, runtime.context)
+    return reading_update(reading, runtime, limit=state["stop_reason"])
+
+
+def last_answer(hops: Sequence[Hop]) -> AnswerReply:
+    """Take the answer of the latest hop that has one as the answer to the question; unanswerable without."""
+    return AnswerReply(answer=next((hop["answer"] for hop in reversed(hops) if hop["answer"]), UNANSWERABLE))
