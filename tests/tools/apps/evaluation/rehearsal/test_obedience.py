@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from hopgraph.nodes.decide import Decision
 from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal
@@ -52,7 +52,7 @@ def comparison(tmp_path: Path) -> Path:
 def decide(path: Path, obey: str, instructions: str, information: Sequence[str], step: str = "decide") -> Any:
     blocks: dict[str, Value] = {"information": [*information], "question": QUESTION}
     said = "\n\n".join(format_block(name, value) for name, value in blocks.items())
-    messages = [SystemMessage(f"Role: any/{step}\n{instructions}"), HumanMessage(said)]
+    messages: list[BaseMessage] = [SystemMessage(f"Role: any/{step}\n{instructions}"), HumanMessage(said)]
     return json.loads(make_rehearsal(f"{path}?obey={obey}").reply_to(messages))
 
 
