@@ -19,13 +19,13 @@ from hopgraph.tools.prompts import unescape
 RecordT = TypeVar("RecordT", bound=BaseModel)
 JsonObject = dict[str, JsonValue]
 
-_REASONING = r"[\w:.-]{0,20}(?:think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|ponder)[\w:.-]{0,30}"
+_REASONING = r"[\w:.-]{0,20}(?:think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|ponder)[\w:.-]{0,30}+"
 _END = (
     rf"[<\[◁]\|?\s{{0,5}}(?:/\s{{0,5}}|end_?(?:of_?)?){_REASONING}\s{{0,5}}\|?[>\]▷]|<channel\|>|<\|inner_suffix\|>"
     r"|\[unused17\]|<\|channel\|>\s{0,5}final\b|assistant\s{0,5}final(?=\s{0,5}\{)"
 )
 _BEGIN = (
-    rf"[<◁]\|?\s{{0,5}}{_REASONING}(?:\s[^<>▷]{{0,200}})?\|?(?<!/)[>▷]|<\|inner_prefix\|>|\[unused16\]"
+    rf"[<◁]\|?\s{{0,5}}{_REASONING}(?:\s[^<>▷]{{0,200}}+)?+\|?(?<!/)[>▷]|<\|inner_prefix\|>|\[unused16\]"
     r"|(?-i:\[(?:[A-Z]{1,20}_){0,3}TH(?:INK|OUGHT)[A-Z]{0,9}\])"
 )
 _MARK = re.compile(
