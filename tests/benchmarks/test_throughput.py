@@ -180,11 +180,6 @@ def test_memory_does_not_grow_with_the_questions(server: MemoServer, dataset: Pa
     assert sizes[400] - sizes[100] <= GROWTH
 
 
-def processor_seconds() -> float:
-    """Seconds that this process and those it started, and which have ended, kept a core busy."""
-    return sum(os.times()[:4])
-
-
 def resident() -> int:
     """Kilobytes of this process in memory."""
     status = Path("/proc/self/status").read_text(encoding="ascii")

@@ -24,7 +24,7 @@ _TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 499})
 _FINAL_STATUS = frozenset({501, 505})
 """With these and every other status from 500 on the same request may succeed later, or not."""
 _SAYS_MORE = frozenset({400, 403, 404, 422, 429})
-"""Statuses of which the words tell whether the same request may succeed later."""
+"""HTTP statuses for which the message decides whether the same request may succeed later."""
 PASSING = re.compile(
     r"overloaded|over capacity|temporar(?:y|ily)|currently (?:unavail|over|busy)|rate.?limit|too many requests|"
     r"timed.?out|\b(?:busy|loading|starting up)\b|try again (?:later|in \d|shortly|soon)",

@@ -84,7 +84,7 @@ class Evidence:
     def chains(self) -> list[tuple[int, ...]]:
         """The best chain that ends in each statement: it alone, or after one that mentions the name it is about.
 
-        A name that stands in the question is no link.
+        A name that occurs in the question is not a link.
         """
         mentioned_by = {
             name: [at for at, s in enumerate(self.statements) if s.key != name and f" {name} " in s.flat]
@@ -135,7 +135,7 @@ class Evidence:
         return sorted(found, key=lambda candidate: -candidate.score)
 
     def _kinds_of_noun(self, statement: Statement) -> list[Span]:
-        """Return what is told apart by the asked-for noun, as "platform team" where a team is asked for."""
+        """Return the phrases that end in the noun asked for, such as "platform team" for "which team"."""
         noun = self.question.noun
         if self.question.kind != "thing" or not noun:
             return []

@@ -19,8 +19,7 @@ _KINDS = (
     ("person", r"\w+(?:er|or|ist|ian|ress)|king|queen|president|mother|father|wife|husband|spouse|son|child|head"),
 )
 _KIND_OF_WORD = {
-    "who": "person",
-    **dict.fromkeys(("whom", "whose"), "person"),
+    **dict.fromkeys(("who", "whom", "whose"), "person"),
     "when": "date",
     "where": "place",
     "how": "number",
@@ -28,6 +27,7 @@ _KIND_OF_WORD = {
 _ORDER = re.compile(r"\b(?:before|after|than)\b")
 _COMPARING = re.compile(r"\b(?:first|earlier|last|later|older|younger|oldest|more|most|larger|longer|recently)\b")
 _LATEST = re.compile(r"\b(?:after|later|last|younger|youngest|recently|newer)\b")
+_AGE = re.compile(r"\b(?:old|young)(?:er|est)\b")
 _DESCRIBED = re.compile(r"\bthe (?:[\w-]{1,30} ){0,2}?(?P<noun>[a-z-]{3,30}) (?:of|(?P<clause>who|that|which|whose)) ")
 _OWNED = re.compile(r"['\u2019]s? (?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20})\b")
 _WHAT_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
@@ -92,7 +92,7 @@ class Question:
         if self.asking not in ("what", "which"):
             return ""
         if rest and rest[0] in _VERBS:
-            rest = rest[2:] if rest[1:2] and rest[1] in ("the", "a", "an", "his", "her", "its") else rest[1:]
+            rest = rest[2:] if rest[1:2] and rest[1] in (*_ARTICLES, "his", "her", "its") else rest[1:]
         head = _head(rest)
         if head in ("name", "title", "kind", "type") and "of" in rest:
             rest = rest[rest.index("of") + 1 :]
@@ -146,13 +146,12 @@ class Question:
             return ""
         if "die" in self.terms:
             return "the date of death"
-        if self.asking == "who" or self.maker or "born" in self.terms:
-            return "the date of birth"
-        return "the date of birth" if re.search(r"\b(?:old|young)(?:er|est)\b", self.text) else "the date"
+        of_people = self.asking == "who" or self.maker or "born" in self.terms or _AGE.search(self.text)
+        return "the date of birth" if of_people else "the date"
 
     @cached_property
     def maker(self) -> str:
-        """By whom compared works are told apart, as "director"; empty where they are compared themselves."""
+        """The role whose holders are compared, such as "director"; empty where the works themselves are compared."""
         found = _MAKER.search(self.text)
         return "" if not found else "director" if found[2] else found[1]
 

@@ -1,4 +1,4 @@
-"""The rules that stand in for a language model: they read the prompt's statements, and know nothing else."""
+"""Rules that stand in for a language model; they use only the statements in the prompt."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -229,9 +229,9 @@ class RuleReader:
     def facts(self, given: Given) -> list[Fact]:
         """Return the useful sentences, best first; empty when none carries anything that the question asks.
 
-        A sentence counts by the question's terms in it and in its chain, by how far its title stands in the question,
-        and more when it opens its passage, since that sentence says what the title is. Where the passages were found
-        for queries, what helps with one of those counts too.
+        A sentence scores by the question's terms in it and in its chain, and by how well its title matches the
+        question; the first sentence of a passage scores higher, since it says what the title is. Sentences that help
+        with one of the queries for which the passages were found count too.
         """
         reader, question = self._reader(given)
         queries = (reader.resolve(query) for _, query in self.prompt.items("queries"))

@@ -25,6 +25,7 @@ _DATE = re.compile(
     r"|(?:1\d|20)\d\ds?(?!\d|[,.]\d)|\d{1,2}(?:st|nd|rd|th) century)"
 )
 """A day, month, year, decade or century; every part is bounded, so matching is linear."""
+_YEAR = re.compile(r"\b\d{4}\b")
 _NUMBER = re.compile(
     r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?(?: (?:hundred|thousand|million|billion)\b)?(?: [A-Z]{3}\b)?"
 )
@@ -207,12 +208,9 @@ def read_statement(number: int, text: str) -> Statement:
     return Statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
 
 
-DATE_PARTS = re.compile(r"\b\d{4}\b")
-
-
 def date_key(text: str) -> tuple[int, int, int]:
     """Return a date as (year, month, day) with 0 for what is left open."""
-    year = DATE_PARTS.search(text)
+    year = _YEAR.search(text)
     words = [word.lower() for word in WORD.findall(text)]
     month = next((at for at, name in enumerate(_MONTHS.lower().split("|"), 1) if name in words), 0)
     day = next((int(word) for word in words if word.isdecimal() and len(word) < 3), 0)

@@ -2,11 +2,11 @@
 
 import re
 
+from hopgraph.tools.apps.evaluation.rehearsal.question_plan import contains_words
 from hopgraph.tools.models.players.prompt_reading import Prompt
-from hopgraph.tools.models.players.wording import key
 
 _ONE_THING = re.compile(
-    r"\b(?:only|just|exactly) (?:name )?(?:the )?(?:one|first|next|single)\b(?: thing| fact| piece)?"
+    r"\b(?:only|just|exactly) (?:name )?(?:the )?(?:one|first|next|single)\b"
     r"|\bname (?:only )?(?:the )?(?:one|first|single)\b|\bone missing (?:thing|fact|piece)",
     re.IGNORECASE,
 )
@@ -33,5 +33,5 @@ def partial_support_is_enough(prompt: Prompt) -> bool:
 
 def only_missing(prompt: Prompt, questions: list[str]) -> list[str]:
     """Return the questions that the prompt's `missing` names; all of them where it names none."""
-    missing = f" {key(prompt.text('missing'))} "
-    return [each for each in questions if f" {key(each)} " in missing] or questions
+    missing = prompt.text("missing")
+    return [each for each in questions if contains_words(missing, each)] or questions
