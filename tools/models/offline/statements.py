@@ -36,7 +36,7 @@ _LIFE = re.compile(
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]{0,80}\)\s*$")
 _DEMONYM = re.compile(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-z]{3,20})[- ]")
 _PAIR = re.compile(r"([^:;|]{1,60}): ((?:[^:;|]|:(?! )){1,1000})(?:; |$)")
-_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|?)+$")
+_RULE = re.compile(r"^\|?\s*+(?::?+-{3,}+:?+\s*+\|?+\s*+)++$")
 _PATH = re.compile(r" [>\u203a\u00bb/] |^[\w.-]+\.\w{2,5}$")
 """What a breadcrumb or the name of a file looks like."""
 _LONGEST_CELL = 6  # words
