@@ -51,7 +51,11 @@ _LOCAL_TIMEOUT = 600.0
 Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
 _OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
-_READ_BY_CLIENTS = ("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_ORGANIZATION")
+_READ_BY_CLIENTS = (
+    *("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_API_VERSION"),
+    *("_ORGANIZATION", "_ORG_ID", "_PROJECT_ID", "_CUSTOM_HEADERS"),
+)
+"""How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
 

@@ -266,6 +266,22 @@ async def test_what_cannot_be_sent_in_a_header_is_named_and_not_shown(
 
 
 @pytest.mark.parametrize(
+    "variable",
+    ["OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_API_VERSION", "OPENAI_CUSTOM_HEADERS"],
+)
+async def test_another_value_of_what_is_sent_gives_another_client(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handles: list[ModelHandle] = []
+    for value in ("X-First: 1", "X-Second: 2"):
+        monkeypatch.setenv(variable, value.replace(": ", "-") if "HEADERS" not in variable else value)
+        handles += [await resolve_model("openai:m?base_url=http://127.0.0.1:9/v1", Sampling()) for _ in range(2)]
+    first, again, second, _ = handles
+    assert first is again
+    assert second is not first
+
+
+@pytest.mark.parametrize(
     "body", [{"detail": "Not Found"}, "404 page not found", {"error": {"message": "File Not Found"}}]
 )
 async def test_a_wrong_path_is_asked_once_and_the_message_says_how_addresses_end(body: Any) -> None:
