@@ -12,6 +12,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -65,12 +66,20 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
+def _listens(address: str) -> bool:
+    try:
+        socket.create_connection((urlsplit(address).hostname, urlsplit(address).port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
 def _address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         said = log_file.read_text(errors="replace")
         address = re.search(r"API: \S*?(http://(?:127\.0\.0\.1|localhost):\d+)", said)
-        if address and "Application started up" in said:
+        if address and "Application started up" in said and _listens(address[1]):  # it begins to after it says so
             return address[1]
         if server.poll() is not None:
             break
