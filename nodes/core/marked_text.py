@@ -1,19 +1,34 @@
 """Answers as text for chat clients: markup escaped, and the marks [1], [2] that name citations left as they are."""
 
 import re
+from itertools import accumulate
 
 from hopgraph.tools.prompts import clean
 
-_MARKUP = re.compile(r"([\\`*_\[\]<>~$|#])")
-"""Characters with which Markdown and HTML begin a link, a picture, code, a formula or formatting."""
-_ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
+_MARKUP = re.compile(
+    r"""
+    `                                     # code
+    | \\(?=[!-/:-@\[-`{-~]|\Z)            # what escapes a sign
+    | (?<=\S)[*~] | \A[*~](?!\w)          # what can end emphasis, which then does not begin either
+    | (?<!\s)_(?![^\W_])                  # the same; within a word it is none
+    | (?<=\S)\$(?!\d) | \A\$(?!\w)       # the end of a formula, not a price
+    | <(?=[A-Za-z/!?])                    # HTML
+    | &(?=\#?\w+;)
+    | \[(?=\d{1,3}\]) | \](?=[(\[:])      # a mark, a link
+    | (?<=\[\d)\] | (?<=\[\d\d)\] | (?<=\[\d\d\d)\]
+    | \A(?:> | \#(?=\#{0,5}(?:\s|\Z)) | [-+](?=[\s-]|\Z))  # a quotation, a heading, a list
+    """,
+    re.VERBOSE,
+)
+"""What Markdown, HTML or a formula would read as more than text, where it stands."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")  # as models write them: [1], [1, 2]
 _MARK = re.compile(r"(\[\d{1,3}\])")
 
 
 def escape_markup(text: str) -> str:
     """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
-    return _MARKUP.sub(r"\\\1", " ".join(clean(text).split()))
+    return _MARKUP.sub(r"\\\g<0>", " ".join(clean(text).split()))
 
 
 def unescape_markup(reply: str) -> str:
@@ -42,8 +57,11 @@ def split_at_marks(text: str, citations: int) -> list[str]:
 
 def escape_but_marks(text: str, citations: int) -> str:
     """Write untrusted text as `escape_markup` does, but for its marks."""
-    parts = split_at_marks(" ".join(clean(text).split()), citations)
-    return "".join(part if at % 2 else _MARKUP.sub(r"\\\1", part) for at, part in enumerate(parts))
+    line = " ".join(clean(text).split())
+    parts = split_at_marks(line, citations)
+    ends = list(accumulate(map(len, parts)))
+    marks = {place for start, end in zip(ends[::2], ends[1::2], strict=False) for place in (start, end - 1)}
+    return _MARKUP.sub(lambda found: found[0] if found.start() in marks else f"\\{found[0]}", line)
 
 
 def marked_answer(answer: str, citations: int) -> str:

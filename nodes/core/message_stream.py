@@ -22,8 +22,9 @@ from hopgraph.tools.models.parse import read_unfinished
 MESSAGE_ID = "hopgraph_message"
 """The metadata key under which a chat says what the id of its reply will be."""
 ID_PREFIX = "reply-"
-_UNFINISHED = re.compile(r"(?:\[[\d,; ]*|&[\w#]*)?\Z")
-"""At the end of what has come: a mark or an escaped sign that may be half there."""
+_SIGN = r"[-+\\`*_\[\]<>~$#]"
+_UNFINISHED = re.compile(rf"(?<!{_SIGN})(?:\[\d[\d,; ]*\]|{_SIGN})*(?:\[[\d,; ]*|&[\w#]*)?\Z")
+"""At the end of what has come: signs whose meaning what follows decides, and a mark that may be half there."""
 
 
 def reply_id(turn: Spent) -> str:

@@ -1,18 +1,31 @@
 """From one record of a data set to a question with its answers and gold passages."""
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field, JsonValue, StringConstraints
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, JsonValue, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
 from hopgraph.tools.retrieval.corpora.formats import split_hotpotqa_context
 
+
+def _write_value(value: object) -> object:
+    """Write a number or a truth value as an answer; a whole number has no decimals, though pandas gives it some."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return f"{value:.0f}" if value % 1 == 0 else str(value)
+    return value
+
+
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_Value = Annotated[str, BeforeValidator(_write_value)]
+_Answer = Annotated[_Text, BeforeValidator(_write_value)]
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
 
 
@@ -48,7 +61,7 @@ class _HotpotQa(QuestionRecord):
     """Also of 2WikiMultihopQA; gold are the paragraphs of its supporting facts."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
-    answer: _Text
+    answer: _Answer
     type: str = ""
     context: JsonValue = None
     supporting_facts: list[tuple[str, int]] | _Columns
@@ -83,7 +96,7 @@ class _HotpotQa(QuestionRecord):
 
 class _Step(BaseModel):
     question: _Text
-    answer: str = ""
+    answer: _Value = ""
     paragraph_support_idx: int | None = None
 
 
@@ -91,8 +104,8 @@ class _Musique(QuestionRecord):
     """Its type is the shape of its decomposition, as in its id."""
 
     id: str
-    answer: _Text
-    answer_aliases: list[str] = []
+    answer: _Answer
+    answer_aliases: list[_Value] = []
     answerable: bool = True
     paragraphs: list[_Paragraph]
     question_decomposition: list[_Step] = []
@@ -110,12 +123,12 @@ class _Musique(QuestionRecord):
 
 
 class _OpenDomain(QuestionRecord):
-    """As in NQ, with or without passages; also a user's own questions, with one answer or several."""
+    """As in NQ, with or without passages; also a user's own questions, with one answer or several, and FlashRAG's."""
 
     id: str | int | None = None
     type: str = ""
-    answers: _Text | Annotated[list[str], Field(min_length=1)] = Field(
-        validation_alias=AliasChoices("answers", "answer")
+    answers: _Answer | Annotated[list[_Answer], Field(min_length=1)] = Field(
+        validation_alias=AliasChoices("answers", "golden_answers", "answer")
     )
     ctxs: list[_Paragraph] = []
 
@@ -128,8 +141,8 @@ class _OpenDomain(QuestionRecord):
 class _TriviaQa(QuestionRecord):
     id: str = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
     question: _Text = Field(validation_alias=AliasChoices("Question", "question"))
-    answer: str = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
-    aliases: list[str] = Field(
+    answer: _Answer = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
+    aliases: list[_Value] = Field(
         default=[], validation_alias=AliasChoices(AliasPath("Answer", "Aliases"), AliasPath("answer", "aliases"))
     )
 
@@ -171,7 +184,7 @@ class BeirQuery(QuestionRecord):
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
     question: _Text = Field(validation_alias="text")
-    answers: tuple[str, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
+    answers: tuple[_Answer, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
     type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
     def to_question(self, number: int) -> EvalQuestion:
@@ -185,7 +198,7 @@ FORMATS: dict[str, tuple[type[QuestionRecord], tuple[str, ...]]] = {
     "2wikimultihopqa": (_HotpotQa, ("question context evidences",)),
     "hotpotqa": (_HotpotQa, ("question context supportingfacts",)),
     "triviaqa": (_TriviaQa, ("question questionid answer",)),
-    "questions": (_OpenDomain, ("question answer", "question answers")),
+    "questions": (_OpenDomain, ("question answer", "question answers", "question goldenanswers")),
     "nq": (_OpenDomain, ("question",)),
 }
 """Files of one record per question, in the order in which they are tried, each with the keys by which the first record

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -29,10 +30,11 @@ from hopgraph.state import Citation, HopgraphError, ModelError, Origin, Question
 from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
+from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, task_reply
 from hopgraph.tools.apps.server.refusal import CLIENT_LEFT, BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
-from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service, UnknownMethodError, model_names, resolve_name
+from hopgraph.tools.apps.server.service import Service, UnknownMethodError, model_names, resolve_name
 from hopgraph.tools.apps.server.turn import (
     AnswerPayload,
     TurnEnd,
@@ -43,7 +45,6 @@ from hopgraph.tools.apps.server.turn import (
     rest_of,
 )
 from hopgraph.tools.retrieval.passage_metadata import name_citation
-from hopgraph.tools.text.sanitize import truncate_line
 
 OPENAI_PATH = "/v1"
 _MAX_MESSAGES = 101  # a chat looks back 50 turns at most
@@ -52,9 +53,6 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
 _OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # besides OpenAI's
-_TASK_PREFIX = "### Task:\n"
-_REQUESTED_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|text)"\s*:')
-_FIRST_MESSAGE = re.compile(r"<chat_history>\s*USER:\s*(.+)")
 _MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
 
 
@@ -85,21 +83,16 @@ class _StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class _ResponseFormat(BaseModel):
-    type: str = "text"
-
-
 class CompletionRequest(BaseModel):
-    """What is read of a body; `temperature`, `max_tokens` and all others are ignored."""
+    """What is read of a body; `temperature`, `response_format`, `stop` and all others are ignored."""
 
     model: str  # as the caller wrote it
     messages: list[_Message] = Field(min_length=1)
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
     n: int | None = 1
-    response_format: _ResponseFormat | None = None
     tool_choice: str | dict[str, Any] | None = None
-    hopgraph: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    hopgraph: dict[str, JsonValue] | None = None
 
     @property
     def spoken(self) -> list[_Message]:
@@ -111,6 +104,17 @@ class CompletionRequest(BaseModel):
     def system(self) -> str:
         """What system messages say, of the answer's form; may be empty."""
         return "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
+
+    @cached_property
+    def task_reply(self) -> str | None:
+        """The reply to what a chat app asks for itself, some of them in a system message; None for a question."""
+        asked = [each.text for each in self.messages if each.role == "user"]
+        last = asked[-1] if self.messages[-1].role == "user" else ""
+        certain, first = self.model == TASK_MODEL, asked[0] if len(asked) > 1 else ""
+        reply = task_reply(last, first, certain=certain) if last else None
+        if reply is None and self.system and len(asked) < 2:
+            reply = task_reply(f"{self.system}\n\n{last}")
+        return reply
 
     def conversation(self) -> list[BaseMessage]:
         """Return the last turns of the user and the assistant; the last message is the user's."""
@@ -131,11 +135,10 @@ def read_request(body: bytes) -> CompletionRequest:
         raise RequestError(describe_problem(error, whole="the body is no request"), where) from None
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
-    if read.response_format and read.response_format.type != "text":
-        kind = f"{read.response_format.type!r:.40}"
-        raise RequestError(f"response_format: {kind} is not supported; leave it out", "response_format")
     if read.tool_choice not in (None, "auto", "none"):
         raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
+    if read.task_reply is not None:
+        return read
     if not read.spoken or read.spoken[-1].role != "user":
         raise RequestError("the last message must be the user's; send one of role user", "messages")
     content = read.spoken[-1].content
@@ -153,17 +156,6 @@ def _parse_reply(text: str) -> dict[str, JsonValue]:
         return {}
     titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
     return {"answer": unescape_markup(answer), "citations": [{"title": title} for title in titles]}
-
-
-def task_reply(message: str) -> str | None:
-    """Answer what a chat app, as Open WebUI, asks for itself: a title, else an empty value; None for other messages."""
-    key = _REQUESTED_KEY.search(message) if message.startswith(_TASK_PREFIX) and "<chat_history>" in message else None
-    if not key:
-        return None
-    first = _FIRST_MESSAGE.search(message)
-    title = truncate_line(first[1], MAX_FIRST_TITLE) if first else ""
-    values: dict[str, str | list[str]] = {"title": title, "text": ""}
-    return json.dumps({key[1]: values.get(key[1], [])}, ensure_ascii=False)
 
 
 def write_reasoning(lines: Iterable[Line]) -> str:
@@ -275,16 +267,20 @@ Steps = AsyncGenerator[TurnStep | None]
 @router.get("/models")
 async def list_models() -> Response:
     """List what can be named as a model."""
-    return JSONResponse({"object": "list", "data": [_model(name) for name in model_names()]})
+    return JSONResponse({"object": "list", "data": [_model(name) for name in [*model_names(), TASK_MODEL]]})
 
 
 @router.get("/models/{name}")
 async def show_model(name: str) -> Response:
     """Show one model."""
     try:
-        return JSONResponse(_model(resolve_name(name)))
+        return JSONResponse(_model(_resolve(name)))
     except UnknownMethodError as error:
         return _respond(error, 0)
+
+
+def _resolve(name: str) -> str:
+    return name if name == TASK_MODEL else resolve_name(name)
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -299,12 +295,12 @@ async def complete(request: Request) -> Response:
     user = request.scope.get("state", {}).get("user", OWNER)
     try:
         asked = read_request(await request.body())
-        settings = service.settings(asked.model, asked.hopgraph, system=asked.system)
-        writer, messages = CompletionWriter(resolve_name(asked.model)), asked.conversation()
-        if task := task_reply(messages[-1].text):
-            steps = _only_reply(task)
+        writer = CompletionWriter(_resolve(asked.model))
+        if asked.task_reply is not None:
+            steps = _only_reply(asked.task_reply)
         else:
-            steps = relay_steps(service.answer_messages(messages, settings, user), seconds, _STATUS_WAITS)
+            settings = service.settings(asked.model, asked.hopgraph or {}, system=asked.system)
+            steps = relay_steps(service.answer_messages(asked.conversation(), settings, user), seconds, _STATUS_WAITS)
         if asked.stream:
             chunks = _chunks(asked, writer, steps)
             return await stream_events(request, chunks, lambda error: _event(_refusal(error, seconds).body()), _DONE)

@@ -62,6 +62,8 @@ class MilvusEngine(SearchEngine):
                 raise CorpusError(f"{address}: there is no folder {path.parent}")
             connection["uri"] = str(path)
             self._seconds = _LITE_SECONDS
+            # An idle client pings by default, which Lite's server takes for an attack, closing the connection.
+            connection["grpc_options"] = {"grpc.keepalive_permit_without_calls": False}
         elif token := os.environ.get(TOKEN):
             connection["token"] = token
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of each process that starts meanwhile

@@ -251,7 +251,8 @@ def test_a_bad_qrel_is_named_by_file_and_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({**HOTPOT, "answer": 5}, r"file\.jsonl:2: answer: .*string"),
+        ({**HOTPOT, "answer": {}}, r"file\.jsonl:2: answer: .*string"),
+        ({**HOTPOT, "answer": float("nan")}, r"file\.jsonl:2: answer: .*string"),
         ({**HOTPOT, "question": " "}, r"file\.jsonl:2: question: "),
         ({**HOTPOT, "context": [["Film"]]}, r"file\.jsonl:2: paragraph 1"),
         ({"question": "x"}, r"file\.jsonl:2: "),
@@ -265,12 +266,33 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
 
 
 @pytest.mark.parametrize(
-    "answer", [{"answer": "Rome"}, {"answer": ["Rome"]}, {"answers": "Rome"}, {"answers": ["Rome"]}]
+    "answer",
+    [
+        {"answer": "Rome"},
+        {"answer": ["Rome"]},
+        {"answers": "Rome"},
+        {"answers": ["Rome"]},
+        {"golden_answers": ["Rome"]},
+    ],
 )
 def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dict[str, Any]) -> None:
     path = write(tmp_path, {"question": "Which capital has seven hills?", **answer}, {"question": "Who?", **answer})
     assert detect_format(path) == "questions"
     assert [(each.id, each.answers) for each in read_questions(path)] == [("1", ("Rome",)), ("2", ("Rome",))]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [(1937, "1937"), (1937.0, "1937"), (2.5, "2.5"), (True, "yes"), (False, "no"), (-3, "-3")]
+)
+def test_numbers_and_truth_values_are_answers_as_text(tmp_path: Path, answer: Any, text: str) -> None:
+    for record in (
+        {"question": "Which?", "answer": answer},
+        {"question": "Which?", "golden_answers": [answer]},
+        {**HOTPOT, "answer": answer},
+        {**MUSIQUE, "answer": answer, "answer_aliases": []},
+        {"question": "Which?", "question_id": "1", "answer": {"value": answer}},
+    ):
+        assert only(write(tmp_path, record)).answers == (text,)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from langchain_openai import ChatOpenAI
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Citation
-from hopgraph.tools.apps.server.openai_api import citation_annotations, read_request, task_reply
+from hopgraph.tools.apps.server.openai_api import citation_annotations, read_request
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.models.offline import OfflineExtractive
@@ -69,8 +69,8 @@ def cited_as_ask(message: Any, found: Any) -> None:
 
 async def test_it_lists_the_methods_as_models(client: openai.AsyncOpenAI) -> None:
     listed = [model.id async for model in client.models.list()]
-    assert listed == model_names()
-    assert set(listed) - {"auto"} <= METHODS.keys()
+    assert listed == [*model_names(), "task"]
+    assert set(listed) - {"auto", "task"} <= METHODS.keys()
     assert (await client.models.retrieve("migres")).owned_by == "hopgraph"
     with pytest.raises(openai.NotFoundError) as refused:
         await client.models.retrieve("gpt-9")
@@ -175,7 +175,7 @@ async def test_what_other_models_take_is_taken(client: openai.AsyncOpenAI) -> No
         stop=["P"],
         tools=[tool],
         tool_choice="auto",
-        response_format={"type": "text"},
+        response_format={"type": "json_object"},
         user="somebody",
     )
     assert completion.hopgraph["answer"] == "Pablo Picasso"
@@ -214,7 +214,6 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
         ({"messages": [{"role": "king", "content": "Yes."}]}, 400, "messages.0.role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url' cannot be read"),
         ({"n": 2}, 400, "n: one answer"),
-        ({"response_format": {"type": "json_object"}}, 400, "response_format: 'json_object' is not supported"),
         ({"tool_choice": "required"}, 400, "the caller's tools are not called"),
         ({"hopgraph": {"max_iterations": 3}}, 400, "max_iterations"),
         ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' is chosen by the owner of this server"),
@@ -286,7 +285,7 @@ async def test_markup_and_surrogates_of_a_model_come_out_as_text(tmp_path: Path)
         async with open_app(ServingOptions(settings=given, threads=tmp_path / "t.sqlite", page=False)) as app:
             plain = (await posted(app, wanted(model="direct"))).json()
             streamed = await posted(app, wanted(model="direct", stream=True))
-    assert r"\<img src=x onerror=alert(1)\> !\[a\](http://evil/)" in plain["choices"][0]["message"]["content"]
+    assert r"\<img src=x onerror=alert(1)> ![a\](http://evil/)" in plain["choices"][0]["message"]["content"]
     assert "\\\\<img" in streamed.text
     assert "[DONE]" in streamed.text
 
@@ -470,12 +469,16 @@ async def test_what_a_chat_app_asks_for_itself_is_not_looked_up(app: WebApp) -> 
         assert json.loads(said) == {"title": "Who painted Guernica?"}
 
 
-def test_other_tasks_of_a_chat_app_get_nothing() -> None:
-    for wanted_key, nothing in (("tags", []), ("follow_ups", []), ("queries", []), ("text", "")):
-        asked_for = TITLE.replace('{ "title":', f'{{ "{wanted_key}":')
-        assert json.loads(task_reply(asked_for) or "") == {wanted_key: nothing}
-    assert task_reply("### Task:\nWho painted Guernica?") is None
-    assert task_reply('Why does {"title": 1} stand in <chat_history>?') is None
+async def test_a_title_is_asked_for_in_a_system_message_or_of_the_model_for_tasks(app: WebApp) -> None:
+    instruction = {"role": "system", "content": "Please generate a concise title for the conversation.\n\n||>Title:"}
+    said = {"role": "user", "content": 'User:\n"Who painted Guernica?"\nAI:\n"Pablo Picasso"'}
+    both = {"role": "system", "content": f"{instruction['content']}\n{said['content']}"}
+    for messages in ([instruction, said], [both]):
+        reply = await posted(app, wanted(messages=messages))
+        assert reply.json()["choices"][0]["message"]["content"] == "Who painted Guernica?"
+    reply = await posted(app, wanted(model="task", messages=[{"role": "user", "content": "Titel? Guernica"}]))
+    assert reply.json()["choices"][0]["message"]["content"] == "Titel? Guernica"
+    assert reply.json()["usage"]["total_tokens"] == 0
 
 
 def test_offsets_are_those_of_the_marks_whatever_the_answer_holds() -> None:
