@@ -8,6 +8,7 @@ parallel requests holds for all loops.
 """
 
 import asyncio
+import json
 import os
 import threading
 import weakref
@@ -15,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -40,8 +42,18 @@ VALID_SPECS = (
 )
 MODEL_PROVIDERS = "hopgraph.models"
 """The entry-point group of packages that offer a model (so `rehearsal:`, `student:`), from what follows `PROVIDER:`."""
+
+
+def _read_body(given: str) -> dict[str, Any]:
+    """Read fields to add to every request: a JSON object, or the name of a file with one; ValueError for another."""
+    body = json.loads(given if given.lstrip().startswith("{") else Path(given).expanduser().read_text("utf-8"))
+    if not isinstance(body, dict):
+        raise ValueError(given)
+    return body
+
+
 _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
-    "openai": {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str},
+    "openai": {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str, "extra_body": _read_body},
     "gguf": {"max_tokens": int, "top_p": float, "context": int, "threads": int},
 }
 """What may follow `?` in a spec."""
@@ -351,8 +363,9 @@ def _options(provider: str, rest: str) -> tuple[str, dict[str, Any]]:
             raise SpecError(f"{option} is unknown{hint}; valid: {', '.join(_OPTIONS[provider])}")
         try:
             options[key] = _OPTIONS[provider][key](value)
-        except ValueError:
-            raise SpecError(f"{option} is not a number: {redact(value)!r}") from None
+        except (OSError, ValueError):
+            wanted = "JSON object, or file of one" if key == "extra_body" else "number"
+            raise SpecError(f"{option} is no {wanted}: {redact(value)!r:.200}") from None
     return name, options
 
 

@@ -315,7 +315,7 @@ def _estimated(text: str, problem: str, messages: list[BaseMessage]) -> ModelRep
 async def _streamed(
     handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None]
 ) -> AIMessage | None:
-    """Stream a reply; None from a server that refuses to."""
+    """Stream a reply; None from a server that refuses to, or says nothing."""
     whole: AIMessage | None = None
     usage = {"stream_usage": True} if is_openai(handle.model) else {}
     try:
@@ -326,7 +326,8 @@ async def _streamed(
         # A ValueError of langchain-core says that the stream was empty.
         if whole is not None or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
             raise
-    return whole
+    # One that ends at once may have begun with an error of the server's own form, which a plain request is told.
+    return whole if whole and (reply_text(whole) or _ended_by(whole.response_metadata)) else None
 
 
 def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:

@@ -265,7 +265,7 @@ class ChatOptions:
 @command(
     "serving_commands.run_mcp",
     "hopgraph mcp",
-    "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini",
+    "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini --only auto,migres",
 )
 class McpOptions:
     """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
@@ -274,6 +274,7 @@ class McpOptions:
     corpus: CorpusOption = None
     assignments: ChatSetOption = None
     methods: OwnMethodsOption = None
+    only: list[str] | None = option("Offer these tools alone, as auto,migres; repeatable.", metavar="A,B,…")
 
 
 @command(

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -95,14 +95,17 @@ def _open(page: str) -> None:
 def run_mcp(given: McpOptions) -> None:
     """Serve one client until it closes its end; model and corpus are opened before it is answered."""
     require("mcp", "chat")
+    from hopgraph.tools.apps.server.service import resolve_name
+
     for each in given.methods or ():
         find_method(each)
+    only = [resolve_name(name.strip()) for each in given.only or () for name in each.split(",")]
     settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus)
     # Tools keep no threads, so what the service opens for them ends with it.
     with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
         _end_at_once(Path(folder))
         options = ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite")
-        asyncio.run(_serve_tools(options))
+        asyncio.run(_serve_tools(options, only))
 
 
 def _end_at_once(folder: Path) -> None:
@@ -116,7 +119,7 @@ def _end_at_once(folder: Path) -> None:
         signal.signal(each, end)
 
 
-async def _serve_tools(options: ServingOptions) -> None:
+async def _serve_tools(options: ServingOptions, only: Sequence[str]) -> None:
     from hopgraph.tools.apps.server.mcp_server import run_stdio
     from hopgraph.tools.apps.server.service import open_service
 
@@ -128,7 +131,7 @@ async def _serve_tools(options: ServingOptions) -> None:
             )
         await check_settings(settings)
         print_stand_in(console_on(stderr=True), settings)
-        await run_stdio(service)
+        await run_stdio(service, only)
 
 
 def run_serve(options: ServeOptions) -> None:

@@ -6,7 +6,7 @@ and the same as structured content. Steps are reported as progress to a client t
 cancels its run, and a question that cannot be answered is a tool error of one line.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -54,19 +54,22 @@ _INPUT_SCHEMA: dict[str, Any] = {
 _MAX_SESSIONS = 1000  # over HTTP at once
 
 
-def mcp_server(service: Service) -> Server[Any]:
-    """Create the server."""
+def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
+    """Create the server, with the tools of these names; all of them if there are none."""
+    offered = only or model_names()
 
     async def list_tools(
         context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[describe_tool(name) for name in model_names()])
+        return types.ListToolsResult(tools=[describe_tool(name) for name in offered])
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
             user = context.request.scope.get("state", {}).get("user", OWNER) if context.request else OWNER
+            if params.name not in offered:
+                raise SettingsError(f"tool {params.name!r:.80} is unknown; there are: {', '.join(offered)}")
             return await _call(service, user, params.name, params.arguments or {}, context.session.report_progress)
         except (HopgraphError, TimeoutError) as error:
             line = error_line(error, service.options.turn_seconds)
@@ -105,8 +108,6 @@ def describe_tool(name: str) -> types.Tool:
 async def _call(
     service: Service, user: str, name: str, arguments: Mapping[str, Any], report: Callable[..., Awaitable[None]]
 ) -> types.CallToolResult:
-    if name not in model_names():
-        raise SettingsError(f"tool {name!r:.80} is unknown; there are: {', '.join(model_names())}")
     if unknown := sorted(arguments.keys() - {"question"}):
         raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
     question = arguments.get("question")
@@ -164,8 +165,8 @@ class McpOverHttp:
         await self._sessions.handle_request({**scope, "user": authenticated}, replay, send)
 
 
-async def run_stdio(service: Service) -> None:
+async def run_stdio(service: Service, only: Sequence[str] = ()) -> None:
     """Serve one client on standard input and output until it closes its end; nothing else is written there."""
-    server = mcp_server(service)
+    server = mcp_server(service, only)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -222,6 +222,17 @@ async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_only_the_tools_that_were_chosen_are_offered() -> None:
+    arguments = [*COMMAND, "--only", "migres,auto", "--only", "one_step"]
+    started = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+    async with Client(stdio_client(started)) as client:
+        assert [each.name for each in (await client.list_tools()).tools] == ["migres", "auto", "one_step"]
+        refused = await client.call_tool("self_ask", {"question": QUESTION})
+        assert text_of(refused) == "tool 'self_ask' is unknown; there are: migres, auto, one_step"
+        assert not (await client.call_tool("one_step", {"question": QUESTION})).is_error
+
+
+@pytest.mark.slow
 def test_standard_output_has_nothing_but_the_protocol() -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages: list[dict[str, Any]] = [
@@ -256,6 +267,7 @@ def test_standard_output_has_nothing_but_the_protocol() -> None:
         (("--corpus", "/no/such/folder"), "/no/such/folder"),
         (("--model", "nonsense"), "nonsense"),
         (("--set", "nonsense=1"), "nonsense"),
+        (("--only", "auto,nonsense"), "'nonsense' is unknown; there are: auto, "),
     ],
 )
 def test_what_cannot_be_served_is_told_before_the_first_message(
