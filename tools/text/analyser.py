@@ -122,7 +122,7 @@ class Analyser:
                 text = _fold_accents(text) if self.folds_accents else text
             if not self.compounds:
                 return split(lower(text))
-            text = _POSSESSIVE.sub("", text)
+            text = _NO_WORD.sub("", text)
             return split(lower(text)) + [lower(word) for word in find_compounds(text)]
 
         return words
@@ -147,7 +147,8 @@ class Analyser:
         return stem
 
 
-_POSSESSIVE = re.compile(r"(?<=\w)['\u2019][sS]\b")
+_NO_WORD = re.compile(r"(?<=\w)['\u2019][sS]\b|(?<![\w.])[A-HJ-UWYZ]\.(?=\s+[A-Z])")
+"""The ending of a possessive, and the initial of a name, which many share; not a numeral that ends a sentence."""
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _COMPOUND = re.compile(
     r"(?<![^\W_])[^\W_]++(?:(?:[._&\-\u2010\u2011][^\W_]++)+|(?:\+\+|#)(?!\w))"  # 1.3.0, NP-440, retry_count, AT&T, C++

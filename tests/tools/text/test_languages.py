@@ -143,6 +143,13 @@ def test_an_english_index_finds_what_carries_meaning(query: str, text: str) -> N
     assert telling.get(query.removeprefix("release "), next(iter(asked & said))) in asked & said
 
 
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
+def test_the_initial_of_a_name_is_no_term(language: str) -> None:
+    assert "e" not in terms(language, "Andrej E. Skubic")
+    for text, kept in (("Is it vitamin E?", "e"), ("World War I. Then peace", "i"), ("Take vitamin E.", "e")):
+        assert kept in terms(language, text)
+
+
 @pytest.mark.parametrize("language", ["de", "fr", "zh"])
 def test_part_numbers_are_terms_in_every_language(language: str) -> None:
     assert "np440" in terms(language, "NP-440")

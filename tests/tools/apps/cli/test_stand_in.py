@@ -14,7 +14,7 @@ def test_they_say_that_a_stand_in_answers(run: Run, monkeypatch: pytest.MonkeyPa
     async def serve(_options: object, _listener: object, ready: Callable[[], None]) -> None:
         ready()
 
-    async def run_stdio(_service: object) -> None:
+    async def run_stdio(_service: object, _only: object) -> None:
         pass
 
     for name in ("LANGGRAPH_NO_VERSION_CHECK", "LANGGRAPH_DISABLE_FILE_PERSISTENCE", "LOG_LEVEL"):
