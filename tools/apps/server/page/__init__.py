@@ -14,7 +14,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
 from hopgraph.tools.apps.server.page.page_turns import TurnStore
-from hopgraph.tools.apps.server.page.upload_guard import UploadQuota
+from hopgraph.tools.apps.server.page.upload_guard import UploadGuard
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
 from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.io.guarded_files import make_private
@@ -36,17 +36,16 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     # After each event it would summarize, with pandas, all events since the start, for a page that is not served.
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
     # Its default is shared by all users of this machine. Of several apps in a process the first one chooses.
-    if not os.environ.get(_UPLOADS):
-        os.environ[_UPLOADS] = str(_create_private(data_folder(options) / UPLOADS))
+    uploads = Path(os.environ.get(_UPLOADS) or data_folder(options)).absolute()
+    if uploads.name != UPLOADS:  # a folder that the environment names may have other files in it
+        uploads /= UPLOADS
+    os.environ[_UPLOADS] = str(_create_private(uploads))
     gradio: Any = require("gradio", "chat")
     from hopgraph.tools.apps.server.page.page_components import read_asset, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
-    by_session = dict[str, set[str]]()  # the paths of the files that each session has uploaded
-    uploads = Path(os.environ[_UPLOADS])
-    if uploads.name == UPLOADS:  # one set in the environment may have other files in it
-        limit = options.max_upload_bytes
-        app.add_middleware(UploadQuota, folder=uploads, max_upload_bytes=limit, uploads=by_session)
+    by_session = dict[str, set[str]]()  # the names of the files that each session has uploaded
+    app.add_middleware(UploadGuard, folder=uploads, max_upload_bytes=options.max_upload_bytes, uploads=by_session)
     app.state.chat_session = ChatSession(lambda: app.state.service)
 
     def authenticate(user: str, key: str) -> bool:

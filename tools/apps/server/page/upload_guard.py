@@ -4,17 +4,22 @@ Gradio treats any value that looks like one of its files as a file, in every com
 `{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
 Its own check works only in apps that were launched, not in one that is mounted into another. Nor does it limit how
 much was uploaded and not used. An event that comes while a part of the page is rendered could be lost, too.
+
+So a browser knows an upload by a name within the folder of uploads, which only its own session can use, and never
+where the folder is. Of Gradio's interface only what the page needs is open: other routes serve or fetch files, too.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import FileResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
@@ -23,7 +28,12 @@ from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
 from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
 
 _MAX_UPLOADS = 10  # of the maximum size, before they are indexed
-FILE_PATH = f"{UPLOAD_PATH.removesuffix('upload')}file="
+_API_PATH = UPLOAD_PATH.removesuffix("upload")
+FILE_PATH = f"{_API_PATH}file="
+_NEEDED = re.compile(
+    r"(?:queue/(?:join|data|status)|heartbeat/[^/]+|upload|upload_progress|startup-events|cancel|reset/?|info/?)\Z"
+)
+"""What the page asks of Gradio's interface."""
 
 
 def session_of(cookies: Mapping[str, str]) -> str:
@@ -31,26 +41,25 @@ def session_of(cookies: Mapping[str, str]) -> str:
     return " ".join(sorted(value for name, value in cookies.items() if name.startswith("access-token-")))
 
 
-def check_files(received: Any, folder: Path, own: Container[str]) -> None:
-    """Raise a SettingsError where values, as decoded from JSON, have a `path` that is none of one's own uploads."""
+def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
+    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`."""
     if isinstance(received, Mapping):
-        values = cast("Mapping[str, Any]", received)
-        path = values.get("path", "")
-        if "path" in values and not (isinstance(path, str) and path in own and _is_uploaded(path, folder)):
-            raise SettingsError("a file was named that was not uploaded")
-        for value in values.values():
-            check_files(value, folder, own)
-    elif isinstance(received, Sequence) and not isinstance(received, str | bytes):
-        for value in cast("Sequence[Any]", received):
-            check_files(value, folder, own)
+        values = {key: find_uploads(each, folder, own) for key, each in cast("Mapping[str, Any]", received).items()}
+        if "path" in values:
+            values["path"] = str(_upload(values["path"], folder, own))
+        return values
+    if isinstance(received, Sequence) and not isinstance(received, str | bytes):
+        return [find_uploads(each, folder, own) for each in cast("Sequence[Any]", received)]
+    return received
 
 
-def _is_uploaded(path: str, folder: Path) -> bool:
-    try:
-        place = Path(path).resolve(strict=True)  # links are followed first
-    except (OSError, ValueError, RuntimeError):
-        return False
-    return place.is_relative_to(folder.resolve()) and place.is_file()
+def _upload(name: Any, folder: Path, own: Container[str]) -> Path:
+    place = folder / name if isinstance(name, str) and name in own else folder
+    with suppress(OSError, ValueError, RuntimeError):
+        resolved = place.resolve(strict=True)  # links are followed first
+        if resolved.is_relative_to(folder.resolve()) and resolved.is_file():
+            return place
+    raise SettingsError("a file was named that was not uploaded")
 
 
 def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
@@ -63,7 +72,7 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
         ) -> Any:
             own = uploads.get(session_of(request.cookies if request else {}), set[str]())
             try:
-                check_files(inputs, Path(get_upload_folder()), own)
+                inputs = find_uploads(inputs, Path(get_upload_folder()), own)
             except SettingsError as error:
                 raise gr.Error(str(error), print_exception=False) from None
             return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
@@ -77,8 +86,8 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
     return GuardedBlocks
 
 
-class UploadQuota:
-    """Refuses uploads when there is no room for more, and notes in `uploads` whose each is: others cannot fetch it."""
+class UploadGuard:
+    """Names uploads, shows each to its session alone, and refuses more where there is no room."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_upload_bytes: int, uploads: dict[str, set[str]]) -> None:
         self._app, self._folder, self._max_upload = app, folder, max_upload_bytes
@@ -87,28 +96,48 @@ class UploadQuota:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
         path = path_in_app(scope)
-        if scope["type"] != "http" or not path.startswith((UPLOAD_PATH, FILE_PATH)):
+        if scope["type"] != "http" or not path.startswith(_API_PATH):
             await self._app(scope, receive, send)
             return
         session = session_of(Request(scope).cookies)
         if path.startswith(FILE_PATH):
-            file = path.removeprefix(FILE_PATH)
-            hidden = file not in self._uploads.get(session, ()) and _is_uploaded(file, self._folder)
-            await (Refusal(404, "there is no such file") if hidden else self._app)(scope, receive, send)
-            return
+            try:
+                found = _upload(path.removeprefix(FILE_PATH), self._folder, self._uploads.get(session, ()))
+            except SettingsError:
+                await Refusal(404, "there is no such file")(scope, receive, send)
+            else:
+                await FileResponse(found, filename=found.name)(scope, receive, send)
+        elif path == UPLOAD_PATH:
+            await self._upload_if_room(session, scope, receive, send)
+        else:
+            needed = _NEEDED.match(path.removeprefix(_API_PATH))
+            await (self._app if needed else Refusal(404, "there is no such page"))(scope, receive, send)
 
-        async def remember(message: Message) -> None:
+    async def _upload_if_room(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        begun: list[Message] = []
+
+        async def name(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                begun.append(message)
+                return
+            body = message.get("body", b"")
             with suppress(ValueError):  # a refusal in words
-                if isinstance(paths := json.loads(message.get("body") or "null"), list):
-                    self._uploads.setdefault(session, set()).update(cast("list[str]", paths))
-            await send(message)
+                if isinstance(paths := json.loads(body or "null"), list):
+                    names = [Path(each).relative_to(self._folder).as_posix() for each in cast("list[str]", paths)]
+                    self._uploads.setdefault(session, set()).update(names)
+                    body = json.dumps(names).encode()
+            for each in begun:
+                MutableHeaders(scope=each)["content-length"] = str(len(body))
+                await send(each)
+            begun.clear()
+            await send({**message, "body": body})
 
         stated = Headers(scope=scope).get("content-length", "")
         size = int(stated) if stated.isdecimal() else self._max_upload
         self._arriving += size
         try:
             if await asyncio.to_thread(folder_size, self._folder) + self._arriving <= _MAX_UPLOADS * self._max_upload:
-                await self._app(scope, receive, remember)
+                await self._app(scope, receive, name)
                 return
         finally:
             self._arriving -= size

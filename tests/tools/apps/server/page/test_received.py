@@ -14,7 +14,7 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.document_store import folder_size
-from hopgraph.tools.apps.server.page.upload_guard import check_files, make_guarded_blocks
+from hopgraph.tools.apps.server.page.upload_guard import find_uploads, make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.by_hand import by_hand
 from support.servers.web_app import open_app
@@ -63,14 +63,14 @@ async def test_no_address_is_fetched(tmp_path: Path) -> None:
 async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
-        place = await bob.uploaded("rain.txt", "Rain falls in Bergen.")
-        assert Path(place).exists()
+        name = await bob.uploaded("rain.txt", "Rain falls in Bergen.")
         (folder,) = tmp_path.glob("*uploads")
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert Path(place).is_relative_to(folder)
-        said = await bob.call("_add", [None, [named(place)], None, "mine", "english"])
+        assert (folder / name).is_file()
+        assert not Path(name).is_absolute()
+        said = await bob.call("_add", [None, [named(name)], None, "mine", "english"])
     assert "1 passage indexed" in json.dumps(said)
-    assert not Path(place).exists()
+    assert not (folder / name).exists()
 
 
 @pytest.mark.slow
@@ -78,14 +78,19 @@ async def test_an_upload_is_its_sessions_alone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
         place = await ann.uploaded("rain.txt", "Rain falls in Bergen.")
-        assert (await ann.client.get(f"/chat/gradio_api/file={place}")).status_code == 200
-        for path in (
-            place,
-            place.replace("/rain", "//rain"),
-            place.replace("/rain", "/../" + place.split("/")[-2] + "/rain"),
-        ):
+        own = await ann.client.get(f"/chat/gradio_api/file={place}")
+        assert (own.text, own.headers["content-disposition"]) == (
+            "Rain falls in Bergen.",
+            'attachment; filename="rain.txt"',
+        )
+        (folder,) = tmp_path.glob("*uploads")
+        whole, (middle, _) = str(folder / place), place.split("/")
+        for path in (place, whole, whole.replace("/rain", "//rain"), f"{middle}/../{place}"):
             assert "was not uploaded" in await bob.call("_add", [None, [named(path)], None, "mine", "english"])
-            assert (await bob.client.get(f"/chat/gradio_api/file={path}")).status_code == 404
+            for route in ("file=", "file/", "file%3D", "proxy=", "stream/x/"):
+                assert (await bob.client.get(f"/chat/gradio_api/{route}{path}")).status_code == 404
+                assert (await bob.client.head(f"/chat/gradio_api/{route}{path}")).status_code in (404, 405)
+        assert (await ann.client.get(f"/chat/gradio_api/file={whole}")).status_code == 404
         assert "1 passage indexed" in await ann.call("_add", [None, [named(place)], None, "mine", "english"])
 
 
@@ -111,29 +116,46 @@ async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> 
     assert (tmp_path / "hopgraph-uploads").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
+async def test_no_route_of_gradio_serves_a_file_but_ones_own_uploads(tmp_path: Path) -> None:
+    """Every route that Gradio has is asked for an upload by its place, so that one that is new is noticed."""
+    options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
+    async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
+        name = await ann.uploaded("rain.txt", SECRET)
+        (folder,) = tmp_path.glob("*uploads")
+        asked = 0
+        for route in _routes_of_gradio():
+            for place in (name, str(folder / name), str(folder / name).lstrip("/"), f"file://{folder / name}"):
+                path = re.sub(r"\{[^}]*\}", lambda _, place=place: place, route)
+                if path != route:
+                    reply = await bob.client.get(f"/chat{path}")
+                    assert SECRET not in reply.text, path
+                    asked += 1
+        assert asked > 40
+
+
+def _routes_of_gradio() -> list[str]:
+    import gradio as gr
+    from gradio.routes import App
+
+    return sorted(App.create_app(gr.Blocks()).openapi()["paths"])
+
+
 def test_only_regular_files_in_the_folder_are_uploads(tmp_path: Path, secret: Path) -> None:
     folder = tmp_path / "uploads"
     (folder / "a").mkdir(parents=True)
     good, link = folder / "a" / "x.txt", folder / "a" / "y.txt"
     good.write_text("x")
     link.symlink_to(secret)
-    own = {str(folder / "a" / name) for name in ("x.txt", "y.txt")} | {str(secret), str(folder), ""}
-    check_files(["text", 1, None, {"a": [{"path": str(good)}]}], folder, own)
+    own = {"a/x.txt", "a/y.txt", str(good), "../owner/secret.txt", str(secret), ".", ""}
+    found = find_uploads(["text", 1, None, {"a": [{"path": "a/x.txt", "size": 1}]}], folder, own)
+    assert found == ["text", 1, None, {"a": [{"path": str(good), "size": 1}]}]
     with pytest.raises(SettingsError, match="not uploaded"):
-        check_files({"path": str(good)}, folder, own - {str(good)})
-    for path in (
-        link,
-        secret,
-        folder,
-        folder / "a" / ".." / ".." / "owner" / "secret.txt",
-        folder / "none",
-        "",
-        7,
-        None,
-        ["x"],
-    ):
+        find_uploads({"path": "a/x.txt"}, folder, own - {"a/x.txt"})
+    names = ("a/y.txt", "../owner/secret.txt", str(secret), ".", "", "a/../../owner/secret.txt", "none", 7, None, ["x"])
+    for name in names:
         with pytest.raises(SettingsError, match="not uploaded"):
-            check_files([{"deep": [{"path": path if path is None or path in (7, ["x"]) else str(path)}]}], folder, own)
+            find_uploads([{"deep": [{"path": name}]}], folder, own)
 
 
 @pytest.mark.slow
