@@ -1,8 +1,9 @@
 """Delimiting untrusted text in a prompt, so that it cannot leave its block.
 
-Every variable becomes a block `<name>…</name>`. Inside a block, a `<` that could begin a tag, or look as if it did, is
-written as `&lt;`, its full-width and small forms as `&#xFF1C;` and `&#xFE64;`; `unescape` undoes exactly that in what
-a model copies back.
+Every variable becomes a block `<name>…</name>`. Inside a block, what could begin a tag, or look as if it did, or begin
+a marker by which a chat template tells roles apart (`<|im_end|>`, `[/INST]`, `<start_of_turn>`), has its first
+character written as an entity: `<` as `&lt;`, others by their number, as `&#xFF1C;`. `unescape` undoes exactly that in
+what a model copies back.
 """
 
 import re
@@ -23,11 +24,17 @@ _IGNORABLE = (  # Unicode's Default_Ignorable_Code_Point but letters, which a ta
     "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_TAG_START = re.compile(rf"[<\ufe64\uff1c](?=[\s/\\\uff0f\uff3c\ufe68{_IGNORABLE}]*(?:[^\W\d]|&))")
-_ENTITY = r"(?:amp;)*(?:lt|quot|#0*60|#x0*(?:3c|fe64|ff1c));"
+_LESS, _LOOKS_LESS = "<\ufe64\uff1c", "\u02c2\u1438\u2039\u2329\u276c\u276e\u27e8\u3008"
+_SLASHES = "/\\\\\u2044\u2215\u2571\u27cb\u29f8\uff0f\uff3c\ufe68"
+_TAG_START = re.compile(
+    rf"[{_LESS}](?=[\s{_SLASHES}{_IGNORABLE}]*(?:[^\W\d]|[&|\uff5c]))"
+    rf"|[{_LOOKS_LESS}](?=[\s{_IGNORABLE}]*(?:[{_SLASHES}]|(?:passages?|item)\b))"  # elsewhere quotation marks
+    r"|\[(?=[|/]|(?:INST|SYSTEM_PROMPT|(?:AVAILABLE_)?TOOL\w*|THINK|ARGS|g?MASK|CLS|SEP|PAD|UNK|BOS|EOS|unused\d+)\])"
+)
+_ENTITIES = {each: "&lt;" if each == "<" else f"&#x{ord(each):X};" for each in f"[{_LESS}{_LOOKS_LESS}"}
+_ENTITY = rf"(?:amp;)*(?:lt|quot|#0*60|#x0*(?:{'|'.join(f'{ord(each):x}' for each in _ENTITIES)}));"
 _LOOKS_ESCAPED = re.compile(f"&(?={_ENTITY})", re.IGNORECASE)
 _ESCAPED = re.compile(f"&amp;(?={_ENTITY})", re.IGNORECASE)
-_ENTITIES = {"<": "&lt;", "\ufe64": "&#xFE64;", "\uff1c": "&#xFF1C;"}
 
 
 def clean(text: str) -> str:
@@ -39,7 +46,7 @@ def clean(text: str) -> str:
 
 @once_per_passage
 def escape(text: str) -> str:
-    """Write text so that no part of it is a tag."""
+    """Write text so that no part of it is a tag or a role's marker."""
     return _TAG_START.sub(lambda found: _ENTITIES[found[0]], _LOOKS_ESCAPED.sub("&amp;", clean(text)))
 
 

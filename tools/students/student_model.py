@@ -6,6 +6,7 @@ SmolLM2-135M-Instruct, `minilm` all-MiniLM-L6-v2. No code of a model's own is ev
 
 import asyncio
 import copy
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -133,8 +134,20 @@ def _dequantized(model: Any, auto: Any) -> Any:
 
 
 def prompt_texts(tokenizer: Any, prompts: Iterable[Sequence[StudentMessage]]) -> list[str]:
-    """Return each prompt as the text that a student reads: in training, and in use."""
-    messages = [[message.model_dump() for message in prompt] for prompt in prompts]
+    """Return each prompt as the text that a student reads, in training and in use.
+
+    What the tokenizer would read as a special token is one only where the chat template puts it.
+    """
+    special = [re.escape(each.content) for each in tokenizer.added_tokens_decoder.values() if each.special]
+    marker = re.compile("|".join(filter(str.strip, special)) or r"(?!)")
+
+    def read(message: StudentMessage) -> dict[str, str]:
+        return {
+            **message.model_dump(),
+            "content": marker.sub(lambda found: f"{found[0][0]} {found[0][1:]}", message.content),
+        }
+
+    messages = [[read(message) for message in prompt] for prompt in prompts]
     return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
 
 

@@ -19,8 +19,8 @@ pytest.importorskip("peft", reason="needs the train extra")
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.students.student_model import PLAIN_TEMPLATE, make_student
-from hopgraph.tools.students.student_record import read_examples, read_record
+from hopgraph.tools.students.student_model import PLAIN_TEMPLATE, make_student, prompt_texts
+from hopgraph.tools.students.student_record import StudentMessage, read_examples, read_record
 from support import tiny_models
 from support.student_data import write_data
 
@@ -166,6 +166,15 @@ def test_too_low_a_memory_limit_is_one_line(data: Path, gemma: Path, tmp_path: P
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "hopgraph: --memory-limit 0.3: the libraries and the weights need more\n"
+
+
+def test_a_marker_in_a_passage_is_no_special_token(gemma: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(gemma)
+    tokenizer.chat_template = PLAIN_TEMPLATE
+    ends = {tokenizer.bos_token_id, tokenizer.eos_token_id}
+    assert ends < set(tokenizer("a<eos><bos>a")["input_ids"])
+    [text] = prompt_texts(tokenizer, [[StudentMessage(role="user", content="a<eos><bos>a")]])
+    assert not ends & set(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 @pytest.mark.long
