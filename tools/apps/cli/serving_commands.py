@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Generator, Sequence
@@ -28,6 +29,7 @@ from hopgraph.tools.apps.server import server_options
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.framework_internals import keep_server_files_in
+from hopgraph.tools.io.guarded_files import open_private, try_lock
 from hopgraph.tools.io.optional_packages import require
 
 _QUIET = {
@@ -36,6 +38,8 @@ _QUIET = {
     # Its files are pickles.
     "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
 }
+_LOCK = "lock"
+"""A file in a temporary folder that its process holds locked."""
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
 """Without the last, a caller that claims to be Studio would need no key."""
 _FOLDER = Path(".langgraph_api")
@@ -102,9 +106,9 @@ def run_mcp(given: McpOptions) -> None:
     only = [resolve_name(name.strip()) for each in given.only or () for name in each.split(",")]
     settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus)
     # Tools keep no threads, so what the service opens for them ends with it.
-    with TemporaryDirectory(prefix="hopgraph-mcp-") as folder:
-        _end_at_once(Path(folder))
-        options = ServingOptions(settings=explicit_settings(settings), threads=Path(folder) / "threads.sqlite")
+    with _temporary_folder("hopgraph-mcp-") as folder:
+        _end_at_once(folder)
+        options = ServingOptions(settings=explicit_settings(settings), threads=folder / "threads.sqlite")
         asyncio.run(_serve_tools(options, only))
 
 
@@ -149,7 +153,9 @@ def run_serve(options: ServeOptions) -> None:
     ServingOptions(host=host, keys=server_options.keys_from_environment())  # refused without a key
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    with _own_folder(), TemporaryDirectory(prefix="hopgraph-serve-") as folder:
+    # The server puts this back when it has shut down, and then passes the signal on.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    with _own_folder(), _temporary_folder("hopgraph-serve-") as folder:
         server = require("langgraph_api.cli", "server")
         from hopgraph.tools.apps.server.connections import address_of, connection_options, open_listener
 
@@ -164,7 +170,7 @@ def run_serve(options: ServeOptions) -> None:
             else "it lets in this machine alone"
         )
         print_note(f"A development server: its threads are in memory, and {who}.", "dim")
-        keep_server_files_in(Path(folder))
+        keep_server_files_in(folder)
         server.run_server(
             host,
             port,
@@ -176,6 +182,18 @@ def run_serve(options: ServeOptions) -> None:
             disable_persistence=True,
             **connection_options(server_options.proxies_from_environment()),
         )
+
+
+@contextmanager
+def _temporary_folder(prefix: str) -> Generator[Path]:
+    """Make a folder for as long as this process runs, and remove those that killed processes left behind."""
+    with TemporaryDirectory(prefix=prefix) as name, open_private(Path(name, _LOCK), "ab") as lock:
+        try_lock(lock)
+        for left in Path(name).parent.glob(f"{prefix}*/{_LOCK}"):
+            with suppress(OSError), open_private(left, "ab") as other:
+                if try_lock(other):  # one that runs holds its own
+                    rmtree(left.parent, ignore_errors=True)
+        yield Path(name)
 
 
 @contextmanager

@@ -133,6 +133,30 @@ def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served)
     assert "Traceback" not in served.log.read_text(errors="replace")
 
 
+@pytest.mark.slow
+def test_sigterm_leaves_nothing_behind_nor_does_a_killed_server_for_long(tmp_path: Path) -> None:
+    """What others left in the temporary folder stays."""
+    temporary, here = tmp_path / "temporary", tmp_path / "here"
+    (temporary / "hopgraph-serve-of-another-kind").mkdir(parents=True)
+    here.mkdir()
+    for how in (signal.SIGKILL, signal.SIGTERM):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port)]
+        environment = {**os.environ, "TMPDIR": str(temporary), "NO_COLOR": "1"}
+        log = tmp_path / "log"
+        with log.open("wb") as written:
+            process = subprocess.Popen(command, cwd=here, env=environment, stdout=written, stderr=subprocess.STDOUT)
+        try:
+            _wait(process, f"http://127.0.0.1:{port}", log)
+            assert len(list(temporary.glob("hopgraph-serve-*"))) == 2
+        finally:
+            process.send_signal(how)
+            process.wait(PATIENCE)
+    assert [each.name for each in temporary.glob("hopgraph-serve-*")] == ["hopgraph-serve-of-another-kind"]
+    assert "Traceback" not in log.read_text(errors="replace")
+
+
 @pytest.fixture
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LANGGRAPH_NO_VERSION_CHECK", "LANGGRAPH_DISABLE_FILE_PERSISTENCE", "LOG_LEVEL"):
