@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.prompts import clean
 
 MARGIN = 26.0
 """Around a picture's content."""
@@ -25,19 +26,18 @@ def frame_svg(
     parts: Iterable[str], heading: str, width: float, height: float, *, style: str, title: str = "", about: str = ""
 ) -> str:
     """Return a picture of parts that are SVG already, with a heading; `title` and `about` are for screen readers."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-            f'height="{height:.0f}" font-family="{_FONTS}" role="img">',
-            f"<title>{escape(title or heading)}</title>",
-            *([f"<desc>{escape(about)}</desc>"] if about else []),
-            f"<style>{_FRAME_STYLE}{style}</style>",
-            f'<rect class="background" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="10"/>',
-            f'<text class="title" x="{MARGIN:.0f}" y="{MARGIN + 12:.0f}">{escape(heading)}</text>',
-            *parts,
-            "</svg>\n",
-        ]
-    )
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" font-family="{_FONTS}" role="img">',
+        f"<title>{escape(title or heading)}</title>",
+        *([f"<desc>{escape(about)}</desc>"] if about else []),
+        f"<style>{_FRAME_STYLE}{style}</style>",
+        f'<rect class="background" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="10"/>',
+        f'<text class="title" x="{MARGIN:.0f}" y="{MARGIN + 12:.0f}">{escape(heading)}</text>',
+        *parts,
+        "</svg>\n",
+    ]
+    return clean("\n".join(lines))
 
 
 _SCALE, _MOST_PIXELS = 2, 100_000_000

@@ -20,6 +20,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _UNSAFE = re.compile(r"[\s%]")
@@ -40,7 +41,7 @@ def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> 
         head, *body = [f"| {' | '.join(map(_in_markdown, line))} |" for line in lines]
         grid = "\n".join([head, f"| {' | '.join(rule)} |", *body])
         parts += [f"## {_in_markdown(table.title)}", *([_in_markdown(table.note)] if table.note else []), grid]
-    return "\n\n".join(parts) + "\n"
+    return clean("\n\n".join(parts)) + "\n"
 
 
 def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:
@@ -53,13 +54,13 @@ def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], section
 
 
 def html_page(title: str, body: Sequence[str]) -> str:
-    """Write a page of these pieces of HTML, with the style of all reports."""
+    """Write a page of these pieces of HTML, with the style of all reports and no control or direction characters."""
     head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>\n{_STYLE}</style></head>\n<body>"
     )
-    return "\n".join([head, *body, "</body></html>\n"])
+    return clean("\n".join([head, *body, "</body></html>\n"]))
 
 
 def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -159,7 +160,7 @@ def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
                 if cell.value is not None:
                     line = (table.title, row[0].text, column, cell.value, cell.low, cell.high, table.note)
                     writer.writerow([_in_csv(each) for each in line])
-    return out.getvalue()
+    return clean(out.getvalue())
 
 
 _MARKS = re.compile(r"[\\`*\[<>|#~&]|(?<![^\W_])_|_(?![^\W_])")

@@ -181,6 +181,21 @@ def test_html_shows_hostile_texts_and_runs_nothing() -> None:
     assert "http" not in page
 
 
+UNSEEN = "\x1b[31m\u202e\u2066\x07\x9b\u200b"
+
+
+@pytest.mark.parametrize("write", WRITERS.values())
+def test_no_report_has_control_or_direction_characters(write: Any, tmp_path: Path) -> None:
+    text = f"a{UNSEEN}b"
+    table = Table(text, text, ["method", text], [[Cell(text, text), Cell(1.0, "1.0")]])
+    asked = replace(question("q1", text), question=text)
+    record = {"question": text, "trace": []}
+    run = write_run(tmp_path / "run", [asked], [(outcome("direct", "q1", text), record)], {"direct": MODEL})
+    ((_, page),) = question_pages(compare_runs([run]))
+    for written in (write(text, [text], [table]), page):
+        assert not set(UNSEEN.replace("[31m", "")) & set(written)
+
+
 def test_the_pages_of_questions_show_hostile_texts_and_run_nothing(tmp_path: Path) -> None:
     asked = replace(question("q1", HOSTILE), question=HOSTILE)
     record = {"question": HOSTILE, "trace": []}
