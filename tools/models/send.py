@@ -19,7 +19,6 @@ from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
     PASSING,
     UnreadableReplyError,
-    certificate_problem,
     describe_unreachable,
     describe_wait,
     openai_class,
@@ -51,7 +50,6 @@ from hopgraph.tools.models.tokens import count_tokens
 ResultT = TypeVar("ResultT")
 _log = logging.getLogger(__name__)
 _UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
-_LATE, _OTHER_FORMAT = "no reply in time", "the server's reply is not in the OpenAI format"
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
@@ -66,13 +64,13 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         if status in (404, 405) and is_openai(handle.model):
             hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
         said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
-    elif _is_timeout(error):
+    elif isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError"))):
         timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
-        said = f"{_LATE}; raise {timeout} or try again"
+        said = f"no reply in time; raise {timeout} or try again"
     elif isinstance(error, ReportedError):
         said = f"the server reports an error: {detail}"
     elif isinstance(error, _UNREADABLE):
-        said = f"{_OTHER_FORMAT} ({detail})"
+        said = f"the server's reply is not in the OpenAI format ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
     elif isinstance(error, openai_class("OpenAIError")):
@@ -80,10 +78,6 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     else:
         return error
     return server_error(ModelError, f"{handle.name}: {said}", trouble)
-
-
-def _is_timeout(error: BaseException) -> bool:
-    return isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError")))
 
 
 def _address(handle: ModelHandle) -> str:
@@ -102,19 +96,10 @@ class FailedRequest(NamedTuple):
     """What failed, in a few words."""
 
 
-def _failed_request(handle: ModelHandle, error: BaseException, attempt: int, wait: float) -> FailedRequest:
+def _failed_request(handle: ModelHandle, error: Exception, attempt: int, wait: float) -> FailedRequest:
     status = status_of(error)
-    if status is not None:
-        problem = f"HTTP {status}"
-    elif _is_timeout(error):
-        problem = _LATE
-    elif isinstance(error, _UNREADABLE):
-        problem = _OTHER_FORMAT
-    elif certificate_problem(error):
-        problem = f"certificate of {_address(handle)} refused"
-    else:
-        problem = f"cannot connect to {_address(handle)}"
-    return FailedRequest(attempt, status, round(wait, 3), problem)
+    said = str(as_model_error(handle, error)).removeprefix(f"{handle.name}: ").partition(";")[0]
+    return FailedRequest(attempt, status, round(wait, 3), f"HTTP {status}" if status else said.partition(" (")[0])
 
 
 _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0

@@ -299,7 +299,7 @@ async def test_an_unreachable_server_is_named_at_the_first_retry(retries: int) -
     with pytest.raises(ModelError, match=r"cannot reach http://127\.0\.0\.1:9/v1"):
         await ask(context, spent(), question())
     told = [event["data"]["problem"] for event in events if event["event"] == "retrying"]
-    assert told == ["cannot connect to http://127.0.0.1:9/v1"] * retries
+    assert told == ["cannot reach http://127.0.0.1:9/v1"] * retries
 
 
 async def test_a_slow_server_ends_at_the_timeout() -> None:
