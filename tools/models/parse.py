@@ -41,9 +41,7 @@ _ENDS = {
     "begin": re.compile(_END, re.IGNORECASE),
     "channel": re.compile(r"<\|(?:end|start|return|call)\|>|<channel\|>|(?=<\|channel)"),
 }
-_FENCE = "```"
 _DECODER = json.JSONDecoder(strict=False)
-_LANGUAGE = re.compile(r"[\w-]*+[ \t]*+\n?")
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
@@ -83,7 +81,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     if not content:
         raise UnusableReplyError("the reply is empty")
     problem = ""
-    for record in _records(chain(reversed(found), _repaired_objects(content)), schema):
+    for record in _records(chain(reversed(found), _repaired(content)), schema):
         try:
             return schema.model_validate(_restored(record))
         except ValidationError as error:
@@ -157,12 +155,6 @@ def _records(objects: Iterable[JsonObject], schema: type[BaseModel]) -> Iterator
             else:
                 unrelated.append(record)
     yield from unrelated
-
-
-def _repaired_objects(content: str) -> Iterator[JsonObject]:
-    fenced = content.split(_FENCE)[1:-1:2]  # each between two fences
-    for text in [*(_LANGUAGE.sub("", each, count=1) for each in reversed(fenced)), content]:
-        yield from _repaired(text)
 
 
 def _repaired(text: str) -> Iterator[JsonObject]:

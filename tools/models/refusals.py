@@ -1,7 +1,6 @@
 """What a server refuses of a request apart from the way of asking, and how its model is asked from then on."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 SYSTEM = "system"
@@ -38,7 +37,8 @@ class Refusals:
         named = _NAMED.search(said)
         kind, which = (named.lastgroup, named[0].lower()) if named else (None, "")
         if kind == "limit" and name:
-            if lower := max((each for each in _counts(said) if _SHORTEST <= each < limit), default=0):
+            counts = [int(each.replace(",", "")) for each in _COUNT.findall(said)]
+            if lower := max((each for each in counts if _SHORTEST <= each < limit), default=0):
                 return replace(self, most_tokens=lower), f"replies have at most {lower} tokens"
             return self._without(name), f"{name} is not sent"
         if kind == "system" and SYSTEM not in self.parameters:
@@ -49,10 +49,6 @@ class Refusals:
 
     def _without(self, name: str) -> "Refusals":
         return replace(self, parameters=self.parameters | {name})
-
-
-def _counts(said: str) -> Iterator[int]:
-    return (int(found[0].replace(",", "")) for found in _COUNT.finditer(said))
 
 
 def refuses_system_messages(said: str) -> bool:
