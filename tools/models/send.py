@@ -32,6 +32,7 @@ from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.io.server_errors import (
     UNSUPPORTED_STATUS,
     ReportedError,
+    entry,
     failed_generation,
     is_about_format,
     is_permanent,
@@ -322,17 +323,11 @@ def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
         problem = f"the model refused: {refusal:.200}"
     estimated = _estimated(text, problem, messages)
     # A hit of LangChain's cache may have its cost alone, and langchain-openai counts 0 for names that it does not know.
-    named = cast("Mapping[str, Any]", (usage if usage and usage.get("input_tokens") else None) or _raw_usage(message))
-    counted = [_tokens(named.get(key)) for key in ("input_tokens", "output_tokens")]
+    named = usage if usage and usage.get("input_tokens") else message.response_metadata.get("token_usage")
+    counted = [_tokens(entry(named, key)) for key in ("input_tokens", "output_tokens")]
     if not counted[0] or counted[1] is None:
         return estimated
     return replace(estimated, prompt_tokens=counted[0], completion_tokens=counted[1])
-
-
-def _raw_usage(message: AIMessage) -> Mapping[str, Any]:
-    """Return the usage as the server sent it; empty without one."""
-    usage = message.response_metadata.get("token_usage")
-    return cast("Mapping[str, Any]", usage) if isinstance(usage, Mapping) else {}
 
 
 def _tokens(count: Any) -> int | None:
