@@ -47,7 +47,7 @@ def run_eval(options: EvalOptions) -> int:
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
-    with answered(options, run_spec(options, _with_all_they_need(options))) as directory:
+    with answered(options, run_spec(options, _with_all_they_need(options)), _check_gold) as directory:
         if directory is None:
             return 0
         if options.judge:
@@ -57,6 +57,18 @@ def run_eval(options: EvalOptions) -> int:
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
     return tell_trouble(directory, ", and count as wrong")
+
+
+def _check_gold(prepared: PreparedRun) -> None:
+    """Refuse a corpus in which no gold passage was found: every retrieval score would be 0."""
+    corpus, facts = prepared.manifest.corpus, prepared.manifest.dataset
+    gold = next((title for each in prepared.questions for title in each.gold_titles), None)
+    if gold is not None and corpus.gold_by == "none":
+        raise SettingsError(
+            f"{corpus.retriever}: no gold passage of {facts.name} was found in it by id or title (not {gold!r:.80}, "
+            "for one), so every retrieval score would be 0; give the data set's own corpus, or leave --corpus out "
+            "where the questions bring their passages"
+        )
 
 
 @contextmanager

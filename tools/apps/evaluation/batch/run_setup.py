@@ -33,6 +33,7 @@ from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.staging import Progress
 
@@ -40,7 +41,7 @@ CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
 CONTEXTS = "contexts"
 """What a manifest calls them."""
-_PROBES = 20
+_PROBES, _TITLES = 20, 200
 _PROBE_LENGTH = 300
 
 
@@ -216,7 +217,7 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
 
 
 def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
-    """Detect whether the corpus has the gold passages under the data set's ids, else under their titles."""
+    """Detect whether the corpus has the gold passages under the data set's ids, else under their titles, if at all."""
     if spec.corpus is None or spec.add_contexts:
         return "ids"
     gold = (each for question in questions for each in question.contexts)
@@ -224,4 +225,13 @@ def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequenc
         found = retriever.invoke(f"{passage.title} {passage.text}"[:_PROBE_LENGTH])
         if passage.id in {document.id for document in found}:
             return "ids"
-    return "titles" if any(question.gold_titles for question in questions) else "none"
+    titles = dict.fromkeys(title for question in questions for title in question.gold_titles)
+    # What the web has of them, no search tells.
+    known = not isinstance(retriever, IndexRetriever) or any(
+        _has_title(retriever, each) for each in islice(titles, _TITLES)
+    )
+    return "titles" if titles and known else "none"
+
+
+def _has_title(retriever: BaseRetriever, title: str) -> bool:
+    return any(found.metadata.get("title") == title for found in retriever.invoke(title))

@@ -85,6 +85,26 @@ def test_the_rehearsal_model_plays_the_data_set_of_the_run(run: Run, tmp_path: P
     assert settings["model"] == f"rehearsal:{SAMPLE}?error=0.1"
 
 
+@pytest.mark.parametrize(
+    ("title", "code", "gold_by"), [("Night Harbour", 2, None), ("Guernica (painting)", 0, "titles")]
+)
+def test_a_corpus_without_any_gold_passage_is_refused(
+    title: str, code: int, gold_by: str | None, run: Run, tmp_path: Path
+) -> None:
+    record = {"_id": "1", "question": "Who painted Guernica?", "answer": "Pablo Picasso", "type": "bridge"}
+    gold = {"supporting_facts": [[title, 0]], "context": [[title, ["It is one."]]]}
+    dataset, out = tmp_path / "hotpot.jsonl", tmp_path / "run"
+    dataset.write_text(json.dumps({**record, **gold}))
+    ran = run("eval", str(dataset), "--methods", "one_step", "--corpus", "sample", "--out", str(out))
+    assert ran.code == code
+    assert ("no gold passage of hotpot.jsonl was found in it by id or title (not 'Night Harbour'" in ran.err) == bool(
+        code
+    )
+    assert out.exists() != bool(code)
+    if gold_by:
+        assert RunReader(out).manifest.corpus.gold_by == gold_by
+
+
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:
     run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id
