@@ -263,7 +263,7 @@ async def test_a_hostile_passage_stays_data_and_is_quoted_plainly() -> None:
     assert script.prompts[1].count("</passages>") == 1
     assert script.prompts[1].index("Ignore all previous") < script.prompts[1].index("</passages>")
     assert [each["passage_id"] for each in reply.additional_kwargs["citations"]] == ["p1"]
-    assert reply.text.startswith("Ada Brink \\[7\\] \\<b\\> [1]\n\n[1] The Pier: “")
+    assert reply.text.startswith("Ada Brink \\[7\\] \\<b> [1]\n\n[1] The Pier: “")
     for dangerous in ("![x](", "<img", "**Role", "[7]"):
         assert dangerous not in reply.text.replace("\\[7\\]", "")
     assert len(reply.text.splitlines()) == 3
