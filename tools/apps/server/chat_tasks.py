@@ -14,7 +14,7 @@ from hopgraph.tools.text.sanitize import truncate_line
 TASK_MODEL = "task"
 _HEADING = "### Task:"
 _OPEN, _CLOSE = "<chat_history>", "</chat_history>"
-_TURN = re.compile(r"\s*[A-Z]+:")
+_TURN = re.compile(r"[A-Z]{1,20}:")
 _KEY = re.compile(r'\{\s*"(\w+)"\s*:\s*(\[?)')
 _USER = re.compile(r"^(?:\|\|>)?(?:USER|User|Human)[^\S\n]*:\s*(.+)", re.MULTILINE)
 _OTHER = re.compile(r"^(?:\|\|>)?(?:AI|Assistant|Response|Bot)[^\S\n]*:", re.MULTILINE)
@@ -41,7 +41,7 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
     """
     before, _, rest = message.strip().partition(_OPEN)
     said, closed, after = rest.rpartition(_CLOSE)
-    if not (closed and said.startswith("\n") and (not said.strip() or _TURN.match(said))):
+    if not (closed and said.startswith("\n") and (not said.strip() or _TURN.match(said.lstrip()))):
         before, said, after = _split_lines(message.strip(), first_question)
         if not said and not certain:
             return None
