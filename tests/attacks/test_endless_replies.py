@@ -24,8 +24,8 @@ from hopgraph.tools.models.send import SendOptions, send
 
 MESSAGES: list[BaseMessage] = [SystemMessage("Say it."), HumanMessage("Wo ist Köln?")]
 MEGABYTE = 1024**2
-MOST = 200 * MEGABYTE
-"""Bytes that are sent, or held, at most: the limit several times over, as text, and what is in the kernel's buffers."""
+LARGEST, MOST = 4 * MEGABYTE, 64 * MEGABYTE
+"""The limit, and bytes that are sent, or held, at most: its text, too, and what is in buffers."""
 BLOCK = b" " * MEGABYTE
 EVENT = (
     b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m",'
@@ -57,9 +57,11 @@ class RawServer:
     """In place of the status and the headers."""
     requests: int = 0
     sent: int = 0
+    answering: list[Any] = field(default_factory=list[Any])
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.answering.append(asyncio.current_task())
         await reader.readuntil(b"\r\n\r\n")
         self.requests += 1
         head = f"HTTP/1.1 200 OK\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode()
@@ -73,15 +75,22 @@ class RawServer:
                     await asyncio.sleep(self.wait)
                 if not self.endless:
                     break
+            writer.close()
+            await writer.wait_closed()
         except ConnectionError:
             self.hung_up.set()
-        writer.close()
+        finally:
+            writer.transport.abort()
 
     @asynccontextmanager
     async def at(self) -> AsyncGenerator[str]:
         listener = await asyncio.start_server(self.answer, "127.0.0.1", 0)
         async with listener:
             yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+            for each in self.answering:
+                each.cancel()
+            await asyncio.gather(*self.answering, return_exceptions=True)
+            await asyncio.sleep(0)
 
 
 def options(*, streamed: bool = False, retries: int = 3) -> SendOptions:
@@ -108,7 +117,7 @@ async def scored(url: str, seconds: float = 60, **how: Any) -> Any:
 
 
 async def json_server(url: str, seconds: float = 60, retries: int = 3) -> Any:
-    return await JsonServer(url, seconds=seconds, retries=retries).request("POST", dict, json={})
+    return await JsonServer(url, largest=LARGEST, seconds=seconds, retries=retries).request("POST", dict, json={})
 
 
 Ask = Callable[..., Awaitable[Any]]
@@ -127,7 +136,10 @@ ENDLESS: dict[str, Callable[[], RawServer]] = {
 
 @pytest.mark.parametrize("ask", WAYS)
 @pytest.mark.parametrize("kind", ENDLESS)
-async def test_a_reply_ends_at_its_limit_and_is_not_asked_for_again(kind: str, ask: Ask) -> None:
+async def test_a_reply_ends_at_its_limit_and_is_not_asked_for_again(
+    kind: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopgraph.tools.io.reply_bounds.LARGEST_REPLY", LARGEST)
     server = ENDLESS[kind]()
     async with server.at() as url:
         tracemalloc.start()

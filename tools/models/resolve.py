@@ -177,8 +177,7 @@ class ModelHandle:
     from_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
     shared: SharedModelState
-    seconds: float = Sampling.request_timeout
-    """Until a request is given up, see `time_limit`."""
+    seconds: float = Sampling.request_timeout  # see `time_limit`
 
     def __post_init__(self) -> None:
         takes_clients = any(map(_takes_clients, leaves_of(self.model)))
@@ -263,9 +262,8 @@ async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHa
 def _build_once(key: object, given: str, sampling: Sampling) -> None:
     with _building:
         if key not in _by_spec:
-            local = given.startswith("gguf:")
-            shared = SharedModelState(most_at_once=1 if local else None)
-            seconds = max(sampling.request_timeout, _LOCAL_TIMEOUT if local else 0)
+            shared = SharedModelState(most_at_once=1 if given.startswith("gguf:") else None)
+            seconds = max(sampling.request_timeout, _LOCAL_TIMEOUT if shared.most_at_once else 0)
             _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared, seconds)
 
 

@@ -68,11 +68,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
             hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
         said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif _is_timeout(error):
-        timeout = (
-            "request_timeout"
-            if handle.from_spec or type(error) is TimeoutError
-            else "the timeout that the model was made with"
-        )
+        own = not handle.from_spec and type(error) is not TimeoutError
+        timeout = "the timeout that the model was made with" if own else "request_timeout"
         said = f"{_LATE}; raise {timeout} or try again"
     elif isinstance(error, ReportedError):
         said = f"the server reports an error: {detail}"
