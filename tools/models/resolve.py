@@ -49,7 +49,7 @@ def _read_body(given: str) -> dict[str, Any]:
     body = json.loads(given if given.lstrip().startswith("{") else Path(given).expanduser().read_text("utf-8"))
     if not isinstance(body, dict):
         raise ValueError(given)
-    return body
+    return cast("dict[str, Any]", body)
 
 
 _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
