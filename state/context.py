@@ -187,7 +187,12 @@ class Context(BaseModel):
     deadline_seconds: float | None = setting("Limits", None, "budget: seconds per question", gt=0, allow_inf_nan=False)
     max_parallel_calls: int = setting("Operation", 16, "model calls under way at once, per model", ge=1, le=256)
     request_timeout: float = setting(
-        "Operation", 60.0, "seconds until one model request is given up", gt=0, allow_inf_nan=False
+        "Operation",
+        60.0,
+        "seconds until one model request is given up, its whole reply included; ten times as many where the reply is "
+        "streamed, or the model is no openai: or gguf: spec",
+        gt=0,
+        allow_inf_nan=False,
     )
     request_retries: int = setting(
         "Operation",

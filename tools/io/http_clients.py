@@ -19,6 +19,7 @@ import certifi
 
 from hopgraph.state import ModelError, SettingsError, SpecError
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.reply_bounds import ask_for_plain, bound_reply
 
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _BLANKS = " \t\r\n\ufeff\u200b\xa0"
@@ -154,6 +155,7 @@ def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> 
     """Let an async client of httpx send to the server of its `base_url` alone, wherever that redirects to.
 
     It raises a ModelError before anything is sent elsewhere: neither keys nor prompts are meant for another server.
+    Its replies are bounded in size.
     """
     home = client.base_url
 
@@ -167,4 +169,4 @@ def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> 
                 "refusal",
             )
 
-    client.event_hooks = {"request": [refuse_others], "response": [*on_reply]}
+    client.event_hooks = {"request": [refuse_others, ask_for_plain], "response": [bound_reply, *on_reply]}

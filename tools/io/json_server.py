@@ -23,6 +23,7 @@ from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_clients import client_options
 from hopgraph.tools.io.http_retries import describe_unreachable, describe_wait, status_of, trouble_of, with_retries
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.reply_bounds import OversizedReplyError, ask_for_plain, bound_reply
 
 RETRIES = 4
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
@@ -93,26 +94,25 @@ class JsonServer:
         except UnicodeEncodeError as error:
             what = f"the request, or {self.key_variable or 'its key'}"
             raise self._failure(f"{what}, cannot be sent: {error.reason}") from None
+        except OversizedReplyError as error:
+            raise self._failure(str(error)) from None
         except (ValueError, RecursionError):
             raise self._failure("the answer is not JSON") from None
 
     async def _send(self, client: httpx.AsyncClient, method: str, content: dict[str, Any]) -> Any:
         key = self._key()
         authorization = {self.key_header: key} if self.key_header else {"Authorization": f"Bearer {key}"}
+        content = {**content, "extensions": {"largest": self.largest}}
         # The time limit is for the whole answer; httpx's own is for each piece of it.
         async with (
             asyncio.timeout(self.seconds),
             client.stream(method, self.url, headers=authorization if key else {}, **content) as response,
         ):
-            received = bytearray()
-            async for piece in response.aiter_bytes():
-                received += piece
-                if len(received) > self.largest:
-                    raise self._failure(f"the answer is larger than {self.largest:,} bytes")
+            received = await response.aread()
             if response.is_redirect:
                 raise self._failure(f"HTTP {response.status_code}: it redirects, which is not followed")
             if response.is_error:
-                message = bytes(received[:2000]).decode(errors="replace")
+                message = received[:2000].decode(errors="replace")
                 raise httpx.HTTPStatusError(message, request=response.request, response=response)
             return json.loads(received)
 
@@ -141,7 +141,8 @@ def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
 def _client(**options: Any) -> httpx.AsyncClient:
     """Return the client that servers share, on the background loop, for as long as the process lives."""
     agent = f"hopgraph/{version('hopgraph')}"
-    return httpx.AsyncClient(headers={"User-Agent": agent}, timeout=None, **options)  # noqa: S113 - see `_send`
+    hooks = {"request": [ask_for_plain], "response": [bound_reply]}
+    return httpx.AsyncClient(headers={"User-Agent": agent}, timeout=None, event_hooks=hooks, **options)  # noqa: S113 - see `_send`
 
 
 if hasattr(os, "register_at_fork"):

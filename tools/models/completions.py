@@ -20,6 +20,7 @@ from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.reply_bounds import time_limit
 from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, raise_reported
 from hopgraph.tools.models.reply_cache import ModelReply
@@ -133,7 +134,7 @@ class _Endpoint:
             shared = self.handle.shared
             scored = None if shared.echoes is False else await self._echoed(prompt, request.continuation)
             reply = scored or await self._forced(prompt, request.continuation)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise UnreadableReplyError(str(error)) from error
         shared.echoes = scored is not None
         return reply
@@ -181,8 +182,7 @@ class _Endpoint:
         url = f"{str(self.client.base_url).rstrip('/').removesuffix('/v1')}/tokenize"
         body = {"content": text, "add_special": True, "with_pieces": True}
         try:
-            reply = await self.client.post(url, cast_to=object, body=body)
-            raise_reported(reply)
+            reply = await self._ask(url, body)
         except Exception as error:
             if self.handle.shared.echoes is False or status_of(error) not in UNSUPPORTED_STATUS:
                 raise
@@ -212,7 +212,11 @@ class _Endpoint:
     async def _post(self, body: Mapping[str, Any]) -> Any:
         model = getattr(leaves_of(self.handle.model)[0], "model_name")  # noqa: B009 - ChatOpenAI's
         request = {"model": model, "temperature": 0, **body}
-        reply = await self.client.post("/completions", cast_to=object, body=request)
+        return await self._ask("/completions", request)
+
+    async def _ask(self, url: str, body: Mapping[str, Any]) -> Any:
+        async with time_limit(self.handle.seconds, self.handle.from_spec):
+            reply = await self.client.post(url, cast_to=object, body=body)
         raise_reported(reply)
         return reply
 

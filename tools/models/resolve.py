@@ -177,6 +177,7 @@ class ModelHandle:
     from_spec: bool
     """True when it was made from a spec, and so samples as the settings say."""
     shared: SharedModelState
+    seconds: float = Sampling.request_timeout  # see `time_limit`
 
     def __post_init__(self) -> None:
         takes_clients = any(map(_takes_clients, leaves_of(self.model)))
@@ -248,7 +249,7 @@ async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHa
         if id(given) not in _state_by_id:
             _state_by_id[id(given)] = SharedModelState()
             weakref.finalize(given, _state_by_id.pop, id(given), None)
-        return ModelHandle(model_name(given), given, False, _state_by_id[id(given)])
+        return ModelHandle(model_name(given), given, False, _state_by_id[id(given)], sampling.request_timeout)
     # What clients read from the environment is a part of it, so that a corrected key gives a new client.
     read = frozenset((name, value) for name, value in os.environ.items() if name.endswith(_READ_BY_CLIENTS))
     key = (given, sampling, hash(read))
@@ -262,7 +263,8 @@ def _build_once(key: object, given: str, sampling: Sampling) -> None:
     with _building:
         if key not in _by_spec:
             shared = SharedModelState(most_at_once=1 if given.startswith("gguf:") else None)
-            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared)
+            seconds = max(sampling.request_timeout, _LOCAL_TIMEOUT if shared.most_at_once else 0)
+            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared, seconds)
 
 
 def model_name(given: str | AnyRunnable) -> str:

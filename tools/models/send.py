@@ -28,6 +28,7 @@ from hopgraph.tools.io.http_retries import (
     with_retries,
 )
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.reply_bounds import OversizedReplyError, time_limit
 from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.io.server_errors import (
     UNSUPPORTED_STATUS,
@@ -66,7 +67,8 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
             hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
         said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError"))):
-        timeout = "request_timeout" if handle.from_spec else "the timeout that the model was made with"
+        own = not handle.from_spec and type(error) is not TimeoutError
+        timeout = "the timeout that the model was made with" if own else "request_timeout"
         said = f"no reply in time; raise {timeout} or try again"
     elif isinstance(error, ReportedError):
         said = f"the server reports an error: {detail}"
@@ -74,7 +76,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"the server's reply is not in the OpenAI format ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
-    elif isinstance(error, openai_class("OpenAIError")):
+    elif isinstance(error, (OversizedReplyError, openai_class("OpenAIError"))):
         said = detail
     else:
         return error
@@ -255,12 +257,13 @@ async def _request(
     received = list[bytes]()
     noting = RECEIVED.set(received)
     try:
-        reply = await _streamed(handle, model, messages, on_text) if on_text else None
-        if reply is None and received and (text := written_in(_body(received))) is not None:
-            return _estimated(text, "", messages)  # the server does not stream
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        reply = reply or await model.ainvoke(messages, CONFIG, **whole)
+        async with time_limit(handle.seconds, bool(handle.from_spec and whole and not on_text)):
+            reply = await _streamed(handle, model, messages, on_text) if on_text else None
+            if reply is None and received and (text := written_in(_body(received))) is not None:
+                return _estimated(text, "", messages)  # the server does not stream
+            reply = reply or await model.ainvoke(messages, CONFIG, **whole)
         if isinstance(reply, str):  # of a chain that ends with a parser of texts
             reply = AIMessage(reply)
         if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
@@ -275,7 +278,7 @@ async def _request(
         if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
             raise ReportedError(message_of(error), 400) from error
         # langchain-openai reads a reply without checking it, so one in another format can raise any of these
-        formats = ValueError | TypeError | LookupError | AttributeError
+        formats = ValueError | TypeError | LookupError | AttributeError | RecursionError
         if not is_openai(handle.model) or not isinstance(error, formats) or isinstance(error, UnicodeEncodeError):
             raise
         raise_reported(_body(received))

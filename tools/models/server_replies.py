@@ -31,7 +31,7 @@ def written_in(body: Any) -> str | None:
     written: Any = next((found for each in called if (found := entry(each, "arguments"))), None)
     written = written or entry(message, "content")
     if isinstance(written, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             decoded = json.loads(written)  # encoded twice
             written = decoded if isinstance(decoded, str) else written
     return written if isinstance(written, str) else json.dumps(written) if written else ""

@@ -155,7 +155,7 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
             1,
             "the answer is not as expected: organic.0: Input should be a valid dictionary",
         ),
-        (Fault(body=b" " * (16 * 1024**2 + 1)), 1, "the answer is larger than 16,777,216 bytes"),
+        (Fault(body=b" " * (16 * 1024**2 + 1)), 1, "the reply is larger than 16,777,216 bytes"),
     ],
 )
 async def test_what_does_not_pass_is_one_line_without_the_key(
