@@ -103,7 +103,8 @@ def _complete(values: object, state: _Values, types: _Values) -> Any:
         written[key] = read if given is value else Overwrite(read)
     if for_a_caller.get():
         refuse_run_keys(written, state)
-    check_types({key: value for key, value in written.items() if key not in _KINDS}, types)
+    changed = {key for key, value in written.items() if key not in state or state[key] != _overwriting(value)}
+    check_types({key: written[key] for key in changed - _KINDS.keys()}, types)
     return written
 
 

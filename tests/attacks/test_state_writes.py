@@ -1,12 +1,14 @@
-"""What callers of the LangGraph server write to a thread's state: nothing that a budget counts, nothing of other types."""
+"""What callers of the LangGraph server write to a thread's state: nothing that a budget counts, nor of other types."""
 
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, get_type_hints
 
 import httpx
 import pytest
 
+from hopgraph.state import empty_call
 from hopgraph.state.migres import MigresState
 from hopgraph.state.schemas import RUN_KEYS
 
@@ -15,9 +17,8 @@ pytestmark = pytest.mark.slow
 QUESTION = {"question": "Who painted Guernica?"}
 LIMITED = {"max_llm_calls": 3}
 RUN = {"assistant_id": "migres", "context": LIMITED}
-GIFT = {"kind": "model", "role": "migres/decide", "attempts": -100, "cached": 0, "prompt_tokens": -100_000}
-GIFT |= {"completion_tokens": 0, "parse_failures": 0, "passages": 0, "knowledge_tokens": 0}
-PAUSE = {**GIFT, "kind": "pause", "attempts": 0, "prompt_tokens": 0, "paused": [0, 1e12]}
+GIFT: dict[str, Any] = {**empty_call("model", "migres/decide"), "attempts": -100, "prompt_tokens": -100_000}
+PAUSE = {**empty_call("pause", "person"), "paused": [0, 1e12]}
 FORGED: dict[str, Any] = {
     "calls": {"calls": {"x": GIFT}},
     "pause": {"calls": {"x": PAUSE}},
@@ -30,8 +31,9 @@ Way = Callable[[httpx.Client, dict[str, Any]], httpx.Response]
 """Writes values to a thread in one of the ways there are."""
 
 
+@cache
 def begun(client: httpx.Client) -> str:
-    """Begin a run on a new thread, and stop it after its first model call."""
+    """Begin a run on a new thread, one for each test, and stop it after its first model call."""
     thread = client.post("/threads", json={}).json()["thread_id"]
     body = {**RUN, "input": QUESTION, "interrupt_before": ["decide"]}
     assert client.post(f"/threads/{thread}/runs/wait", json=body).is_success
@@ -149,8 +151,8 @@ def test_what_is_written_has_the_types_of_the_state(ann: httpx.Client, way: Way)
 def test_messages_are_messages(ann: httpx.Client, messages: Any) -> None:
     body = {"assistant_id": "chat", "input": {"messages": messages}}
     assert refusal(ann.post("/runs/wait", json=body)).startswith("messages: ")
-    made = {"metadata": {"graph_id": "chat"}, "supersteps": [{"updates": [{"values": {"messages": messages}}]}]}
-    made["supersteps"][0]["updates"][0]["as_node"] = "prepare"
+    steps = [{"updates": [{"values": {"messages": messages}, "as_node": "prepare"}]}]
+    made = {"metadata": {"graph_id": "chat"}, "supersteps": steps}
     assert refusal(ann.post("/threads", json=made)).startswith("messages: ")
 
 
