@@ -139,11 +139,13 @@ def _check_writes(run: Mapping[str, Any]) -> None:
     """Refuse a delay that no clock has, and what a run's input or command may not write to the state."""
     if not 0 <= (wait := run.get("after_seconds") or 0) <= _LONGEST_WAIT:
         raise Auth.exceptions.HTTPException(422, f"after_seconds: give 0 to {_LONGEST_WAIT:,}, not {wait:,}")
+    given: object = run["kwargs"].get("input")
+    command: dict[str, Any] = run["kwargs"].get("command") or {}
+    if given is None and not command:
+        return
     _, state = _graphs().get(run["assistant_id"], (None, None))
     if state is None:
         return  # a host's graph, or an assistant of a caller's, whose graph refuses a command itself
-    given: object = run["kwargs"].get("input")
-    command: dict[str, Any] = run["kwargs"].get("command") or {}
     try:
         if given is not None and not isinstance(given, Mapping):
             raise SettingsError(f"the input must be an object, got {given!r:.80}")
@@ -158,8 +160,9 @@ def _check_names(run: Mapping[str, Any]) -> None:
     kwargs: dict[str, Any] = run["kwargs"]
     config: dict[str, Any] = kwargs.get("config") or {}
     configurable: dict[str, Any] = config.get("configurable") or {}
-    known = _graphs().get(run["assistant_id"], (None, None))
-    cls = known[0] if configurable.get("__context_provided__") else None
+    if not configurable.get("__context_provided__"):
+        return
+    cls, _ = _graphs().get(run["assistant_id"], (None, None))
     if cls is None:
         return  # a host's graph, or values that are no settings are among them
     if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
