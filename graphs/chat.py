@@ -41,6 +41,7 @@ from hopgraph.nodes.chat.route import route
 from hopgraph.nodes.chat.run_method import LentMethod
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.method_graph import MethodGraph
+from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, ChatInput, ChatState, ChosenMethod, LookUpState, TurnResult
 
 Context = ChatContext
@@ -65,8 +66,11 @@ def is_question(state: ChatState) -> Literal["question", "small talk"]:
 
 
 def chosen_method(state: ChosenMethod) -> str:
-    """Read the choice; `route` has made one."""
-    return state["chosen"] or "one_step"
+    """Read the choice; `route` has made one, or else a person has."""
+    chosen = state["chosen"] or "one_step"
+    if chosen not in Context.choices:
+        raise SettingsError(f"chosen: method {chosen!r:.80} is unknown; a chat has: {', '.join(Context.choices[1:])}")
+    return chosen
 
 
 def look_up() -> CompiledMethod:

@@ -1,5 +1,6 @@
 """The settings of one run: resolved as it begins or goes on, with what is derived from them meanwhile."""
 
+import time
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -9,6 +10,7 @@ from hopgraph.state.environment import resolve_settings
 
 ValueT = TypeVar("ValueT")
 
+_BEGAN = "began"
 _derived: dict[int, dict[object, Any]] = {}
 """What was derived from the settings of the runs that are under way, by their identity."""
 
@@ -16,7 +18,7 @@ _derived: dict[int, dict[object, Any]] = {}
 def begin_run(given: object, cls: type[ContextT]) -> ContextT:
     """Resolve the settings of a run (`resolve_settings`), as an object that no other run has."""
     settings = resolve_settings(given, cls).model_copy()
-    _derived[id(settings)] = {}
+    _derived[id(settings)] = {_BEGAN: time.monotonic()}
     weakref.finalize(settings, _derived.pop, id(settings), None).atexit = False
     return settings
 
@@ -40,6 +42,11 @@ def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) ->
     if name not in known:
         known[name] = make()
     return known[name]
+
+
+def seconds_of_run(settings: Context) -> float:
+    """Count the seconds since the run under way began or went on; 0 for settings of no run."""
+    return time.monotonic() - once_per_run(settings, _BEGAN, time.monotonic)
 
 
 async def awaited_once_per_run(settings: Context, name: object, make: Callable[[], Awaitable[ValueT]]) -> ValueT:

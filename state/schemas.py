@@ -44,6 +44,10 @@ class Spent(TypedDict):
     """When the run began, in seconds since the epoch."""
 
 
+RUN_KEYS = frozenset({*Spent.__annotations__, "settings"})
+"""What only a run itself writes: what it has spent, since when, and under which settings."""
+
+
 class FoundState(TypedDict):
     """Input of nodes that process retrieved passages."""
 

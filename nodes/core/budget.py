@@ -1,9 +1,13 @@
-"""How far the budget reaches: model calls, tokens, seconds."""
+"""How far the budget reaches: model calls, tokens, seconds.
+
+The state may have been edited, so nothing in it lowers what the run under way has spent: counts below 0 are 0, and the
+seconds are at least those of the process's own clock.
+"""
 
 import time
 
 from hopgraph.state import Call, Context, Spent
-from hopgraph.state.run_settings import once_per_run
+from hopgraph.state.run_settings import once_per_run, seconds_of_run
 
 ANSWER_SHARE = 0.25
 """The part of the token and time budget that is left over for the final answer."""
@@ -36,12 +40,12 @@ def calls_left(settings: Context, state: Spent) -> int | None:
     """Count the model calls that the budget still allows, not below 0; None without a limit."""
     if settings.max_llm_calls is None:
         return None
-    return max(0, settings.max_llm_calls - sum(call["attempts"] for call in state["calls"].values()))
+    return max(0, settings.max_llm_calls - sum(max(0, call["attempts"]) for call in state["calls"].values()))
 
 
 def tokens_spent(state: Spent) -> int:
     """Sum the prompt and completion tokens so far."""
-    return sum(call["prompt_tokens"] + call["completion_tokens"] for call in state["calls"].values())
+    return sum(max(0, call["prompt_tokens"]) + max(0, call["completion_tokens"]) for call in state["calls"].values())
 
 
 def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> int | None:
@@ -57,7 +61,7 @@ def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = Fals
     if settings.deadline_seconds is None:
         return None
     most = settings.deadline_seconds * (1 - ANSWER_SHARE) if answer_follows else settings.deadline_seconds
-    return most - (time.time() - state["started_at"] - paused_seconds(state))
+    return most - max(time.time() - state["started_at"] - paused_seconds(state), seconds_of_run(settings))
 
 
 def paused_seconds(state: Spent) -> float:

@@ -12,8 +12,9 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, GraphOutput, StateUpdate, StreamMode, StreamPart
 from typing_extensions import TypeVar
 
-from hopgraph.nodes.core.state_edits import complete_edits
+from hopgraph.nodes.core.state_edits import check_command, complete_edits
 from hopgraph.nodes.core.step_events import outer_place_metadata
+from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
 from hopgraph.state.run_settings import begin_run
@@ -171,6 +172,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     ) -> Iterator[Any]:
         """Run the graph and give its steps, each node by itself on the background loop."""
         try:
+            self._check_command(input)
             yield from super().stream(input, self._own_config(config), **self._resolved(config, options))
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
@@ -203,6 +205,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     ) -> AsyncIterator[Any]:
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
         try:
+            self._check_command(input)
             resolved = self._resolved(config, options)
             stream = cast("AsyncGenerator[Any]", super().astream(input, self._own_config(config), **resolved))
             async with aclosing(stream) as steps:
@@ -234,14 +237,23 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """Write to a thread's state, as `update_state` does; see `complete_edits` for what is taken."""
         state = self.get_state(config).values
-        return super().bulk_update_state(config, complete_edits(supersteps, state))
+        return super().bulk_update_state(config, complete_edits(supersteps, state, self._types))
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """Write to a thread's state, as `aupdate_state` does; see `complete_edits` for what is taken."""
         state = (await self.aget_state(config)).values
-        return await super().abulk_update_state(config, complete_edits(supersteps, state))
+        return await super().abulk_update_state(config, complete_edits(supersteps, state, self._types))
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        return state_keys(self.builder.state_schema)
+
+    def _check_command(self, given: object) -> None:
+        if isinstance(given, Command):
+            command = cast("Command[Any]", given)
+            check_command(command.update, command.goto, self._types)
 
     def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
         given: object = options.get("context")

@@ -66,6 +66,9 @@ class GraphNode(Runnable[Any, Any]):
         with node_place(current, self.reserve_calls) as here:
             try:
                 update = await self.function.run(own, runtime, current)
+            except KeyError as error:
+                self.function.explain_missing_key(f"node {self.name}", error, own)
+                raise
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()

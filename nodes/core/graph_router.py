@@ -40,13 +40,23 @@ def make_router(
 
     def route(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        found = router.call(state, runtime, config)
-        return where(run_in_background(found) if router.is_async else found, settings)
+        try:
+            found = router.call(state, runtime, config)
+            found = run_in_background(found) if router.is_async else found
+        except KeyError as error:
+            router.explain_missing_key(f"router {name}", error, state)
+            raise
+        return where(found, settings)
 
     async def aroute(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        found = router.call(state, runtime, config)
-        return where(await found if router.is_async else found, settings)
+        try:
+            found = router.call(state, runtime, config)
+            found = await found if router.is_async else found
+        except KeyError as error:
+            router.explain_missing_key(f"router {name}", error, state)
+            raise
+        return where(found, settings)
 
     # From these LangGraph reads what the router is shown of the state, and where it leads without a path map.
     route.__annotations__ |= {"state": router.schema, "return": router.returns}

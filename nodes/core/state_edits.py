@@ -1,33 +1,95 @@
-"""Read what a person writes into a run's state by `update_state`: queries, passages and evidence."""
+"""Read what a person writes into a run's state, by `update_state` or a `Command`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from contextvars import ContextVar
+from typing import Any, cast, get_args
 
-from langgraph.types import Overwrite, StateUpdate
+from langchain_core.messages import convert_to_messages
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, Overwrite, Send, StateUpdate
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 
 from hopgraph.nodes.core.excerpts import passages_by_id, quoted
 from hopgraph.state import Evidence, Passage, Query, SettingsError
 from hopgraph.state.errors import describe_problem, did_you_mean
+from hopgraph.state.schemas import RUN_KEYS
 
+for_a_caller: ContextVar[bool] = ContextVar("hopgraph_for_a_caller", default=False)
+"""Whether a server's caller, and not the code around the graph, writes by `update_state`: then not to `RUN_KEYS`."""
 _KINDS: dict[str, type[Any]] = {"queries": Query, "passages": Passage, "evidence": Evidence}
 
 _Values = Mapping[str, Any]
 
 
-def complete_edits(supersteps: Sequence[Sequence[StateUpdate]], state: _Values) -> list[list[StateUpdate]]:
-    """Complete what is written to a thread's state, given the state as it is; keys of other kinds stay as they are.
+def complete_edits(
+    supersteps: Sequence[Sequence[StateUpdate]], state: _Values, types: _Values
+) -> list[list[StateUpdate]]:
+    """Complete what is written to a thread's state, given the state as it is and its keys' types.
 
     A query may be a text, or lack its `why`. Evidence may lack its `id` (it follows those of this iteration), its
     `quote` (the best-matching sentence of its first passage) and `verified` (False). A SettingsError names in one line
-    what cannot be read, and a passage that neither the state nor the same update has.
+    what cannot be read or is not of its key's type, and a passage that neither the state nor the same update has.
     """
-    return [[update._replace(values=_complete(update.values, state)) for update in step] for step in supersteps]
+    return [[update._replace(values=_complete(update.values, state, types)) for update in step] for step in supersteps]
 
 
-def _complete(values: object, state: _Values) -> Any:
+def check_command(update: object, goto: object, types: _Values) -> None:
+    """Refuse, with a SettingsError, what a `Command`, or its JSON, writes to `RUN_KEYS` or to a key of another type."""
+    written = [{each[0]: each[1]} if _is_pair(each) else each for each in _as_list(update)]
+    for each in _as_list(goto):
+        if isinstance(each, Send | Mapping):
+            sent: object = each.arg if isinstance(each, Send) else cast("_Values", each).get("input")
+            if not isinstance(sent, Mapping):
+                raise SettingsError(f"goto: what a node is sent must be an object, got {sent!r:.80}")
+            written.append(cast("_Values", sent))
+    for values in written:
+        if isinstance(values, Mapping):
+            refuse_run_keys(cast("_Values", values), {})
+            check_types(cast("_Values", values), types)
+
+
+def refuse_run_keys(written: _Values, state: _Values) -> None:
+    """Refuse, with a SettingsError, what would change `RUN_KEYS`; some front ends send every key as it is."""
+    for key in sorted(RUN_KEYS & written.keys()):
+        if key not in state or state[key] != _overwriting(written[key]):
+            raise SettingsError(f"{key}: only the run itself writes this; leave it out")
+
+
+def check_types(written: _Values, types: _Values) -> None:
+    """Refuse, with a SettingsError, a value of another type than its key has; keys without a type are not checked."""
+    for key in written.keys() & types.keys():
+        value = _overwriting(written[key])
+        try:
+            if add_messages in get_args(types[key]):
+                convert_to_messages(_as_list(value))
+            else:
+                TypeAdapter(types[key]).validate_python(value, strict=True)
+        except ValidationError as error:
+            raise SettingsError(f"{key}: {describe_problem(error, got=True)}") from None
+        except PydanticUserError:
+            continue  # a type that pydantic does not know
+        except (ValueError, TypeError, LookupError, NotImplementedError) as error:
+            raise SettingsError(f"{key}: {str(error).partition(chr(10))[0]}") from None
+
+
+def _is_pair(given: object) -> bool:
+    return isinstance(given, list | tuple) and len(cast("Sequence[Any]", given)) == 2
+
+
+def _as_list(given: object) -> list[Any]:
+    return list(cast("Sequence[Any]", given)) if isinstance(given, list | tuple) else [given]
+
+
+def _complete(values: object, state: _Values, types: _Values) -> Any:
+    if isinstance(values, Command):
+        command = cast("Command[Any]", values)
+        check_command(command.update, command.goto, types)
+    if isinstance(values, list):  # of a copied checkpoint: [values, node] each
+        pairs = cast("list[Any]", values)
+        return [[_complete(each[0], state, types), each[1]] if _is_pair(each) else each for each in pairs]
     if not isinstance(values, Mapping):
-        return values
+        return cast("object", values)
     written = dict(cast("_Values", values))
     for key in (key for key in _KINDS if key in written):  # passages before the evidence that rests on them
         value = written[key]
@@ -39,6 +101,10 @@ def _complete(values: object, state: _Values) -> Any:
             known = [*state.get("passages", ()), *_overwriting(written.get("passages", []))]
             read = _complete_evidence(read, {**state, "passages": known})
         written[key] = read if given is value else Overwrite(read)
+    if for_a_caller.get():
+        refuse_run_keys(written, state)
+    changed = {key for key, value in written.items() if key not in state or state[key] != _overwriting(value)}
+    check_types({key: written[key] for key in changed - _KINDS.keys()}, types)
     return written
 
 

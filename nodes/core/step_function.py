@@ -85,6 +85,13 @@ class StepFunction:
             return await self.call(state, runtime, config)
         return await asyncio.to_thread(self.call, state, runtime, config)
 
+    def explain_missing_key(self, what: str, error: KeyError, state: Any) -> None:
+        """Raise a SettingsError for a KeyError of the function's where it is a key that the state lacks."""
+        key = error.args[0] if error.args else None
+        if isinstance(state, Mapping) and key not in state and key in state_keys(self.schema):
+            why = "begin at the graph's first node, or write it"
+            raise SettingsError(f"{what}: the state has no {key!r}; {why}") from error
+
 
 def state_keys(schema: type[Any]) -> dict[str, Any]:
     """List the keys of a state's type, with their types and reducers; empty for a type that has none."""

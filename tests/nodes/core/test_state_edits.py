@@ -73,6 +73,10 @@ def test_a_passage_may_come_with_the_evidence_that_rests_on_it(graph: Any) -> No
         ({"evidence": [{"id": "mine", "statement": "He was.", "passage_ids": ["pans-labyrinth"]}]}, "got 'mine'"),
         ({"evidence": Overwrite([{"statement": 3, "passage_ids": []}])}, r"^evidence\[0\]: statement: .*got 3"),
         ({"passages": [{"id": "mine", "text": "…"}]}, r"^passages\[0\]: title: Field required"),
+        ({"iteration": "2"}, "^iteration: .* got '2'"),
+        ({"asked": Overwrite("Who?")}, r"^asked: .* got 'Who\?'"),
+        ({"candidates": [3]}, "^candidates: 0: .* got 3"),
+        ({"calls": {"x": {"kind": "model"}}}, "^calls: x.role: Field required"),
     ],
 )
 async def test_what_cannot_be_read_is_named_in_one_line(graph: Any, written: Any, said: str) -> None:

@@ -14,8 +14,10 @@ from uuid import UUID
 from langgraph_sdk import Auth
 
 from hopgraph.graphs import list_methods
+from hopgraph.nodes.core.state_edits import check_command, for_a_caller
+from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.chat import ChatContext
+from hopgraph.state.chat import ChatContext, ChatState
 from hopgraph.state.context import describe_unknown
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import (
@@ -33,6 +35,7 @@ from hopgraph.tools.io.framework_internals import assistant_of
 auth = Auth()
 _Context = Auth.types.AuthContext
 _keys = cache(keys_from_environment)
+_LONGEST_WAIT = 24 * 3600
 
 
 _limiter = cache(lambda: RateLimiter(read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")))
@@ -66,9 +69,12 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"create", "update", "create_run"}:
         _mark(value, owned)
+    if ctx.action == "update":  # of the state, in what follows in this request
+        for_a_caller.set(not callers_are_trusted())
     if ctx.action == "create_run":
         _check_settings(value["kwargs"])
         _check_names(value)
+        _check_writes(value)
         if _keys():
             _check_quota(ctx.user.identity)
     return owned
@@ -123,10 +129,30 @@ def _check_settings(given: Mapping[str, Any]) -> None:
 
 
 @cache
-def _contexts() -> dict[UUID, type[Context]]:
-    """Map the assistants that the server makes of its graphs to their settings."""
-    settings = {"chat": ChatContext, **{name: method.Context for name, method in list_methods().items()}}
-    return {assistant_of(name): each for name, each in settings.items()}
+def _graphs() -> dict[UUID, tuple[type[Context], type[Any]]]:
+    """Map the assistants that the server makes of our graphs to their settings and their state."""
+    methods = {name: (each.Context, each.graph.builder.state_schema) for name, each in list_methods().items()}
+    return {assistant_of(name): each for name, each in {"chat": (ChatContext, ChatState), **methods}.items()}
+
+
+def _check_writes(run: Mapping[str, Any]) -> None:
+    """Refuse a delay that no clock has, and what a run's input or command may not write to the state."""
+    if not 0 <= (wait := run.get("after_seconds") or 0) <= _LONGEST_WAIT:
+        raise Auth.exceptions.HTTPException(422, f"after_seconds: give 0 to {_LONGEST_WAIT:,}, not {wait:,}")
+    given: object = run["kwargs"].get("input")
+    command: dict[str, Any] = run["kwargs"].get("command") or {}
+    if given is None and not command:
+        return
+    _, state = _graphs().get(run["assistant_id"], (None, None))
+    if state is None:
+        return  # a host's graph, or an assistant of a caller's, whose graph refuses a command itself
+    try:
+        if given is not None and not isinstance(given, Mapping):
+            raise SettingsError(f"the input must be an object, got {given!r:.80}")
+        check_command(cast("object", given), None, state_keys(state))
+        check_command(command.get("update"), command.get("goto"), state_keys(state))
+    except SettingsError as error:
+        raise Auth.exceptions.HTTPException(422, str(error)) from None
 
 
 def _check_names(run: Mapping[str, Any]) -> None:
@@ -134,7 +160,9 @@ def _check_names(run: Mapping[str, Any]) -> None:
     kwargs: dict[str, Any] = run["kwargs"]
     config: dict[str, Any] = kwargs.get("config") or {}
     configurable: dict[str, Any] = config.get("configurable") or {}
-    cls = _contexts().get(run["assistant_id"]) if configurable.get("__context_provided__") else None
+    if not configurable.get("__context_provided__"):
+        return
+    cls, _ = _graphs().get(run["assistant_id"], (None, None))
     if cls is None:
         return  # a host's graph, or values that are no settings are among them
     if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
