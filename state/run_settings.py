@@ -18,7 +18,7 @@ _derived: dict[int, dict[object, Any]] = {}
 def begin_run(given: object, cls: type[ContextT]) -> ContextT:
     """Resolve the settings of a run (`resolve_settings`), as an object that no other run has."""
     settings = resolve_settings(given, cls).model_copy()
-    _derived[id(settings)] = {_BEGAN: time.monotonic()}
+    _derived[id(settings)] = {_BEGAN: time.perf_counter()}
     weakref.finalize(settings, _derived.pop, id(settings), None).atexit = False
     return settings
 
@@ -46,7 +46,7 @@ def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) ->
 
 def seconds_of_run(settings: Context) -> float:
     """Count the seconds since the run under way began or went on; 0 for settings of no run."""
-    return time.monotonic() - once_per_run(settings, _BEGAN, time.monotonic)
+    return time.perf_counter() - once_per_run(settings, _BEGAN, time.perf_counter)
 
 
 async def awaited_once_per_run(settings: Context, name: object, make: Callable[[], Awaitable[ValueT]]) -> ValueT:

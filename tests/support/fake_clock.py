@@ -11,7 +11,7 @@ NEVER = 100_000.0
 
 
 class FakeClock:
-    """Replace `time.time` and `asyncio.timeout`, with which a run measures its `deadline_seconds`."""
+    """Replace `time.time`, `time.perf_counter` and `asyncio.timeout`, with which a run measures its `deadline_seconds`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stop the clock."""
@@ -19,6 +19,7 @@ class FakeClock:
         self._pending: list[_Timeout] = []
         self._real_timeout = asyncio.timeout
         monkeypatch.setattr(time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
         monkeypatch.setattr(asyncio, "timeout", self._timeout)
 
     def run_out(self) -> float:

@@ -51,7 +51,6 @@ from hopgraph.tools.models.tokens import count_tokens
 
 ResultT = TypeVar("ResultT")
 _log = logging.getLogger(__name__)
-_UNREADABLE = (json.JSONDecodeError, UnreadableReplyError)
 
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
@@ -72,7 +71,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"no reply in time; raise {timeout} or try again"
     elif isinstance(error, ReportedError):
         said = f"the server reports an error: {detail}"
-    elif isinstance(error, _UNREADABLE):
+    elif isinstance(error, (json.JSONDecodeError, UnreadableReplyError)):
         said = f"the server's reply is not in the OpenAI format ({detail})"
     elif trouble == "outage":
         said = describe_unreachable(error, _address(handle))
@@ -267,9 +266,7 @@ async def _request(
         if isinstance(reply, str):  # of a chain that ends with a parser of texts
             reply = AIMessage(reply)
         if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
-            raise ModelError(
-                f"{handle.name} replied with {type(reply).__name__}; a chat model replies with an AIMessage"
-            )
+            raise ModelError(f"{handle.name} replied with {type(reply).__name__}; a chat model gives an AIMessage")
         return _read_reply(reply, messages)
     except Exception as error:
         if type(error) is openai_class("APIError"):  # within a stream
@@ -344,7 +341,5 @@ def _tokens(count: Any) -> int | None:
 def _ended_by(metadata: Mapping[str, Any]) -> str:
     """Return why a reply ended, by whatever name its provider gives that; empty where none says so."""
     said = [metadata.get(key) for key in ("finish_reason", "stop_reason", "stopReason", "done_reason")]
-    incomplete = metadata.get("incomplete_details")  # of OpenAI's Responses API
-    if isinstance(incomplete, Mapping):
-        said.append(cast("Mapping[str, Any]", incomplete).get("reason"))
+    said.append(entry(metadata.get("incomplete_details"), "reason"))  # of OpenAI's Responses API
     return next((str(each).lower() for each in said if each), "")
