@@ -11,7 +11,7 @@ NEVER = 100_000.0
 
 
 class FakeClock:
-    """Replace `time.time`, `time.perf_counter` and `asyncio.timeout`, with which a run measures its `deadline_seconds`."""
+    """Replace `time.time`, `time.perf_counter` and `asyncio.timeout`, by which a run measures its deadline."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stop the clock."""
