@@ -62,7 +62,10 @@ class RawServer:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.answering.append(asyncio.current_task())
-        await reader.readuntil(b"\r\n\r\n")
+        asked = (await reader.readuntil(b"\r\n\r\n")).lower()
+        stated = asked.partition(b"content-length:")[2].split(maxsplit=1)
+        # A connection that is closed before all was read is reset, and the reply with it.
+        await reader.readexactly(int(stated[0]) if stated else 0)
         self.requests += 1
         head = f"HTTP/1.1 200 OK\r\n{self.headers}\r\nconnection: close\r\n\r\n".encode()
         writer.write(self.head or head)
