@@ -262,9 +262,10 @@ async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHa
 def _build_once(key: object, given: str, sampling: Sampling) -> None:
     with _building:
         if key not in _by_spec:
-            shared = SharedModelState(most_at_once=1 if given.startswith("gguf:") else None)
-            seconds = max(sampling.request_timeout, _LOCAL_TIMEOUT if shared.most_at_once else 0)
-            _by_spec[key] = ModelHandle(redact(given), _build(given, sampling), True, shared, seconds)
+            local = given.startswith("gguf:")
+            patient = replace(sampling, request_timeout=max(sampling.request_timeout, _LOCAL_TIMEOUT if local else 0))
+            shared = SharedModelState(most_at_once=1 if local else None)
+            _by_spec[key] = ModelHandle(redact(given), _build(given, patient), True, shared, patient.request_timeout)
 
 
 def model_name(given: str | AnyRunnable) -> str:
@@ -324,9 +325,8 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
 def _gguf(rest: str, sampling: Sampling) -> BaseChatModel:
     name, options = _options("gguf", rest)
     server = serve_gguf(name, **{option: options.pop(option) for option in ("context", "threads") if option in options})
-    patient = replace(sampling, request_timeout=max(sampling.request_timeout, _LOCAL_TIMEOUT))
     http = {"trust_env": False, "verify": no_trust()}  # never through a proxy
-    return _client(name, server.base_url, server.key, patient, options, http)
+    return _client(name, server.base_url, server.key, sampling, options, http)
 
 
 def _client(

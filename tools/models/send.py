@@ -312,7 +312,7 @@ async def _streamed(
         # A ValueError of langchain-core says that the stream was empty.
         if whole is not None or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
             raise
-    # One that ends at once may have begun with an error of the server's own form, which a plain request is told.
+    # An empty stream may hide an error in a form of the server's own; a request without streaming shows it.
     return whole if whole and (reply_text(whole) or _ended_by(whole.response_metadata)) else None
 
 

@@ -42,7 +42,7 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
     before, _, rest = message.strip().partition(_OPEN)
     said, closed, after = rest.rpartition(_CLOSE)
     if not (closed and said.startswith("\n") and (not said.strip() or _TURN.match(said.lstrip()))):
-        before, said, after = _split_lines(message.strip(), first_question)
+        (before, said), after = _split_lines(message.strip(), first_question), ""
         if not said and not certain:
             return None
     elif not certain and ((_HEADING in before and not before.startswith(_HEADING)) or _asks(before) or _asks(after)):
@@ -57,16 +57,16 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
     return json.dumps({key[1]: value}, ensure_ascii=False)
 
 
-def _split_lines(message: str, first_question: str) -> tuple[str, str, str]:
-    """Return what is demanded, the conversation that it is about (empty where the message is a question), and ""."""
+def _split_lines(message: str, first_question: str) -> tuple[str, str]:
+    """Return what is demanded, and the conversation that it is about; empty where the message is a question."""
     user, quoted = _USER.search(message), _QUOTED.search(message)
     place = user.start() if user and _OTHER.search(message, user.end()) else quoted.start() if quoted else len(message)
     before, said = message[:place], message[place:]
     if not _DEMAND.match(before) or _asks(before) or not (_PRODUCT.search(before) and _SUBJECT.search(before)):
-        return message, "", ""
+        return message, ""
     if not said and first_question and _OF_THIS.search(before):
         said = first_question
-    return before, _QUOTED.sub(r"\1", said.removesuffix('"""')) if quoted else said, ""
+    return before, _QUOTED.sub(r"\1", said.removesuffix('"""')) if quoted else said
 
 
 def _asks(text: str) -> bool:
