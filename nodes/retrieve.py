@@ -17,6 +17,7 @@ from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.resources import get_retrievers
+from hopgraph.tools.retrieval.passage_metadata import LINKED_FROM
 
 
 class RetrieveState(Spent):
@@ -100,6 +101,7 @@ async def _retrieve(
                 titles=[passage["title"] for passage in results[offset]],
                 scores=list(each["scores"]),
                 left_out=found[offset].left_out,
+                linked_from=_linked_from(results[offset]),
             ),
             number=emit_first + len(queries) + offset,
         )
@@ -112,6 +114,11 @@ async def _retrieve(
         "asked": [*before, *(query["text"] for query in queries if query["text"] not in before)],
         "calls": _counted(candidates, retrievers),
     }
+
+
+def _linked_from(passages: Sequence[Passage]) -> dict[str, str]:
+    named = ((passage["id"], passage.get("metadata", {}).get(LINKED_FROM)) for passage in passages)
+    return {key: title for key, title in named if isinstance(title, str)}
 
 
 def _in_places(

@@ -138,6 +138,12 @@ class Context(BaseModel):
         "Retrieval", None, "a second retriever asked side by side; both results go to the reranker (Table 9)"
     )
     passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
+    links: bool = setting(
+        "Retrieval",
+        True,
+        "follow the links between passages: those that the best hits mention by their title, and those whose title the "
+        "query has, rise; scores are relative then. Indexes of `hopgraph index` have them",
+    )
     leave_out_question: bool = setting(
         "Retrieval",
         False,

@@ -6,7 +6,7 @@ fields as `data`. A method of your own may subclass `Event`; readers that do not
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, NotRequired, Self, TypeGuard, cast
 
@@ -101,6 +101,8 @@ class Retrieved(QueryEvent, kind="retrieved"):
     """One per passage, descending; a second retriever's follow those of the first."""
     left_out: int = 0
     """Passages left out because they contain the question (`leave_out_question`)."""
+    linked_from: dict[str, str] = field(default_factory=dict[str, str])
+    """Passages that a link brought here → the title of the one that has the link."""
 
 
 class PassagesGiven(QueryEvent, kind="given"):

@@ -16,6 +16,7 @@ from hopgraph.state.context import DEFAULT_MODEL, DEFAULT_RETRIEVER
 from hopgraph.state.run_settings import awaited_once_per_run
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import ModelHandle, Sampling, model_name, resolve_model
+from hopgraph.tools.retrieval.joined_retriever import open_retriever
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
 OWN = "its own"
@@ -39,26 +40,20 @@ def find_model_spec(settings: Context, role: str) -> str | Runnable[Any, Any]:
     return settings.models[max(bound, key=len)] if bound else (settings.model or DEFAULT_MODEL)
 
 
-async def get_retriever(given: str | Runnable[str, Any] | None) -> Runnable[str, Any]:
+async def get_retriever(given: str | Runnable[str, Any] | None, *, links: bool = True) -> Runnable[str, Any]:
     """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
     if isinstance(given, BaseChatModel):
         raise SpecError(f"the retriever is a model ({type(given).__name__}); give a LangChain retriever, or a spec")
-    if isinstance(given, Runnable):
+    if isinstance(given, Runnable) and links:
         return given
-    return await asyncio.to_thread(_open_retriever, given or DEFAULT_RETRIEVER)
-
-
-def _open_retriever(spec: str) -> Runnable[str, Any]:
-    from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
-
-    return resolve_retriever(spec)
+    return await asyncio.to_thread(open_retriever, given or DEFAULT_RETRIEVER, links=links)
 
 
 async def get_retrievers(settings: Context) -> list[Runnable[str, Any]]:
     """Return the retriever, and the second one if there is one; the next run sees an index that was replaced."""
     given = [settings.retriever, *([settings.second_retriever] if settings.second_retriever else [])]
     return await awaited_once_per_run(
-        settings, "retrievers", lambda: gather_or_cancel(get_retriever(each) for each in given)
+        settings, "retrievers", lambda: gather_or_cancel(get_retriever(each, links=settings.links) for each in given)
     )
 
 

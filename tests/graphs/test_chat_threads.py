@@ -123,7 +123,7 @@ async def test_path_like_and_long_names_are_refused(tmp_path: Path, bad: str) ->
 async def test_eight_threads_at_once_are_not_mixed(threads: Threads) -> None:
     asked = [
         ("Who painted Guernica?", "Pablo Picasso", "Málaga"),
-        ("In what year did the sculptor of the Statue of Liberty die?", "1904", "Colmar"),
+        ("Who directed Spirited Away?", "Hayao Miyazaki", "Tokyo"),
         (QUESTION, "Guadalajara", "Guadalajara"),
         ("Who painted The Starry Night?", "Vincent van Gogh", "Zundert"),
     ]

@@ -25,6 +25,7 @@ from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untr
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import RANKS, Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import DenseFacts, Manifest, map_array, read_manifest
+from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, FusedIndex, IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress
@@ -51,7 +52,7 @@ def open_dense(path: Path, model: str | Embeddings | None = None, source: str | 
     store = VectorStore(path, facts.kind, facts.embedding.dimension, manifest.corpus.passages)
 
     def nearest(_query: str, vector: Vector, k: int) -> list[Hit]:
-        return [Hit(passages[row], score) for row, score in store.search(vector, k, ranks)]
+        return [Hit(passages[row], score, row) for row, score in store.search(vector, k, ranks)]
 
     return VectorIndex(source or f"faiss:{path}", load_query_model(path, facts, model).aquery, nearest)
 
@@ -82,7 +83,8 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
     dense = open_dense(path, named.options.get("model"), source)
-    return IndexRetriever(index=FusedIndex(source, open_index(path), dense, weight) if is_hybrid else dense)
+    index = FusedIndex(source, open_index(path), dense, weight) if is_hybrid else dense
+    return IndexRetriever(index=with_links(index, path))
 
 
 @dataclass(frozen=True)

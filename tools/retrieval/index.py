@@ -164,7 +164,11 @@ class Hit(NamedTuple):
 
     passage: StoredPassage
     score: float
-    """BM25, above 0; not comparable between queries or indexes."""
+    """Not comparable between queries or indexes; BM25's is above 0."""
+    row: int | None = None
+    """Its row in an index on disk or in memory."""
+    linked_from: str = ""
+    """The title of the passage whose link brought it here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +186,7 @@ class Index:
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Find at most k passages that share terms with a query of any length, best first, equal scores by id."""
-        return [Hit(self.passages[row], score) for row, score in self.search_rows(query, k)]
+        return [Hit(self.passages[row], score, row) for row, score in self.search_rows(query, k)]
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Search without blocking the event loop for longer than a hand-over to a thread would."""

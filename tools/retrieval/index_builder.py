@@ -33,11 +33,12 @@ from hopgraph.tools.retrieval.index_sources import (
     with_own_cutting,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
+from hopgraph.tools.retrieval.links import FOLDER as LINKS
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
 
-_OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT})
+_OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT, LINKS})
 
 
 def build_index(

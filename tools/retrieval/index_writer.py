@@ -24,6 +24,7 @@ from hopgraph.tools.retrieval.index_sources import (
     write_sources,
 )
 from hopgraph.tools.retrieval.late_interaction import update_late_interaction
+from hopgraph.tools.retrieval.links import find_links
 from hopgraph.tools.retrieval.passage_store import (
     PassageFile,
     PassageStore,
@@ -108,6 +109,9 @@ class IndexWriter:
         ranking = compute_ranking(self._term_ids, ids)
         self.progress("save", 0, None)
         ranking.save(folder)
+        del ranking, self._term_ids  # before the names need their memory
+        self.progress("links", 0, None)
+        find_links(PassageFile(folder)).save(folder)
         write_sources(folder, sources)
         dense, reused = None, 0
         if self.vectors:

@@ -26,6 +26,8 @@ class JoinedRetriever(BaseRetriever):
 
     retrievers: dict[str, str | InstanceOf[Runnable[str, Any]]]
     """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
+    links: bool = True
+    """Whether the links between passages are followed, where an index has them."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
@@ -38,26 +40,30 @@ class JoinedRetriever(BaseRetriever):
         return await self._search(query, k)
 
     async def _search(self, query: str, k: int) -> list[Document]:
-        found = await gather_or_cancel(_search_one(mark, each, query, k) for mark, each in self.retrievers.items())
+        found = await gather_or_cancel(self._search_one(mark, each, query, k) for mark, each in self.retrievers.items())
         ranks = range(max(map(len, found), default=0))
         documents = [documents[rank] for rank in ranks for documents in found if rank < len(documents)][:k]
         for rank, document in enumerate(documents, start=1):
             document.metadata["score"] = 1 / rank
         return documents
 
+    async def _search_one(self, mark: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
+        retriever = await asyncio.to_thread(open_retriever, given, links=self.links)
+        return [
+            document.model_copy(
+                update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)}
+            )
+            for document in await fetch_documents(retriever, query, k)
+        ]
 
-async def _search_one(mark: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
-    retriever = given if isinstance(given, Runnable) else await asyncio.to_thread(_open, given)
-    return [
-        document.model_copy(update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)})
-        for document in await fetch_documents(retriever, query, k)
-    ]
 
+def open_retriever(given: str | Runnable[str, Any], *, links: bool = True) -> Runnable[str, Any]:
+    """Return the retriever of a spec, or the one that is given; without `links` it follows none. Opens files."""
+    from hopgraph.tools.retrieval.linked_index import without_links  # here in the thread, as they bring NumPy
+    from hopgraph.tools.retrieval.resolve import resolve_retriever
 
-def _open(spec: str) -> BaseRetriever:
-    from hopgraph.tools.retrieval.resolve import resolve_retriever  # here in the thread, as it brings NumPy
-
-    return resolve_retriever(spec)
+    retriever = resolve_retriever(given) if isinstance(given, str) else given
+    return retriever if links else without_links(retriever)
 
 
 async def fetch_documents(retriever: Runnable[str, Any], query: str, count: int) -> list[Document]:

@@ -23,6 +23,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.resolve import read_modules, read_settings
 from hopgraph.tools.retrieval.index import Hit, open_index, searchable_text
 from hopgraph.tools.retrieval.index_manifest import COLBERT, REBUILD, damaged, map_array, read_facts, read_manifest
+from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, VectorIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, stage_folder
@@ -335,6 +336,6 @@ def open_late_interaction(spec: str) -> IndexRetriever:
         scores = vectors.score(encoded, rows)
         order = np.lexsort((index.ranking.ranks[rows], -scores))[:k]
         pairs = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
-        return [Hit(index.passages[row], score) for row, score in pairs]
+        return [Hit(index.passages[row], score, row) for row, score in pairs]
 
-    return IndexRetriever(index=VectorIndex(index.source, model.query, best))
+    return IndexRetriever(index=with_links(VectorIndex(index.source, model.query, best), folder))

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, SkipValidation
 
 from hopgraph.tools.io.background import in_search_thread, run_in_background
-from hopgraph.tools.retrieval.index import Hit, Index
+from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_copies import drop_copies
-from hopgraph.tools.retrieval.passage_metadata import INDEX
+from hopgraph.tools.retrieval.passage_metadata import INDEX, LINKED_FROM
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
@@ -78,20 +78,21 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
     At most k hits, best first, equal scores by id. Each passage scores the sum of weight · (score - lowest) /
     (highest - lowest) over the rankings that have it; where all scores of a ranking are equal, of its weight.
     """
-    passages = {hit.passage.id: hit.passage for ranking, _ in rankings for hit in ranking}
-    scores = dict.fromkeys(passages, 0.0)
+    hits = {hit.passage.id: hit for ranking, _ in rankings for hit in ranking}
+    scores = dict.fromkeys(hits, 0.0)
     for ranking, weight in rankings:
         lowest, highest = (ranking[-1].score, ranking[0].score) if ranking else (0.0, 0.0)
         for hit in ranking:
             scores[hit.passage.id] += weight * ((hit.score - lowest) / (highest - lowest) if highest > lowest else 1.0)
     order = sorted(scores, key=lambda key: (-scores[key], key))[: max(k, 0)]
-    return [Hit(passages[key], scores[key]) for key in order]
+    return [hits[key]._replace(score=scores[key]) for key in order]
 
 
 class IndexRetriever(BaseRetriever):
     """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
 
-    The source of a passage that has none of its own is the index.
+    The source of a passage that has none of its own is the index. `linked_from` is the title of the passage whose link
+    brought a document here.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
@@ -105,13 +106,7 @@ class IndexRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        k = self.k if k is None else k
-        if isinstance(self.index, Index):  # needs no event loop
-            hits = self.index.search(query, k)
-            if self._has_copies(hits, k):
-                hits = drop_copies(self.index.search(query, _DEPTH_OF_COPIES * k), k)
-            return self._to_documents(hits)
-        return self._to_documents(run_in_background(self._asearch(query, k)))
+        return self._to_documents(run_in_background(self._asearch(query, self.k if k is None else k)))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
@@ -130,11 +125,17 @@ class IndexRetriever(BaseRetriever):
     def _to_documents(self, hits: Sequence[Hit]) -> list[Document]:
         return [
             Document(
-                id=passage.id,
-                page_content=passage.text,
-                metadata={**self._source(passage), **passage.metadata, "title": passage.title, "score": score},
+                id=hit.passage.id,
+                page_content=hit.passage.text,
+                metadata={
+                    **self._source(hit.passage),
+                    **({LINKED_FROM: hit.linked_from} if hit.linked_from else {}),
+                    **hit.passage.metadata,
+                    "title": hit.passage.title,
+                    "score": hit.score,
+                },
             )
-            for passage, score in hits
+            for hit in hits
         ]
 
     def _source(self, passage: StoredPassage) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import json
 import mmap
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -48,6 +48,8 @@ class PassageStore(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, row: int, /) -> StoredPassage: ...
+
+    def __iter__(self) -> Iterator[StoredPassage]: ...
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
@@ -105,12 +107,21 @@ class PassageFile:
     def __getitem__(self, row: int, /) -> StoredPassage:
         return self._remembered(row)
 
+    def __iter__(self) -> Iterator[StoredPassage]:
+        """Read all passages from the disk, a line at a time, which maps none of them into memory."""
+        with self._path.open("rb") as file:
+            for row, line in enumerate(file):
+                yield self._parse(row, line)
+
     def _read(self, row: int) -> StoredPassage:
         if not 0 <= row < len(self):
             raise IndexError(row)
         start, end = self._offsets[row : row + 2].tolist()
+        return self._parse(row, self._lines[start:end])
+
+    def _parse(self, row: int, content: bytes) -> StoredPassage:
         try:
-            line = _LINE.validate_json(self._lines[start:end])
+            line = _LINE.validate_json(content)
             return StoredPassage(line["_id"], line["title"], line["text"], line.get("metadata", {}))
         except DAMAGE:
             raise damaged(self._path, f"line {row + 1}") from None

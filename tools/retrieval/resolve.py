@@ -10,9 +10,11 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.state import SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
-from hopgraph.tools.retrieval.index import Index, index_in_memory, open_index
+from hopgraph.tools.retrieval.index import index_in_memory, open_index
 from hopgraph.tools.retrieval.index_folder import MANIFEST
 from hopgraph.tools.retrieval.index_manifest import COLBERT
+from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links
+from hopgraph.tools.retrieval.links import find_links
 from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"
@@ -53,7 +55,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         folder = Path(place if is_folder else spec).expanduser()
         if is_folder or (spec and folder.is_dir()):
             key = str(folder.resolve())
-            return _open_once(key, _signature(folder), lambda: Bm25Retriever(index=open_index(folder)))
+            return _open_once(key, _signature(folder), lambda: _open_bm25(folder))
     what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
     raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
 
@@ -102,6 +104,11 @@ def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
-def _sample() -> Index:
+def _open_bm25(folder: Path) -> Bm25Retriever:
+    return Bm25Retriever(index=with_links(open_index(folder), folder))
+
+
+def _sample() -> LinkedIndex:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
-        return index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)
+        index = index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)
+    return LinkedIndex(index, find_links(index.passages), index.passages)

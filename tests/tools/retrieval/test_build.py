@@ -49,11 +49,11 @@ def test_a_build_reports_what_it_did(source: Path, tmp_path: Path) -> None:
     assert report.path == tmp_path / "new" / "index"
     assert ids(report.path) == ["a", "b"]
     assert [stage for stage, _, _ in steps] == sorted(
-        [stage for stage, _, _ in steps], key=["read", "score", "save"].index
+        [stage for stage, _, _ in steps], key=["read", "score", "save", "links"].index
     )
     assert all(total is None or done <= total for _, done, total in steps)
     assert ("read", source.stat().st_size, source.stat().st_size) in steps
-    assert steps[-2:] == [("score", 0, None), ("save", 0, None)]
+    assert steps[-3:] == [("score", 0, None), ("save", 0, None), ("links", 0, None)]
     assert left_behind(report.path.parent) == []
 
 
@@ -75,8 +75,8 @@ def test_the_manifest_records_corpus_analyser_and_scoring(source: Path, tmp_path
 def test_nothing_in_an_index_is_pickled(source: Path, tmp_path: Path) -> None:
     build_index(source, tmp_path / "index")
     arrays = list((tmp_path / "index").rglob("*.npy"))
-    assert len(arrays) == 5
-    assert all(np.load(path, allow_pickle=False).dtype.kind in "if" for path in arrays)
+    assert len(arrays) == 12
+    assert all(np.load(path, allow_pickle=False).dtype.kind in "iuf" for path in arrays)
     others = {path.suffix for path in (tmp_path / "index").rglob("*") if path.is_file()} - {".npy"}
     assert others == {".json", ".jsonl"}
 

@@ -31,6 +31,7 @@ _STAGES = {
     "read": "reading",
     "score": "scoring",
     "save": "saving",
+    "links": "linking",
     "embed": "embedding",
     "faiss": "ordering vectors",
     "encode": "encoding",

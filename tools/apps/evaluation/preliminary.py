@@ -123,7 +123,7 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
     `useful`: how many of these the model finds useful.
     """
     question = state["annotated"]
-    retriever = await get_retriever(runtime.context.retriever)
+    retriever = await get_retriever(runtime.context.retriever, links=runtime.context.links)
     request = SearchRequest(question.question, runtime.context.passages_per_query, frozenset(), 1, "")
     passages = draw_passages(question, (await search_all([retriever], request)).passages)
     parts = annotated_sub_questions(question)

@@ -87,10 +87,11 @@ class TreeBuilder:
         """Whether a path of paragraphs was searched with this query; its passages are added when it is grown."""
         return any(node.kind == "paragraph" and node.query == query for node in self.nodes.values())
 
-    def paragraph(self, parent: RunNode, passage_id: str) -> RunNode:
-        """Return a search's paragraph, which is added as found if it is new."""
+    def paragraph(self, parent: RunNode, passage_id: str, linked_from: str = "") -> RunNode:
+        """Return a search's paragraph, which is added as found if it is new; a link has brought it from a title."""
         key, title = f"{parent.id}/{passage_id}", self.title(passage_id)
-        return self.add("paragraph", title, key, parent.id, status="found", passage_ids=[passage_id])
+        note = f"by a link from {linked_from}" if linked_from else ""
+        return self.add("paragraph", title, key, parent.id, status="found", note=note, passage_ids=[passage_id])
 
     def judge(self, parent: RunNode, kept: Mapping[str, str]) -> None:
         """Accept paragraphs of a search, by their passages' ids with notes that may be empty, and reject its others."""
@@ -164,7 +165,7 @@ def _add_search(event: Event, tree: TreeBuilder) -> bool:
             tree.add_titles(event.passage_ids, event.titles)
             if not tree.belongs_to_review(event.query):
                 for key in event.passage_ids:
-                    tree.paragraph(tree.place(event.query), key)
+                    tree.paragraph(tree.place(event.query), key, event.linked_from.get(key, ""))
         case events.PassagesGiven():
             tree.add_titles(event.passage_ids, event.titles)
             for key in event.passage_ids:

@@ -30,7 +30,7 @@ MAX_SECONDS = 900
 MAX_MEMORY = 4 << 30  # bytes of address space
 _PASSAGES, INDEX = "-passages.jsonl", "index"
 _REPORT_EVERY = 500  # passages
-_STAGES = {"read": "indexing", "score": "scoring", "save": "saving"}
+_STAGES = {"read": "indexing", "score": "scoring", "save": "saving", "links": "linking"}
 
 
 class UserCorpus(TypedDict):

@@ -173,7 +173,7 @@ class ElasticsearchEngine(SearchEngine):
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}
         # Elasticsearch turns an inner product into a score above 0, which is undone here.
         found = self._search({"knn": knn}, k)
-        return [Hit(passage, score - 1 if score >= 1 else 1 - 1 / score) for passage, score in found]
+        return [hit._replace(score=hit.score - 1 if hit.score >= 1 else 1 - 1 / hit.score) for hit in found]
 
     def _search(self, query: dict[str, Any], k: int) -> list[Hit]:
         with self._translated("cannot be searched"):

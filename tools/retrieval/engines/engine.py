@@ -1,6 +1,6 @@
 """Addresses of engines, the interface that Milvus and Elasticsearch implement, and what is stored with a collection.
 
-An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…`.
+An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…&links=DIR`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,8 @@ _MODES: tuple[str, ...] = get_args(Mode)
 KINDS = ("milvus", "elasticsearch")
 VALID_ENGINE_SPECS = (
     "milvus:FILE.db#COLLECTION (embedded), milvus:http://HOST:19530#COLLECTION, elasticsearch:http://HOST:9200#INDEX"
-    " (filled by `hopgraph index SOURCE --to SPEC`; each may end in ?mode=bm25, dense or hybrid&bm25_weight=0.4)"
+    " (filled by `hopgraph index SOURCE --to SPEC`; each may end in ?mode=bm25, dense or "
+    "hybrid&bm25_weight=0.4&links=DIR)"
 )
 
 
@@ -41,6 +42,8 @@ class EngineAddress:
     mode: Mode | None = None
     """None: hybrid where the corpus has vectors, else BM25."""
     bm25_weight: float = BM25_WEIGHT
+    links: str = ""
+    """The folder of an index of the same passages, whose links are followed; empty for none."""
 
     @property
     def remote(self) -> bool:
@@ -74,14 +77,15 @@ def parse_address(spec: str) -> EngineAddress:
         # The address may contain a password: the message shows the spec without it.
         raise SpecError(f"{address}: {problem}; valid: {VALID_ENGINE_SPECS}")
     named = NamedModel(str(address), kind, address.uri, options)
-    return replace(address, bm25_weight=share_option(named, "bm25_weight", BM25_WEIGHT))
+    weight = share_option(named, "bm25_weight", BM25_WEIGHT)
+    return replace(address, bm25_weight=weight, links=options.get("links", ""))
 
 
 def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
     if address.kind not in KINDS:
         return f"no engine is called {address.kind!r}"
-    if unknown := sorted(options.keys() - {"mode", "bm25_weight"}):
-        return f"the option {unknown[0]!r} is unknown; there are mode and bm25_weight"
+    if unknown := sorted(options.keys() - {"mode", "bm25_weight", "links"}):
+        return f"the option {unknown[0]!r} is unknown; there are mode, bm25_weight and links"
     if address.mode not in (None, *_MODES):
         return f"the mode {address.mode!r} is unknown; use one of: {', '.join(_MODES)}"
     if not address.uri:

@@ -1,6 +1,7 @@
 """A collection in a search engine as a LangChain retriever."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
@@ -8,11 +9,12 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
-from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, SearchEngine, parse_address
+from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, EngineFacts, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser
-from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, VectorIndex
+from hopgraph.tools.retrieval.linked_index import with_links
+from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, SearchableIndex, VectorIndex
 from hopgraph.tools.text import Analyser
 
 
@@ -44,9 +46,9 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     """Open the retriever over a collection that `index_into` filled; connects, so it belongs in a thread.
 
     `embeddings` is the model that the collection's vectors were made with, or its spec; None for the spec that is
-    stored with the collection. SpecError where the spec is not valid, a package is missing, or the model cannot be
-    opened; CorpusError where the engine cannot be reached, or its collection is missing, empty, unfinished, not ours,
-    or without what the mode needs.
+    stored with the collection. With `links=DIR` in the spec the links in an index of the same passages are followed.
+    SpecError where the spec is not valid, a package is missing, or the model cannot be opened; CorpusError where the
+    engine cannot be reached, or its collection is missing, empty, unfinished, not ours, or without what the mode needs.
     """
     address = parse_address(spec)
     engine = connect(address)
@@ -55,10 +57,17 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
         raise CorpusError(f"{address}: no such collection; fill it: hopgraph index SOURCE --to {address}")
     if not facts.corpora:
         raise CorpusError(f"{address}: its filling was not finished; run the same `hopgraph index` again")
+    index = _open_index(address, engine, facts, embeddings)
+    return IndexRetriever(index=with_links(index, Path(address.links).expanduser()) if address.links else index)
+
+
+def _open_index(
+    address: EngineAddress, engine: SearchEngine, facts: EngineFacts, embeddings: str | Embeddings | None
+) -> SearchableIndex:
     mode, source = address.mode or ("hybrid" if facts.embedding else "bm25"), str(address)
     by_terms = TermIndex(source, engine, load_analyser(source, facts.analyser, REMEDY))
     if mode == "bm25":
-        return IndexRetriever(index=by_terms)
+        return by_terms
     if facts.embedding is None:
         raise CorpusError(f"{address}: has no vectors (filled without --dense); search it with ?mode=bm25")
     model = resolve_embeddings(embeddings or facts.embedding.model)
@@ -66,5 +75,5 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     encode = model.with_recorded_settings(facts.embedding).aquery
     by_vectors = VectorIndex(source, encode, lambda _, vector, k: _sorted(engine.search_vector(vector.tolist(), k)))
     if mode == "dense":
-        return IndexRetriever(index=by_vectors)
-    return IndexRetriever(index=FusedIndex(source, by_terms, by_vectors, address.bm25_weight))
+        return by_vectors
+    return FusedIndex(source, by_terms, by_vectors, address.bm25_weight)

@@ -172,7 +172,8 @@ class MilvusEngine(SearchEngine):
 
     @override
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        return [Hit(passage, abs(score)) for passage, score in self._search(self._words(terms), _SPARSE, "BM25", k)]
+        found = self._search(self._words(terms), _SPARSE, "BM25", k)
+        return [hit._replace(score=abs(hit.score)) for hit in found]
 
     @override
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:

@@ -40,6 +40,7 @@ def test_set_reaches_every_field(name: str) -> None:
         "verify": "false",
         "memory": "false",
         "abstain": "false",
+        "links": "false",
     }
     settings = settings_for(Context, assignments=[f"{name}={values.get(name, '1')}"])
     assert settings.model_fields_set == {name}

@@ -12,7 +12,7 @@ from hopgraph.tools.apps.cli import main
 
 def build(films: Path, out: Path, *more: str, knowledge: float = 1.0) -> int:
     model = f"rehearsal:{films}?knowledge={knowledge}"
-    return main(["build", "skr_knn", str(films), "--out", str(out), "--model", model, *more])
+    return main(["build", "skr_knn", str(films), "--out", str(out), "--model", model, "--set", "links=false", *more])
 
 
 def test_questions_are_labelled_resumed_and_then_decide(

@@ -411,6 +411,6 @@ async def test_a_sentence_is_one_message_that_comes_in_pieces(tmp_path: Path) ->
     text = "".join(each.delta for each in said if each.type == "TEXT_MESSAGE_CONTENT")
     found = said[-1].metadata["hopgraph"]
     assert text.startswith(f"{found['answer']}\n\n[1] {found['citations'][0]['title']}: “")
-    assert found["answer"].endswith("[1].")
+    assert found["answer"].endswith("[1][2].")
     styled = [each.role for each in server.requests if "Latin" in str(each.body)]
     assert styled == ["one_step/write_sentence"]

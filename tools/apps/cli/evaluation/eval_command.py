@@ -39,7 +39,7 @@ from hopgraph.tools.text.sanitize import pluralize
 
 ALL = "all"
 """In `--methods`: every method that has what it needs."""
-INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving"}
+INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving", "links": "linking"}
 
 
 def run_eval(options: EvalOptions) -> int:

@@ -1,0 +1,91 @@
+"""An index whose searches follow the links between its passages."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.runnables import Runnable
+from numpy.typing import NDArray
+
+from hopgraph.state import CorpusError
+from hopgraph.tools.retrieval.index import RANKS, Hit
+from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array, read_manifest
+from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
+from hopgraph.tools.retrieval.links import DEPTH, LinkedRow, Links
+from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, SearchableIndex
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
+
+
+@dataclass(frozen=True)
+class LinkedIndex:
+    """Passages that any index finds, and those that are linked with them."""
+
+    base: SearchableIndex
+    links: Links
+    passages: PassageStore
+    """Those between which the links are; a search finds no others."""
+    by_id: Sequence[int] | NDArray[np.int64] = ()
+    """Their rows in the order of their ids; for a base whose hits have no rows."""
+
+    @property
+    def source(self) -> str | None:
+        """What the base is called in the passages' metadata."""
+        return self.base.source
+
+    async def asearch(self, query: str, k: int) -> list[Hit]:
+        """Find at most k passages by relative scores; those that a link brought here name where it comes from."""
+        if not query.strip() or k < 1:
+            return []
+        hits = await self.base.asearch(query, max(k, DEPTH))
+        known = {self._row(hit): hit for hit in hits}
+        try:
+            found = self.links.follow(query, [(row, hit.score) for row, hit in known.items()], k)
+            return [self._hit(each, known.get(each.row)) for each in found]
+        except DAMAGE as error:  # a file has numbers that lead nowhere
+            raise damaged(str(self.source), error) from None
+
+    def _hit(self, found: LinkedRow, known: Hit | None) -> Hit:
+        source = "" if found.source is None else self._name(found.source)
+        return Hit(known.passage if known else self.passages[found.row], found.score, found.row, source)
+
+    def _row(self, hit: Hit) -> int:
+        if hit.row is not None:
+            return hit.row
+        key = hit.passage.id
+        place = bisect_left(self.by_id, key, key=lambda row: self.passages[row].id)
+        row = int(self.by_id[place]) if place < len(self.by_id) else None
+        if row is None or self.passages[row].id != key:
+            raise CorpusError(
+                f"{self.source}: found the passage {key!r:.80}, which the index with the links lacks; "
+                "make both from the same files"
+            )
+        return row
+
+    def _name(self, row: int) -> str:
+        return self.passages[row].title or self.passages[row].id
+
+
+def with_links(base: SearchableIndex, folder: Path) -> SearchableIndex:
+    """Return an index that follows the links in a folder, or the index itself where there are none.
+
+    The folder is an index of the same passages. CorpusError where it is none, or damaged.
+    """
+    read_manifest(folder)
+    passages = PassageFile(folder)
+    links = Links.load(folder, len(passages))
+    if links is None:
+        return base
+    order = np.argsort(map_array(folder / RANKS, len(passages)))
+    return LinkedIndex(base, links, passages, order)
+
+
+def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
+    """Return a retriever that searches the same index and follows no links; another kind of retriever as it is."""
+    if isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex):
+        return retriever.model_copy(update={"index": retriever.index.base})
+    if isinstance(retriever, JoinedRetriever):
+        return retriever.model_copy(update={"links": False})
+    return retriever

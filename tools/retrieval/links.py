@@ -1,0 +1,217 @@
+"""Links between passages: graph retrieval without a language model.
+
+Passages mention each other's titles. The passages that the best hits of a search mention, and those whose title stands
+in the query, rise; on multi-hop questions they are often what one search misses. The settings were tuned on training
+questions of MuSiQue, HotpotQA and 2WikiMultihopQA; MODELS.md has the recall.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import ahocorasick_rs
+import numpy as np
+from numpy.typing import NDArray
+
+from hopgraph.tools.retrieval.index_manifest import map_array
+from hopgraph.tools.retrieval.passage_store import PassageStore
+
+FOLDER = "links"
+DEPTH = 100
+"""Hits of the retriever that are compared, at least."""
+_SEEDS = 10
+"""The best of these, which raise what they mention."""
+_FORWARD, _BACKWARD = 0.7, 0.49
+"""The share of its score that a seed gives to a passage that it mentions, and to one that mentions it."""
+_FORWARD_DAMPING, _BACKWARD_DAMPING = 0.3, 0.5
+"""The exponents of the number of links by which the shares are divided: what mentions much says little."""
+_KEPT = 0.6
+"""The share of its own score that a raised passage keeps beside what it is given."""
+_ASKED = 0.5
+"""What a passage gets whose title the query has, over the root of their number."""
+_SHORTEST_NAME, _LONGEST_ASKED = 4, 8
+"""Characters of a name at least; words of one that is looked up in a query at most."""
+_MOST_NAMESAKES, _MOST_MENTIONS = 10, 100
+"""A name that more passages have, or that more mention (and more than 1 % of the corpus), says nothing."""
+_MOST_ASKED_WORDS = 512
+"""The first words of a query, in which names are looked up."""
+_FOLD = str.maketrans({"\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-", "\u00a0": " "})
+
+
+class LinkedRow(NamedTuple):
+    """A passage that a search found, itself or by a link."""
+
+    row: int
+    score: float
+    """Relative: 1 is the best of the hits without links."""
+    source: int | None
+    """The row of the passage whose link brought it here; None for one that owes its place to the search."""
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Who mentions whom, in compressed sparse rows: row r has `targets[starts[r] : starts[r + 1]]`."""
+
+    forward_starts: NDArray[np.int64]
+    forward_targets: NDArray[np.int32]
+    backward_starts: NDArray[np.int64]
+    backward_targets: NDArray[np.int32]
+    name_hashes: NDArray[np.uint64]
+    """Of the distinct names, in lower case, ascending."""
+    name_starts: NDArray[np.int64]
+    name_targets: NDArray[np.int32]
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays into a folder of their own in the index's."""
+        (folder / FOLDER).mkdir()
+        for each in fields(self):
+            np.save(folder / FOLDER / f"{each.name}.npy", getattr(self, each.name), allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path, passages: int) -> "Links | None":
+        """Map what `save` wrote for so many passages; None for an index without links, CorpusError where damaged."""
+        if not (folder / FOLDER).is_dir():
+            return None
+        lengths = {"forward_starts": passages + 1, "backward_starts": passages + 1}
+        names = [each.name for each in fields(cls)]
+        return cls(*(map_array(folder / FOLDER / f"{name}.npy", lengths.get(name)) for name in names))
+
+    def follow(self, query: str, hits: Sequence[tuple[int, float]], k: int) -> list[LinkedRow]:
+        """Return at most k rows, best first, equal scores in the order of the hits.
+
+        `hits` are the rows and scores of any retriever, best first: DEPTH of them, or as many as it finds. Those
+        beyond DEPTH stay behind the others.
+        """
+        scores = _relative(hits)
+        asked = self._asked(query)
+        for row in asked:
+            scores[row] = scores.get(row, 0.0) + _ASKED / len(asked) ** 0.5
+        best = max(scores.values(), default=1.0) or 1.0
+        scores = {row: scores[row] / best for row in sorted(scores, key=lambda row: -scores[row])}
+        given = dict[int, tuple[float, int]]()
+        for seed in list(scores)[:_SEEDS]:
+            for target, share in self._shares(seed):
+                if (value := scores[seed] * share) > given.get(target, (0.0, seed))[0]:
+                    given[target] = value, seed
+        found = {row: LinkedRow(row, score, None) for row, score in scores.items()}
+        for row, (value, seed) in given.items():
+            own = scores.get(row, 0.0)
+            found[row] = LinkedRow(row, max(own, _KEPT * own + value), seed if value > own else None)
+        return sorted(found.values(), key=lambda each: -each.score)[: max(k, 0)]
+
+    def _shares(self, seed: int) -> Iterator[tuple[int, float]]:
+        """Yield each passage that a seed is linked with, and the share of the score that it is given."""
+        for starts, targets, share, damping, most in (
+            (self.forward_starts, self.forward_targets, _FORWARD, _FORWARD_DAMPING, None),
+            (self.backward_starts, self.backward_targets, _BACKWARD, _BACKWARD_DAMPING, _MOST_MENTIONS),
+        ):
+            linked = targets[starts[seed] : starts[seed + 1]].tolist()
+            if linked and (most is None or len(linked) <= most):
+                value = share * len(linked) ** -damping
+                yield from ((target, value) for target in linked)
+
+    def _asked(self, query: str) -> list[int]:
+        """Return the rows of the passages whose names the query has, ascending."""
+        words = _words(query)[:_MOST_ASKED_WORDS]
+        lengths = range(1, min(_LONGEST_ASKED, len(words)) + 1)
+        hashes = {_hash(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)}
+        wanted = np.fromiter(hashes, np.uint64, len(hashes))
+        places = np.searchsorted(self.name_hashes, wanted)
+        places = places[places < len(self.name_hashes)] if len(self.name_hashes) else places[:0]
+        numbers = places[np.isin(self.name_hashes[places], wanted)].tolist()
+        starts = self.name_starts
+        return sorted({row for n in numbers for row in self.name_targets[starts[n] : starts[n + 1]].tolist()})
+
+
+def _relative(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """Scale the scores of the first DEPTH hits to 0 … 1; the others have 0."""
+    if not hits:
+        return {}
+    best, lowest = hits[0][1], hits[:DEPTH][-1][1]
+    return {row: max(score - lowest, 0.0) / (best - lowest) if best > lowest else 1.0 for row, score in hits}
+
+
+def find_links(passages: PassageStore) -> Links:
+    """Find the links of a corpus, of any size, by reading its passages twice.
+
+    A passage is linked with each whose name stands in its text, in the same case, at word boundaries; of names that
+    overlap the longest counts. Names that are too frequent are none.
+    """
+    count = len(passages)
+    names, rows_of_names = _collect_names(passages)
+    mentioned, mentioning = _find_mentions(passages, list(names))
+    often = np.bincount(mentioned, minlength=len(names))[mentioned] <= max(_MOST_MENTIONS, count // 100)
+    mentioned, mentioning = mentioned[often], mentioning[often]
+    starts, rows = _compress(*rows_of_names, len(names))
+    namesakes = np.diff(starts)[mentioned]
+    sources = np.repeat(mentioning, namesakes)
+    offsets = np.arange(len(sources)) - np.repeat(np.cumsum(namesakes) - namesakes, namesakes)
+    targets = rows[np.repeat(starts[mentioned], namesakes) + offsets]
+    pairs = np.unique((sources * count + targets)[sources != targets])
+    sources, targets = np.divmod(pairs, max(count, 1))
+    forward, backward = _compress(sources, targets, count), _compress(targets, sources, count)
+    numbers = np.fromiter((_hash(_words(name)) for name in names), np.uint64, len(names))
+    hashes, places = np.unique(numbers, return_inverse=True)
+    return Links(*forward, *backward, hashes, *_compress(places[rows_of_names[0]], rows_of_names[1], len(hashes)))
+
+
+def names_of(title: str) -> set[str]:
+    """Return the names by which texts mention a title: its last heading, without "(film)", also without an article.
+
+    Names have 4 characters at least, and a capital or a digit.
+    """
+    last = title.translate(_FOLD).rsplit(" > ", 1)[-1].strip()
+    bare = re.sub(r"\s*\([^()]*\)$", "", last).strip() or last
+    found = {bare, re.sub(r"^(?:The|A|An) (?=\S)", "", bare)}
+    return {name for name in found if len(name) >= _SHORTEST_NAME and any(c.isupper() or c.isdigit() for c in name)}
+
+
+def _collect_names(passages: PassageStore) -> tuple[dict[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the names that are not too frequent, each with its number; and pairs of a name's number and a row."""
+    met, numbers, rows = dict[str, int](), array("q"), array("q")
+    for row, passage in enumerate(passages):
+        for name in sorted(names_of(passage.title)):
+            numbers.append(met.setdefault(name, len(met)))
+            rows.append(row)
+    all_numbers, all_rows = np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)
+    kept = np.bincount(all_numbers, minlength=len(met)) <= _MOST_NAMESAKES
+    renumbered = np.cumsum(kept) - 1
+    names = {name: int(renumbered[number]) for name, number in met.items() if kept[number]}
+    chosen = kept[all_numbers]
+    return names, (renumbered[all_numbers[chosen]], all_rows[chosen])
+
+
+def _find_mentions(passages: PassageStore, names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each name that a passage mentions, the name's number and the passage's row."""
+    finder = ahocorasick_rs.AhoCorasick(names, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
+    mentioned, mentioning = array("q"), array("q")
+    for row, passage in enumerate(passages):
+        text = passage.text.translate(_FOLD)
+        found = {
+            number
+            for number, start, end in finder.find_matches_as_indexes(text)
+            if not (start and text[start - 1].isalnum()) and not text[end : end + 1].isalnum()
+        }
+        mentioned.extend(found)
+        mentioning.extend([row] * len(found))
+    return np.array(mentioned, dtype=np.int64), np.array(mentioning, dtype=np.int64)
+
+
+def _compress(
+    sources: NDArray[np.int64], targets: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    order = np.lexsort((targets, sources))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(sources, minlength=count))))
+    return starts.astype(np.int64), targets[order].astype(np.int32)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.translate(_FOLD).lower())
+
+
+def _hash(words: Sequence[str]) -> int:
+    return int.from_bytes(blake2b(" ".join(words).encode(), digest_size=8).digest(), "big")
