@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
+from hopgraph.tools.retrieval import resolve_retriever
 from support.every_method import NAMES, baselines_slow
 from support.fake_clock import NEVER
 from support.honest import honest, input_for, model
@@ -60,6 +61,7 @@ def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
 @pytest.mark.parametrize("method", NAMES)
 def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
     """The call that is under way is not waited for."""
+    resolve_retriever("sample")  # opened before the time runs
     result = run(method, model=model(latency=NEVER), deadline_seconds=0.1).result
     assert result["stop_reason"] == "budget"
     assert result["answer"] or not result["citations"]

@@ -35,7 +35,7 @@ def says(sentence: str = SENTENCE) -> ScriptedChatModel:
 
 
 def settings(model: Any, **more: Any) -> one_step.Context:
-    return one_step.Context(model=model, answer_type="sentence", **more)
+    return one_step.Context(model=model, answer_type="sentence", links=False, **more)
 
 
 def over_http(server: OpenAIServer, **more: Any) -> one_step.Context:
@@ -61,7 +61,9 @@ def test_only_the_last_step_is_told_the_style() -> None:
     assert result["usage"]["llm_calls"] == len(model.calls) == 2
     styled = [call.role for call in model.calls if "Latin" in str(call.messages)]
     assert styled == ["one_step/write_sentence"]
-    short = one_step.graph.invoke(QUESTION, context=one_step.Context(model=model, answer_style="Answer in Latin."))
+    short = one_step.graph.invoke(
+        QUESTION, context=one_step.Context(model=model, answer_style="Answer in Latin.", links=False)
+    )
     assert short["answer"] == "Pablo Picasso"
 
 

@@ -21,7 +21,7 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 FILMS = [
     ("harbour", "Harbour Lights", "Harbour Lights is a film that Mara Lindqvist made."),
-    ("lindqvist", "Mara Lindqvist (director)", "Born in Malmö in 1961."),
+    ("lindqvist", "Mara Lindqvist (artist)", "Born in Malmö in 1961."),
     ("malmo", "Malmö", "A town on the Sound, where a film festival is held."),
     ("other", "Light", "A film about light in a harbour, and about lights."),
 ]
