@@ -41,7 +41,7 @@ _OURS = f"{graphs.__name__.partition('.')[0]}."
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')
 _ORDER = """
-    migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews direct cot cot_sc one_step one_step_cot
+    migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews cascade direct cot cot_sc one_step one_step_cot
     vanilla vanilla_s summ snippet rerank skr_knn replug self_rag react self_ask iter_retgen itrg ircot dsp
     verify_and_edit vtg searchain least_to_most genread grg
 """.split()  # noqa: SIM905 - by rows, as they are read

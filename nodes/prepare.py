@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.ask import reads_prompt_files
+from hopgraph.nodes.core.carried import carried_update
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError, Update
 from hopgraph.state.context import PROMPT, own_prompt_folders
@@ -52,6 +53,7 @@ def prepare_for(
             "iteration": 1,
             "settings": record_changes(settings),
             "started_at": time.time(),
+            **carried_update(),
         }
 
     prepare.__annotations__["state"] = whole_state  # by which the graph hands it all keys

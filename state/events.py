@@ -547,6 +547,21 @@ class Contextualised(Event, kind="contextualised"):
     """Earlier turns that were read with it."""
 
 
+class StageEnded(Event, kind="stage_ended"):
+    """A stage of a cascade has ended."""
+
+    number: int
+    """From 1."""
+    method: str
+    answer: str
+    """Empty for none."""
+    accepted: bool
+    why: str
+    """Why not; empty where it is."""
+    last: bool
+    """Whether no other stage follows, as there is none, or the budget does not reach for it."""
+
+
 class Routed(Event, kind="routed"):
     """The method that answers a message."""
 

@@ -1,6 +1,5 @@
 """Let a chat run a method: as a node that is drawn, under the chat's settings, within what the turn has left."""
 
-import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
@@ -8,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.runtime import get_runtime
 
-from hopgraph.nodes.core.budget import calls_left, tokens_left
+from hopgraph.nodes.core.budget import limits_left
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.message_stream import MESSAGE_ID, reply_id
@@ -54,16 +53,3 @@ def _announcing(config: RunnableConfig | None, turn: Spent) -> RunnableConfig:
     """Add the id of the turn's reply, as part of which the method's answer may be streamed."""
     chosen = ensure_config(config)
     return {**chosen, "metadata": {**(chosen.get("metadata") or {}), MESSAGE_ID: reply_id(turn)}}
-
-
-def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Context:
-    """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
-    limits: dict[str, float | None] = {}
-    if (calls := calls_left(settings, spent)) is not None:
-        limits["max_llm_calls"] = max(1, calls)
-    if (tokens := tokens_left(settings, spent)) is not None:
-        limits["max_tokens"] = max(1, tokens)
-    if settings.deadline_seconds is not None:
-        passed = max(0.0, (now or time.time()) - spent["started_at"])
-        limits["deadline_seconds"] = max(0.001, settings.deadline_seconds - passed)
-    return settings.model_copy(update=limits)

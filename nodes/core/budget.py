@@ -64,6 +64,19 @@ def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = Fals
     return most - max(time.time() - state["started_at"] - paused_seconds(state), seconds_of_run(settings))
 
 
+def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Context:
+    """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
+    limits: dict[str, float | None] = {}
+    if (calls := calls_left(settings, spent)) is not None:
+        limits["max_llm_calls"] = max(1, calls)
+    if (tokens := tokens_left(settings, spent)) is not None:
+        limits["max_tokens"] = max(1, tokens)
+    if settings.deadline_seconds is not None:
+        passed = max(0.0, (now or time.time()) - spent["started_at"])
+        limits["deadline_seconds"] = max(0.001, settings.deadline_seconds - passed)
+    return settings.model_copy(update=limits)
+
+
 def paused_seconds(state: Spent) -> float:
     """Sum the seconds in which the run waited for a person; those of several at once count once."""
     total, end = 0.0, 0.0

@@ -21,7 +21,17 @@ _WRITTEN_BY = {
 
 def event_lines(event: Event, view: EventView) -> list[Line]:
     """Return the lines of an event; none where they would repeat what is shown elsewhere."""
-    for topic in (_searches, _readings, _answers, _samples, _question_trees, _hops, _review_trees, _calls_and_turns):
+    for topic in (
+        _searches,
+        _readings,
+        _answers,
+        _samples,
+        _question_trees,
+        _hops,
+        _review_trees,
+        _stages,
+        _calls_and_turns,
+    ):
         if (lines := topic(event, view)) is not None:
             return lines
     name, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, vars(event))
@@ -304,6 +314,16 @@ def _review_trees(event: Event, view: EventView) -> list[Line] | None:
             return None
 
 
+def _stages(event: Event, view: EventView) -> list[Line] | None:
+    if not isinstance(event, events.StageEnded):
+        return None
+    method = sanitize_line(event.method)
+    if event.accepted:
+        return [Line("stage", f"{event.number}, {method}: {view.cut(event.answer) or 'no answer'}", "good")]
+    goes_on = "" if event.last else "; the next stage goes on"
+    return [Line("stage", f"{event.number}, {method}: {sanitize_line(event.why)}{goes_on}", "bad")]
+
+
 def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
     match event:
         case events.Asked():
@@ -338,3 +358,6 @@ def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
             return [Line("approve", text)]
         case _:
             return None
+
+
+_TOPICS = (_searches, _readings, _answers, _samples, _question_trees, _hops, _review_trees, _stages, _calls_and_turns)

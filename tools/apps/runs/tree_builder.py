@@ -152,7 +152,7 @@ def _citing(nodes: list[RunNode], quotes: list[Citation]) -> set[str]:
 
 def grow(event: Event, tree: TreeBuilder) -> bool:
     """Change the tree by an event; return whether its kind has a place in it."""
-    topics = (_add_search, _add_reading, _add_statements, _add_samples, _add_question, _add_hop, _add_path)
+    topics = (_add_search, _add_reading, _add_statements, _add_samples, _add_question, _add_hop, _add_path, _add_stage)
     return any(topic(event, tree) for topic in topics)
 
 
@@ -272,6 +272,15 @@ def _add_samples(event: Event, tree: TreeBuilder) -> bool:
                 node.status = "accepted"
         case _:
             return False
+    return True
+
+
+def _add_stage(event: Event, tree: TreeBuilder) -> bool:
+    if not isinstance(event, events.StageEnded):
+        return False
+    if not event.accepted:
+        text, status = (event.answer, "rejected") if event.answer else ("no answer", "unknown")
+        tree.add("answer", text, f"stage{event.number}", label=event.method, status=status, note=event.why)
     return True
 
 

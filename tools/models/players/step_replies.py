@@ -352,6 +352,11 @@ def _as_tokens(said: Reply) -> Reply:
     return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
 
 
+def _verify(player: Player) -> Reply:
+    """Agree with an answer that is read in the same passages, too."""
+    return {"supported": key(_read(player).text) == key(player.prompt.text("short_answer"))}
+
+
 _STEPS: dict[str, Callable[[Player], Reply]] = {
     "act": _act,
     **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
@@ -387,6 +392,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "self_knowledge": lambda player: {"known": bool(player.answer(Given(passages=False, memory=True)).text)},
     "shorten": lambda player: {"answer": _stated(player.prompt.text("reasoning")) or UNANSWERABLE},
     **dict.fromkeys(("snippet", "summarise"), _compress),
+    "verify": _verify,
     "verifying_questions": _verifying_questions,
     "weigh_passages": _weigh_passages,
     "write_chain": _write_chain,

@@ -1,0 +1,34 @@
+"""Cascade: the cheapest method first, and the next one only where its answer is not accepted.
+
+Not of a paper. Most questions need little: one search with the reader answers them, or says that it cannot, and such
+a reader seldom answers wrongly. What it leaves open goes to the next method. A stage's answer is accepted when it
+cites passages and, by the setting `verify`, the entailment checker or the model agrees with it. Later stages begin
+with the evidence of those before and repeat no search; the budget is one over all.
+
+The stages are a setting, `stages`: any methods that take nothing but a question, each with settings of its own.
+`hopgraph build cascade DATASET` chooses them on training questions. A stage is the method's graph as it is, with its
+events; `stage_ended` says after each what became of its answer.
+"""
+
+from typing import Unpack
+
+from hopgraph.graphs.registry import METHODS
+from hopgraph.nodes.cascade import accept_stage, route_stage, run_stage_with
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.state.cascade import CascadeContext, CascadeState
+
+Context = CascadeContext
+
+
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(CascadeState, Context, **changes)
+    builder.add_node("run_stage", run_stage_with(METHODS))
+    builder.add_node("accept", accept_stage)
+
+    builder.add_path("prepare", "run_stage", "accept")
+    builder.add_conditional_edges("accept", route_stage, {"next stage": "run_stage", "accepted": "finish"})
+    return builder.end()
+
+
+graph = build().compile(name="Cascade")

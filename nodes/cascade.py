@@ -1,0 +1,274 @@
+"""Run methods in turn, each with what the ones before have found, until an answer is accepted."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Protocol, cast
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langgraph.runtime import Runtime
+from pydantic import ConfigDict, InstanceOf
+
+from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.budget import is_exhausted, limits_left
+from hopgraph.nodes.core.carried import Carried, carrying
+from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
+from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.core.human_review import step_start_time
+from hopgraph.nodes.core.method_graph import Node
+from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, ReplyModel
+from hopgraph.nodes.core.search import to_passages
+from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.prepare import check_settings
+from hopgraph.nodes.self_knowledge import JudgedTrue
+from hopgraph.state import Call, Citation, Context, Evidence, Passage, SettingsError, Spent, Update, Usage, empty_call
+from hopgraph.state.cascade import CascadeContext, CascadeState, read_stage
+from hopgraph.state.context import explicit_settings, make_settings
+from hopgraph.state.environment import with_environment
+from hopgraph.state.events import StageEnded
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.resources import get_entailment_checker, get_retriever
+from hopgraph.tools.retrieval.joined_retriever import fetch_documents
+from hopgraph.tools.retrieval.passage_metadata import INDEX
+
+_FROM_STAGE = 1000
+"""Ids of evidence begin with this and the stage's number, so that no method's own are like them."""
+
+
+class StageMethod(Protocol):
+    """What a stage needs to know of a method."""
+
+    @property
+    def graph(self) -> CompiledMethod:
+        """What runs."""
+        ...
+
+    @property
+    def takes_gold_passages(self) -> bool:
+        """Whether the caller gives the passages, too."""
+        ...
+
+
+class Stage(NamedTuple):
+    """A stage: its method, and its settings."""
+
+    name: str
+    graph: CompiledMethod
+    settings: Context
+
+
+class Verdict(ReplyModel):
+    """A reply of the role `verify`."""
+
+    supported: JudgedTrue
+
+
+class RememberingRetriever(BaseRetriever):
+    """Searches with another retriever, once for each query; a retriever's fewer documents are the first of its more."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    retriever: InstanceOf[Runnable[str, Any]]
+    found: dict[str, list[Passage]]
+    """By query, best first; it grows."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return run_in_background(self._search(query, k))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 50
+    ) -> list[Document]:
+        return await self._search(query, k)
+
+    async def _search(self, query: str, k: int) -> list[Document]:
+        if len(self.found.get(query, ())) < k:
+            documents = await fetch_documents(self.retriever, query, k)
+            self.found[query] = to_passages(documents, type(self.retriever).__name__, 1)
+        return [_as_document(each) for each in self.found[query][:k]]
+
+
+def _as_document(passage: Passage) -> Document:
+    """Return the document that becomes this passage again."""
+    carried, source = passage.get("metadata", {}), passage["source"]
+    origin = {} if "source" in carried else {"source": source, INDEX: source}
+    metadata = {**origin, **carried, "title": passage["title"], "score": passage["score"]}
+    return Document(id=passage["id"], page_content=passage["text"], metadata=metadata)
+
+
+def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
+    """Return the node that runs the next stage, a method of these, as it is.
+
+    It gets the limits that are left, and what the stages before have found: their evidence, and the results of their
+    searches. Writes what it answered, and `stage`, `searched` and all that it found.
+    """
+
+    async def run_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
+        """Run the next method with what is left of the budget, and with what the ones before have found."""
+        stages = [make_stage(each, runtime.context, methods) for each in runtime.context.stages]
+        number = state["stage"]
+        if not number:
+            for each in stages:  # before the first spends anything
+                await check_settings(each.settings)
+        stage, searched = stages[number], dict(state["searched"])
+        settings = limits_left(stage.settings, state, step_start_time(runtime))
+        settings = settings.model_copy(update=await _remembering(settings, searched))
+        result = await _result_of(stage.graph, state, settings, runtime)
+        return {**_taken_over(state, result, stage), "searched": searched}
+
+    return run_stage
+
+
+def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, StageMethod]) -> Stage:
+    """Find a stage's method and make its settings: its own, else the cascade's; SettingsError where that cannot be.
+
+    A stage answers briefly: the cascade itself writes the sentence that is asked for.
+    """
+    name, own = read_stage(given)
+    method = methods.get(name) if name != settings.method else None
+    if method is None or method.takes_gold_passages:
+        usable = ", ".join(each for each in methods if each != settings.method)
+        raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {usable}")
+    cls = cast("type[Context]", method.graph.context_schema)
+    shared = {key: value for key, value in explicit_settings(settings).items() if key in cls.model_fields}
+    if settings.answer_type == "sentence":
+        shared["answer_type"] = "short"
+    try:
+        return Stage(name, method.graph, with_environment(make_settings(cls, {**shared, **own})))
+    except SettingsError as error:
+        raise SettingsError(f"stages: {given:.200}: {error}") from None
+
+
+async def _remembering(settings: Context, searched: dict[str, dict[str, list[Passage]]]) -> dict[str, BaseRetriever]:
+    """Return the retrievers of a stage, which write what they find to `searched`."""
+    if "retriever" not in settings.uses:
+        return {}
+    given = {"retriever": settings.retriever, "second_retriever": settings.second_retriever}
+    made: dict[str, BaseRetriever] = {}
+    for name, each in given.items():
+        if each is not None or name == "retriever":
+            searched[name] = dict(searched.get(name, {}))
+            retriever = await get_retriever(each, links=settings.links)
+            made[name] = RememberingRetriever(retriever=retriever, found=searched[name])
+    return made
+
+
+async def _result_of(
+    graph: CompiledMethod, state: CascadeState, settings: Context, runtime: Runtime[CascadeContext]
+) -> Mapping[str, Any]:
+    """Run a stage, pass its events on, and return its last state."""
+    stream = graph.astream(
+        {"question": state["question"]},
+        carrying(_carried(state)),
+        context=settings,
+        stream_mode=["custom", "values"],
+        subgraphs=True,
+    )
+    last, depth = dict[str, Any](), None
+    async for namespace, mode, chunk in cast("Any", stream):
+        if mode == "custom":
+            runtime.stream_writer(chunk)
+        elif depth is None or len(namespace) <= depth:  # not of its subgraphs
+            last, depth = chunk, len(namespace)
+    return last
+
+
+def _carried(state: CascadeState) -> Carried:
+    """Hand on the evidence, what it cites, and the queries that found some of it."""
+    cited = {key for each in state["evidence"] for key in each["passage_ids"]}
+    searches = [search for searched in state["searched"].values() for search in searched.items()]
+    settled = [query for query, found in searches if any(each["id"] in cited for each in found)]
+    passages = [each for each in state["passages"] if each["id"] in cited]
+    return Carried(state["evidence"], passages, [query for query in settled if query != state["question"]])
+
+
+def _taken_over(state: CascadeState, result: Mapping[str, Any], stage: Stage) -> Update:
+    """Return a stage's result as the cascade's: its evidence and its citations, under ids of their own."""
+    number, passages = state["stage"] + 1, passages_by_id(result["passages"])
+    before = {each["id"] for each in state["evidence"]}
+    found = [each for each in result.get("evidence", []) if each["id"] not in before]
+    kept = [each for each in found if {*each["passage_ids"]} <= passages.keys()]  # knowledge of its own is no passage
+    resting = [_resting_on(each, f"{_FROM_STAGE + number}.0.{place}") for place, each in enumerate(result["citations"])]
+    spoken = [_own_words(each) for each in result["citations"] if each["passage_id"] not in passages]
+    return {
+        **{key: result[key] for key in ("answer", "explanation", "stop_reason", "citations")},
+        "passages": [*result["passages"], *spoken],
+        "evidence": [*(_renamed(each, f"{_FROM_STAGE + number}.{each['id']}") for each in kept), *resting],
+        "used": [each["id"] for each in resting],
+        "calls": result.get("calls") or {f"{_FROM_STAGE + number}": _as_call(stage.name, result["usage"])},
+        "iteration": result["usage"]["iterations"] + (state["iteration"] if number > 1 else 0),
+        "stage": number,
+    }
+
+
+def _renamed(evidence: Evidence, key: str) -> Evidence:
+    return {**evidence, "id": key}
+
+
+def _resting_on(citation: Citation, key: str) -> Evidence:
+    said = citation["quote"]
+    return Evidence(id=key, statement=said, passage_ids=[citation["passage_id"]], quote=said, verified=False)
+
+
+def _own_words(citation: Citation) -> Passage:
+    """Make the passage that a citation of the model's, or of a reviewer's, own words is of."""
+    source = REVIEWER_SOURCE if citation["kind"] == "reviewer" else MODEL_SOURCE
+    return Passage(
+        id=citation["passage_id"], title=citation["title"], text=citation["quote"], score=0.0, source=source, hop=1
+    )
+
+
+def _as_call(method: str, usage: Usage) -> Call:
+    """Make one call of all that a graph of others has spent, which tells no single ones."""
+    spent = {"attempts": usage["llm_calls"], **{key: usage[key] for key in ("prompt_tokens", "completion_tokens")}}
+    return cast("Call", {**empty_call("model", method), **spent})
+
+
+async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
+    """Accept an answer that cites passages and that, by the setting `verify`, another agrees with.
+
+    What the last stage says is taken as it is. Writes `accepted`, and says why the next stage goes on.
+    """
+    settings = runtime.context
+    name, _ = read_stage(settings.stages[state["stage"] - 1])
+    is_last = state["stage"] == len(settings.stages)
+    problem, calls = "", dict[str, Call]()
+    if not is_last:
+        problem, calls = await _problem_with(state, runtime)
+    spent = Spent(calls={**state["calls"], **calls}, started_at=state["started_at"])
+    stops = bool(problem) and is_exhausted(settings, spent, 1)
+    said: dict[str, Any] = {"number": state["stage"], "method": name, "answer": state["answer"], "why": problem}
+    ended = StageEnded(**said, accepted=not problem, last=is_last or stops)
+    emit(runtime, ended)
+    limit: Update = {"stop_reason": "budget"} if stops else {} if not problem else {"stop_reason": None}
+    return {"accepted": not problem or stops, "calls": calls, **limit}
+
+
+async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -> tuple[str, Mapping[str, Call]]:
+    """Say why the answer of a stage is not accepted; empty where it is."""
+    cited = [each["passage_id"] for each in state["citations"] if each["kind"] == "passage"]
+    if not state["answer"]:
+        return "it found no answer", {}
+    if not cited:
+        return "its answer cites no passage", {}
+    passages = passages_by_id(state["passages"])
+    if runtime.context.verify == "entailment":
+        premise = "\n\n".join(with_title(passages[key]) for key in cited)
+        checker = await get_entailment_checker(runtime.context)
+        [score], calls = await score_pairs(runtime, checker, [(premise, f"{state['question']} {state['answer']}")])
+        return "" if score >= checker.threshold else "the passages do not entail its answer", calls
+    if runtime.context.verify == "model":
+        shown = [{"title": passages[key]["title"], "text": passages[key]["text"]} for key in cited]
+        variables = {"passages": shown, "question": state["question"], "short_answer": state["answer"]}
+        answered = await ask(runtime, state, Ask("verify", variables, Verdict, Verdict(supported=False)))
+        return "" if answered.record.supported else "the model does not find it supported", calls_of([answered])
+    return "", {}
+
+
+def route_stage(state: CascadeState) -> Literal["accepted", "next stage"]:
+    """Whether the run ends with what the last stage said."""
+    return "accepted" if state["accepted"] else "next stage"

@@ -1,0 +1,35 @@
+"""What a method that goes on with another's work begins with: its evidence, and the queries that are settled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
+
+from hopgraph.state import Evidence, Passage, Update
+
+_KEY = "hopgraph_carried"
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is handed on in a run's config, in this process alone: no caller of a server can send such an object."""
+
+    evidence: Sequence[Evidence]
+    passages: Sequence[Passage]
+    """Those that the evidence cites."""
+    asked: Sequence[str]
+    """The queries that need not be asked again."""
+
+
+def carrying(carried: Carried) -> RunnableConfig:
+    """Return the config of a run inside this node that begins with it."""
+    return {"configurable": {**get_config().get("configurable", {}), _KEY: carried}}
+
+
+def carried_update() -> Update:
+    """Return what `prepare` writes of what was carried into its run; nothing in most runs."""
+    carried = get_config().get("configurable", {}).get(_KEY)
+    if not isinstance(carried, Carried):
+        return {}
+    return {"evidence": list(carried.evidence), "passages": list(carried.passages), "asked": list(carried.asked)}

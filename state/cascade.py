@@ -1,0 +1,59 @@
+"""State and settings of the cascade."""
+
+from typing import Literal
+from urllib.parse import parse_qsl
+
+from pydantic import Field, field_validator
+from typing_extensions import override
+
+from hopgraph.state.context import Context, Resource, method_setting
+from hopgraph.state.records import Passage
+from hopgraph.state.schemas import MethodState
+
+
+class CascadeState(MethodState):
+    """The shared keys, which hold what the last stage answered and what all of them found."""
+
+    stage: int
+    """How many stages have run."""
+    accepted: bool
+    """Whether what the last one answered is the answer."""
+    searched: dict[str, dict[str, list[Passage]]]
+    """By retriever and query what was found, which later stages do not search again."""
+
+
+class CascadeContext(Context):
+    """The settings of the cascade; those that a stage has, too, hold for it."""
+
+    method = "cascade"
+    steps = ("verify",)
+
+    stages: list[str] = Field(
+        default=["one_step?passages_per_query=10", "react", "migres"],
+        min_length=1,
+        max_length=8,
+        description="the methods, in turn, each as NAME or NAME?setting=value&…; the next one runs where the answer of "
+        "the one before is not accepted",
+        json_schema_extra={"group": "Method"},
+    )
+    verify: Literal["none", "entailment", "model"] = method_setting(
+        "none",
+        "who must agree before an answer that cites passages is accepted: nobody, the entailment checker, or the model "
+        "in the role verify; the last stage's is taken as it is",
+    )
+
+    @field_validator("stages", mode="before")
+    @classmethod
+    def _listed(cls, given: object) -> object:
+        return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+
+    @property
+    @override
+    def uses(self) -> frozenset[Resource]:
+        return frozenset({"retriever", "entailment"} if self.verify == "entailment" else {"retriever"})
+
+
+def read_stage(stage: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a stage's method, and the settings that the stage has of its own, as text."""
+    name, _, settings = stage.partition("?")
+    return name.strip(), dict(parse_qsl(settings, keep_blank_values=True))
