@@ -26,9 +26,10 @@ from hopgraph.tools.io.code_objects import CodePlace, load_object, parse_place
 
 METHOD_PACKAGES = "hopgraph.methods"
 """The entry-point group of installed packages that offer methods: name → a compiled graph."""
-Group = Literal["papers", "step_by_step", "one_search", "no_search", "others"]
+Group = Literal["papers", "combined", "step_by_step", "one_search", "no_search", "others"]
 GROUPS: dict[Group, str] = {
     "papers": "The methods of the five papers",
+    "combined": "Several methods in turn",
     "step_by_step": "Baselines that search step by step",
     "one_search": "Baselines that search once",
     "no_search": "Baselines without search",
@@ -43,7 +44,7 @@ _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXi
 _ORDER = """
     migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews cascade direct cot cot_sc one_step one_step_cot
     vanilla vanilla_s summ snippet rerank skr_knn replug self_rag react self_ask iter_retgen itrg ircot dsp
-    verify_and_edit vtg searchain least_to_most genread grg
+    agent verify_and_edit vtg searchain least_to_most genread grg
 """.split()  # noqa: SIM905 - by rows, as they are read
 """Our methods as they are listed; one that is not named here comes last."""
 _log = logging.getLogger(__name__)
@@ -71,11 +72,11 @@ class Method:
 
     @property
     def group(self) -> Group:
-        """Return what kind of method it is: a paper's own by its folder, a baseline by how its figure searches."""
+        """Return what kind of method it is: a paper's own by its docstring, a baseline by how its figure searches."""
         if not self.is_built_in:
             return "others"
         if not self.place.place.startswith(f"{baselines.__name__}."):
-            return "papers"
+            return "papers" if find_paper(self.about) else "combined"
         settings: Settings = self.Context()
         if "retriever" not in settings.uses:
             return "no_search"

@@ -61,7 +61,7 @@ class Stage(NamedTuple):
 
 
 class Verdict(ReplyModel):
-    """A reply of the role `verify`."""
+    """A reply of the role `judge_support`."""
 
     supported: JudgedTrue
 
@@ -134,7 +134,7 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
         usable = ", ".join(each for each in methods if each != settings.method)
         raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {usable}")
     cls = cast("type[Context]", method.graph.context_schema)
-    shared = {key: value for key, value in explicit_settings(settings).items() if key in cls.model_fields}
+    shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
     if settings.answer_type == "sentence":
         shared["answer_type"] = "short"
     try:
@@ -264,7 +264,7 @@ async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -
     if runtime.context.verify == "model":
         shown = [{"title": passages[key]["title"], "text": passages[key]["text"]} for key in cited]
         variables = {"passages": shown, "question": state["question"], "short_answer": state["answer"]}
-        answered = await ask(runtime, state, Ask("verify", variables, Verdict, Verdict(supported=False)))
+        answered = await ask(runtime, state, Ask("judge_support", variables, Verdict, Verdict(supported=False)))
         return "" if answered.record.supported else "the model does not find it supported", calls_of([answered])
     return "", {}
 

@@ -17,7 +17,6 @@ from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.resources import get_retrievers
-from hopgraph.tools.retrieval.passage_metadata import LINKED_FROM
 
 
 class RetrieveState(Spent):
@@ -93,18 +92,8 @@ async def _retrieve(
         for query, result in zip(queries, results, strict=True)
     ]
     for offset, each in enumerate(candidates):
-        emit(
-            runtime,
-            Retrieved(
-                query=each["query"],
-                passage_ids=list(each["passage_ids"]),
-                titles=[passage["title"] for passage in results[offset]],
-                scores=list(each["scores"]),
-                left_out=found[offset].left_out,
-                linked_from=_linked_from(results[offset]),
-            ),
-            number=emit_first + len(queries) + offset,
-        )
+        event = Retrieved.of(each["query"], results[offset], found[offset].left_out)
+        emit(runtime, event, number=emit_first + len(queries) + offset)
     proposed = [query["text"] for query in state["queries"]]
     before = [*state["asked"], *proposed]
     return {
@@ -114,11 +103,6 @@ async def _retrieve(
         "asked": [*before, *(query["text"] for query in queries if query["text"] not in before)],
         "calls": _counted(candidates, retrievers),
     }
-
-
-def _linked_from(passages: Sequence[Passage]) -> dict[str, str]:
-    named = ((passage["id"], passage.get("metadata", {}).get(LINKED_FROM)) for passage in passages)
-    return {key: title for key, title in named if isinstance(title, str)}
 
 
 def _in_places(

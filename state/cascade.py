@@ -1,12 +1,12 @@
 """State and settings of the cascade."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import parse_qsl
 
 from pydantic import Field, field_validator
 from typing_extensions import override
 
-from hopgraph.state.context import Context, Resource, method_setting
+from hopgraph.state.context import Context, Resource, StepNodes, method_setting
 from hopgraph.state.records import Passage
 from hopgraph.state.schemas import MethodState
 
@@ -26,7 +26,8 @@ class CascadeContext(Context):
     """The settings of the cascade; those that a stage has, too, hold for it."""
 
     method = "cascade"
-    steps = ("verify",)
+    steps = ("judge_support",)
+    step_nodes: ClassVar[StepNodes] = {"judge_support": ("accept",)}
 
     stages: list[str] = Field(
         default=["one_step?passages_per_query=10", "react", "migres"],
@@ -39,7 +40,7 @@ class CascadeContext(Context):
     verify: Literal["none", "entailment", "model"] = method_setting(
         "none",
         "who must agree before an answer that cites passages is accepted: nobody, the entailment checker, or the model "
-        "in the role verify; the last stage's is taken as it is",
+        "in the role judge_support; the last stage's is taken as it is",
     )
 
     @field_validator("stages", mode="before")

@@ -92,7 +92,7 @@ class ChatContext(Context):
         "Chat",
         AUTO,
         "the method that looks questions up, as `hopgraph methods` names it; auto: one_step for a question that one "
-        "passage can answer, migres for the others as far as the budget reaches",
+        "passage can answer, cascade for the others as far as the budget reaches",
     )
     history_turns: int = setting(
         "Chat",

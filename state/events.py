@@ -4,7 +4,7 @@ A node emits a record (`emit(runtime, Retrieved(…))`); on the wire and in file
 fields as `data`. A method of your own may subclass `Event`; readers that do not know its kind get an `UnknownEvent`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypeGuard, cast
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, dataclass_transform
 
-from hopgraph.state.records import Citation, Usage
+from hopgraph.state.records import Citation, Passage, Usage
 
 
 class StepEvent(TypedDict):
@@ -103,6 +103,19 @@ class Retrieved(QueryEvent, kind="retrieved"):
     """Passages left out because they contain the question (`leave_out_question`)."""
     linked_from: dict[str, str] = field(default_factory=dict[str, str])
     """Passages that a link brought here → the title of the one that has the link."""
+
+    @classmethod
+    def of(cls, query: str, passages: Sequence[Passage], left_out: int) -> "Retrieved":
+        """Make the event of a search."""
+        linked = ((each["id"], each.get("metadata", {}).get("linked_from")) for each in passages)
+        return cls(
+            query=query,
+            passage_ids=[each["id"] for each in passages],
+            titles=[each["title"] for each in passages],
+            scores=[each["score"] for each in passages],
+            left_out=left_out,
+            linked_from={key: title for key, title in linked if isinstance(title, str)},
+        )
 
 
 class PassagesGiven(QueryEvent, kind="given"):

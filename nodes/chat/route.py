@@ -14,11 +14,11 @@ from hopgraph.state.chat import AUTO, ChatContext, ChatState, TurnKind
 from hopgraph.state.events import Routed
 
 SINGLE_HOP_METHOD = "one_step"
-MULTI_HOP_METHOD = "migres"
+MULTI_HOP_METHOD = "cascade"
 METHOD_CALLS = 1
 """What the chat's own steps leave over: the model calls of the cheapest method."""
 MULTI_HOP_CALLS = 7
-"""Model calls that two hops of MIGRES take: on the two-hop questions of the sample 7 to 9."""
+"""Model calls that a question of two hops may take: by MIGRES, on those of the sample, 7 to 9."""
 MULTI_HOP_TOKENS = 4_000
 """Tokens that they take: there, with five passages for each query, 2,400 to 3,700."""
 HELLO = "Hello! I answer questions from the documents, and say where the answer stands. What would you like to know?"
@@ -58,7 +58,7 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
 
 
 def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[str, str]:
-    """Choose the method and say why: `migres` for several hops where the budget covers two, else `one_step`."""
+    """Choose the method and say why: `cascade` for several hops where the budget covers two, else `one_step`."""
     if kind == "single_hop":
         return SINGLE_HOP_METHOD, "one passage can answer it"
     calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
@@ -24,6 +25,7 @@ from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.models.structured import json_schema
+from hopgraph.tools.models.tool_calls import call_tools
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
 
@@ -46,6 +48,10 @@ class Ask(Generic[RecordT]):
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
     """Sampling options of this question alone, such as {"top_p": 0.5}; what it leaves out is as the settings say."""
+    tools: Sequence[BaseTool] = ()
+    """Ask for calls of these in place of a record; the schema is `ToolTurn`."""
+    history: Sequence[BaseMessage] = ()
+    """What follows the prompt: the calls of tools so far, and what they gave."""
     text: TextRequest | None = None
     """Ask for log-probabilities of plain text in place of a record; the schema is `TokenLogprobs`."""
     on_reply: Callable[[str], None] | None = None
@@ -114,7 +120,8 @@ async def ask_all(
         ModelError: a call failed after all retries. PromptError: a prompt cannot be rendered.
     """
     settings: Context = runtime.context
-    prompts = await _rendered(settings, wanted)
+    rendered = await _rendered(settings, wanted)
+    prompts = [[*prompt, *each.history] for prompt, each in zip(rendered, wanted, strict=True)]
     limited = settings.max_tokens is not None
     sizes = [sum(count_tokens(str(message.text)) for message in prompt) if limited else 0 for prompt in prompts]
     here = current_place()
@@ -243,7 +250,7 @@ class _Conversation(Generic[RecordT]):
                 return await parse_in_turn(reply.text, self.wanted.schema), "replied"
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
-                self.messages = [*self.messages, *_ask_again(reply.text, problem)]
+                self.messages = [*self.messages, *_ask_again(reply.text, problem, calls=bool(self.wanted.tools))]
                 self.admitted = self._admit()
         return self.wanted.fallback, "fallback" if self.call["attempts"] else "budget"
 
@@ -286,6 +293,8 @@ class _Conversation(Generic[RecordT]):
             return reply
 
     async def _send(self, handle: ModelHandle, options: SendOptions) -> ModelReply:
+        if self.wanted.tools:
+            return await call_tools(handle, self.messages, self.wanted.tools, options)
         if self.wanted.text is None:
             return await send(handle, self.messages, self.wanted.schema, options)
         return await complete(handle, self.messages, self.wanted.text, options)
@@ -304,8 +313,13 @@ class _Conversation(Generic[RecordT]):
                 # The limit that follows from the schema cuts off nothing that could be used.
                 **({} if limit is None else {"max_reply_tokens": limit}),
                 **({} if self.wanted.text is None else {"text": str(self.wanted.text)}),
+                **(
+                    {"tools": [[each.name, each.description] for each in self.wanted.tools]}
+                    if self.wanted.tools
+                    else {}
+                ),
                 "role": self.call["role"],
-                "messages": [[message.type, str(message.text)] for message in self.messages],
+                "messages": [_cached_form(message) for message in self.messages],
                 "model": handle.name,
                 "temperature": settings.temperature if handle.from_spec else None,
                 "seed": settings.seed if handle.from_spec else None,
@@ -316,8 +330,12 @@ class _Conversation(Generic[RecordT]):
         )
 
 
-def _ask_again(text: str, problem: UnusableReplyError) -> list[BaseMessage]:
-    return [
-        AIMessage(clean(text)[:4000] or "(empty)"),
-        HumanMessage(f"That reply cannot be used: {problem}. Reply again, with the JSON object only."),
-    ]
+def _cached_form(message: BaseMessage) -> list[Any]:
+    calls = [[each["name"], each["args"]] for each in message.tool_calls] if isinstance(message, AIMessage) else []
+    return [message.type, str(message.text), *calls]
+
+
+def _ask_again(text: str, problem: UnusableReplyError, *, calls: bool) -> list[BaseMessage]:
+    wanted = "Call one of the tools." if calls else "Reply again, with the JSON object only."
+    said = AIMessage(clean(text)[:4000] or "(empty)")
+    return [said, HumanMessage(f"That reply cannot be used: {problem}. {wanted}")]

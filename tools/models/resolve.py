@@ -157,6 +157,10 @@ class SharedModelState:
     """Whether its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
     reasons: bool = False
     """Whether a reply was cut off while the model was still reasoning."""
+    takes_tools: bool = True
+    """Whether no request with tools was refused for them."""
+    forces_tools: bool = True
+    """Whether no request that must call a tool was refused for that."""
     limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
     clients: _LoopClients = field(default_factory=_LoopClients)
 

@@ -242,7 +242,7 @@ async def _send_with_retries(
 ) -> ModelReply:
     model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
     sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
-    request = partial(_request, handle, model, sent, options.on_text)
+    request = partial(send_request, handle, model, sent, options.on_text)
     reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
@@ -250,9 +250,15 @@ async def _send_with_retries(
     return replace(reply, problem="") if reply.problem and is_whole_record(reply.text, schema) else reply
 
 
-async def _request(
-    handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None] | None
+async def send_request(
+    handle: ModelHandle,
+    model: Bound,
+    messages: list[BaseMessage],
+    on_text: Callable[[str], None] | None = None,
+    *,
+    read: Callable[[AIMessage], str] = reply_text,
 ) -> ModelReply:
+    """Send one request to a model that was bound for it; `read` makes the reply's text of a message."""
     received = list[bytes]()
     noting = RECEIVED.set(received)
     try:
@@ -267,7 +273,7 @@ async def _request(
             reply = AIMessage(reply)
         if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
             raise ModelError(f"{handle.name} replied with {type(reply).__name__}; a chat model gives an AIMessage")
-        return _read_reply(reply, messages)
+        return _read_reply(reply, messages, read)
     except Exception as error:
         if type(error) is openai_class("APIError"):  # within a stream
             raise_reported({"error": cast("Any", error).body or str(error)})
@@ -316,8 +322,8 @@ async def _streamed(
     return whole if whole and (reply_text(whole) or _ended_by(whole.response_metadata)) else None
 
 
-def _read_reply(message: AIMessage, messages: list[BaseMessage]) -> ModelReply:
-    text, usage = reply_text(message), message.usage_metadata
+def _read_reply(message: AIMessage, messages: list[BaseMessage], read: Callable[[AIMessage], str]) -> ModelReply:
+    text, usage = read(message), message.usage_metadata
     problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError
+from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import RANKS, Hit
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array, read_manifest
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.retrieval.links import DEPTH, LinkedRow, Links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, SearchableIndex
-from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore
+from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class LinkedIndex:
         except DAMAGE as error:  # a file has numbers that lead nowhere
             raise damaged(str(self.source), error) from None
 
+    def neighbours(self, key: str, offset: int, count: int) -> list[Hit]:
+        """Return at most so many passages of one document, from a passage on, moved by `offset`; empty for none."""
+        row = self._row_of(key)
+        if row is None:
+            return []
+        document = _document_of(self.passages[row])
+        rows = range(max(0, row + offset), min(row + offset + count, len(self.passages)))
+        found = ((each, self.passages[each]) for each in rows)
+        return [Hit(passage, 1.0, each) for each, passage in found if _document_of(passage) == document]
+
     def _hit(self, found: LinkedRow, known: Hit | None) -> Hit:
         source = "" if found.source is None else self._name(found.source)
         return Hit(known.passage if known else self.passages[found.row], found.score, found.row, source)
@@ -54,18 +66,25 @@ class LinkedIndex:
     def _row(self, hit: Hit) -> int:
         if hit.row is not None:
             return hit.row
-        key = hit.passage.id
-        place = bisect_left(self.by_id, key, key=lambda row: self.passages[row].id)
-        row = int(self.by_id[place]) if place < len(self.by_id) else None
-        if row is None or self.passages[row].id != key:
+        row = self._row_of(hit.passage.id)
+        if row is None:
             raise CorpusError(
-                f"{self.source}: found the passage {key!r:.80}, which the index with the links lacks; "
+                f"{self.source}: found the passage {hit.passage.id!r:.80}, which the index with the links lacks; "
                 "make both from the same files"
             )
         return row
 
+    def _row_of(self, key: str) -> int | None:
+        place = bisect_left(self.by_id, key, key=lambda row: self.passages[row].id)
+        row = int(self.by_id[place]) if place < len(self.by_id) else None
+        return row if row is not None and self.passages[row].id == key else None
+
     def _name(self, row: int) -> str:
         return self.passages[row].title or self.passages[row].id
+
+
+def _document_of(passage: StoredPassage) -> object:
+    return passage.metadata.get("source") or passage.title
 
 
 def with_links(base: SearchableIndex, folder: Path) -> SearchableIndex:
@@ -89,3 +108,16 @@ def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
     if isinstance(retriever, JoinedRetriever):
         return retriever.model_copy(update={"links": False})
     return retriever
+
+
+async def read_document(retriever: Runnable[str, Any], key: str, offset: int, count: int) -> list[Document]:
+    """Return at most so many passages of the document that a passage is of, from it on, moved by `offset`.
+
+    The passages of a document follow each other in an index, under one source, or else one title. Empty where the
+    retriever is over no index with links, which alone knows its passages by id, or the document has none there.
+    """
+    if not (isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex)):
+        return []
+    index = retriever.index
+    hits = await in_search_thread(index.neighbours, key, offset, count)
+    return retriever.to_documents(hits)

@@ -106,12 +106,12 @@ class IndexRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return self._to_documents(run_in_background(self._asearch(query, self.k if k is None else k)))
+        return self.to_documents(run_in_background(self._asearch(query, self.k if k is None else k)))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        return self._to_documents(await self._asearch(query, self.k if k is None else k))
+        return self.to_documents(await self._asearch(query, self.k if k is None else k))
 
     async def _asearch(self, query: str, k: int) -> list[Hit]:
         hits = await self.index.asearch(query, k)
@@ -122,7 +122,8 @@ class IndexRetriever(BaseRetriever):
     def _has_copies(self, hits: Sequence[Hit], k: int) -> bool:
         return not self.keep_copies and len(drop_copies(hits, k)) < len(hits)
 
-    def _to_documents(self, hits: Sequence[Hit]) -> list[Document]:
+    def to_documents(self, hits: Sequence[Hit]) -> list[Document]:
+        """Return hits as documents, in their order."""
         return [
             Document(
                 id=hit.passage.id,

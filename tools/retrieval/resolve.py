@@ -5,6 +5,7 @@ from importlib import resources
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
@@ -111,4 +112,4 @@ def _open_bm25(folder: Path) -> Bm25Retriever:
 def _sample() -> LinkedIndex:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
         index = index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)
-    return LinkedIndex(index, find_links(index.passages), index.passages)
+    return LinkedIndex(index, find_links(index.passages), index.passages, np.argsort(index.ranking.ranks))

@@ -60,6 +60,7 @@ def _searches(event: Event, view: EventView) -> list[Line] | None:
         case events.Retrieved(passage_ids=[]):
             return [Line("found", f"{view.query(event.query)}no passage", "bad")]
         case events.Retrieved():
+            view.named.update(zip(event.passage_ids, event.titles, strict=False))
             by_links = f", {len(event.linked_from)} by links" if event.linked_from else ""
             return [Line("found", view.query(event.query) + view.count(event.passage_ids) + by_links)]
         case events.PassagesGiven():

@@ -36,6 +36,8 @@ class EventView:
     """What the run has found so far, by id, for titles and sentences."""
     parallel: bool = False
     """Whether the superstep has more events of this kind, so that each must name its query."""
+    named: dict[str, str] = field(default_factory=dict[str, str])
+    """Titles that searches told, by id, of passages that may still be inside a subgraph."""
     statements: set[str] = field(default_factory=set[str])
     """The statements that earlier lines showed."""
 
@@ -54,7 +56,8 @@ class EventView:
     def title(self, passage_id: str) -> str:
         """Return a passage's title; its id where it has none."""
         passage = self.passages.get(passage_id)
-        return sanitize_line(passage["title"] if passage and passage["title"] else passage_id)
+        title = passage["title"] if passage else self.named.get(passage_id, "")
+        return sanitize_line(title or passage_id)
 
     def titles(self, passage_ids: Sequence[str]) -> str:
         """Return the first titles and how many more there are: `Berlin · Riga · 2 more`."""

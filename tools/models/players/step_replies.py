@@ -352,7 +352,7 @@ def _as_tokens(said: Reply) -> Reply:
     return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
 
 
-def _verify(player: Player) -> Reply:
+def _judge_support(player: Player) -> Reply:
     """Agree with an answer that is read in the same passages, too."""
     return {"supported": key(_read(player).text) == key(player.prompt.text("short_answer"))}
 
@@ -375,6 +375,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "judge_alignment": _judge_alignment,
     "judge_entailment": _judge_entailment,
     "judge_relevance": lambda player: {"relevant": bool(player.relevant())},
+    "judge_support": _judge_support,
     "judge_together": _judge_together,
     "judge_usefulness": _judge_usefulness,
     "name_topic": _name_topic,
@@ -392,7 +393,6 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "self_knowledge": lambda player: {"known": bool(player.answer(Given(passages=False, memory=True)).text)},
     "shorten": lambda player: {"answer": _stated(player.prompt.text("reasoning")) or UNANSWERABLE},
     **dict.fromkeys(("snippet", "summarise"), _compress),
-    "verify": _verify,
     "verifying_questions": _verifying_questions,
     "weigh_passages": _weigh_passages,
     "write_chain": _write_chain,

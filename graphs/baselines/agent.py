@@ -1,0 +1,29 @@
+"""Agent: a model that calls tools, as everyone compares with since 2025.
+
+The model calls `search`, several times at once if it likes, `read` for more of a document, and `answer`, which ends
+the run; LangChain's `create_agent` runs the loop. A wrong tool or argument goes back to the model as an error, and so
+does an answer without citations, once. Calls count against the budget as everywhere, and the last one can only answer.
+
+Not of one paper; ReAct ("ReAct: Synergizing Reasoning and Acting in Language Models", Yao et al., 2023) with the tool
+calls of today's models. A model that takes no tools is asked for ReAct's actions in their place.
+"""
+
+from typing import Unpack
+
+from hopgraph.nodes.agent import tool_agent
+from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.state.agent import AgentContext, AgentRunState
+
+Context = AgentContext
+
+
+def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
+    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    builder = AnswerGraph(AgentRunState, Context, **changes)
+    builder.add_node("agent", tool_agent())
+
+    builder.add_path("prepare", "agent")
+    return builder.end("agent")
+
+
+graph = build().compile(name="Agent")

@@ -1,0 +1,271 @@
+"""An agent that looks passages up by calling tools: LangChain's own, with a model, a budget and citations of ours."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, cast
+
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
+from langchain.tools import ToolRuntime
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.config import get_config
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from pydantic import Field, JsonValue
+
+from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.budget import seconds_left
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all, to_passages
+from hopgraph.nodes.core.step_events import current_place, emit, node_place
+from hopgraph.nodes.hops.next_step import Action
+from hopgraph.nodes.reading import reading_update
+from hopgraph.state import Draft, Evidence, Passage, Update, empty_call
+from hopgraph.state.agent import AgentContext, AgentRunState
+from hopgraph.state.events import QuerySent, Retrieved
+from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
+from hopgraph.tools.prompts import escape
+from hopgraph.tools.resources import get_model, get_retrievers
+from hopgraph.tools.retrieval.linked_index import read_document
+
+MOST_PASSAGES = 50
+"""Passages that one search can bring."""
+Runs = ToolRuntime[AgentContext, AgentRunState]
+
+
+async def search(
+    query: Annotated[str, Field(min_length=1, max_length=2_000, description="what to look for: one fact, by name")],
+    runtime: Runs,
+    k: Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="how many passages; leave out for some")] = None,
+) -> Command[Any]:
+    """Find passages in the documents."""
+    settings, state, hop = runtime.context, runtime.state, _turns(runtime.state["messages"])
+    retrievers = await get_retrievers(settings)
+    emit(cast("Any", runtime), QuerySent(query=query, why="", hop=hop))
+    leave_out = state["question"] if settings.leave_out_question else ""
+    request = SearchRequest(query, k or settings.passages_per_query, frozenset(state["excluded"]), hop, leave_out)
+    found = await search_all(retrievers, request, seconds_left(settings, state))
+    passages = distinguish_texts(found.passages, passages_by_id(state["passages"]))
+    emit(cast("Any", runtime), Retrieved.of(query, passages, found.left_out))
+    where = current_place()
+    calls = {
+        f"{where.step:05}:{where.path}:{runtime.tool_call_id}:{number}": {
+            **empty_call("retrieval", type(each).__name__),
+            "passages": len(passages),
+        }
+        for number, each in enumerate(retrievers)
+    }
+    return _observed(runtime, passages, calls=calls)
+
+
+async def read(
+    id: Annotated[str, Field(description="the id of a passage")],  # noqa: A002 - as the model calls it
+    runtime: Runs,
+    offset: Annotated[int, Field(description="passages to go on from it, or back where negative")] = 0,
+) -> Command[Any]:
+    """Show the document that a passage is from, at that passage and after it."""
+    known = passages_by_id(runtime.state["passages"])
+    if id not in known:
+        return _said(runtime, f"no passage {id!r:.80} was shown; there are: {', '.join(known) or 'none'}", wrong=True)
+    settings = runtime.context
+    for retriever in await get_retrievers(settings):
+        if documents := await read_document(retriever, id, offset, settings.passages_per_query):
+            passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
+            return _observed(runtime, distinguish_texts(passages, known))
+    return (
+        _said(runtime, "there is no more of this document at hand", wrong=bool(offset))
+        if offset
+        else _observed(runtime, [known[id]])
+    )
+
+
+async def answer(
+    answer: Annotated[str, Field(max_length=10_000, description="the answer, in as few words as possible")],
+    runtime: Runs,
+    citations: Annotated[list[str] | None, Field(description="the ids of the passages that it rests on")] = None,
+) -> Command[Any]:
+    """End with the answer to the question."""
+    state, settings = runtime.state, runtime.context
+    known = passages_by_id(state["passages"])
+    ids = list(dict.fromkeys(each for each in citations or () if each in known))
+    text = short_answer(answer, yes_no=settings.answer_type == "yes_no")
+    first = not any(isinstance(each, ToolMessage) and each.name == "answer" for each in state["messages"])
+    if text and known and not ids and first and not is_last_turn(state, settings):
+        return _said(runtime, f"cite the passages that it rests on, by id: {', '.join(known)}", wrong=True)
+    statement = f"{state['question']} {text}"
+    resting = Evidence(id="1.1.1", statement=statement, passage_ids=ids, quote="", verified=False)
+    thought = next((each.text for each in reversed(state["messages"]) if isinstance(each, AIMessage)), "")
+    reading = Draft(reasoning=str(thought), answer=text, evidence=[resting] if text and ids else [])
+    return _said(runtime, "done", **reading_update(reading, cast("Any", runtime), limit=state["stop_reason"]))
+
+
+def _observed(runtime: Runs, passages: Sequence[Passage], **update: Any) -> Command[Any]:
+    """Return passages to the model, under their ids, as data that cannot leave its delimiters."""
+    shown = "\n".join(_shown(each) for each in passages) or "(none)"
+    content = f"<passages>\n{shown}\n</passages>"
+    ids = [each["id"] for each in passages]
+    return _said(runtime, content, artifact=ids, passages=list(passages), **update)
+
+
+def _shown(passage: Passage) -> str:
+    key, title = (" ".join(escape(passage[name]).replace('"', "&quot;").split()) for name in ("id", "title"))
+    return f'<passage id="{key}" title="{title}">{escape(passage["text"])}</passage>'
+
+
+def _said(runtime: Runs, content: str, *, wrong: bool = False, artifact: Any = None, **update: Any) -> Command[Any]:
+    message = ToolMessage(
+        content, tool_call_id=runtime.tool_call_id or "", status="error" if wrong else "success", artifact=artifact
+    )
+    return Command(update={**update, "messages": [message]})
+
+
+class _Turns(AgentMiddleware[Any, AgentContext]):
+    """Asks the model as every step is asked, within the budget, and ends with the answer."""
+
+    state_schema = AgentRunState
+
+    @hook_config(can_jump_to=["end"])
+    def before_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
+        """End once there is an answer, or the budget is spent."""
+        del runtime
+        return {"jump_to": "end"} if state["stop_reason"] else None
+
+    def wrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
+        """Ask for the next turn."""
+        return run_in_background(self.awrap_model_call(request, handler))
+
+    async def awrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
+        """Ask for the next turn; the model of the request is never called."""
+        del handler
+        with node_place(get_config(), reserve_calls=1):
+            message, update = await _next_turn(cast("AgentRunState", request.state), cast("Any", request.runtime))
+        return ExtendedModelResponse(ModelResponse([message]), Command(update=update))
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Run a tool in its place among the run's steps."""
+        with node_place(request.runtime.config):
+            return handler(request)
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        """Run a tool in its place among the run's steps."""
+        with node_place(request.runtime.config):
+            return await handler(request)
+
+
+def _turns(messages: Sequence[AnyMessage]) -> int:
+    return sum(isinstance(each, AIMessage) for each in messages)
+
+
+def is_last_turn(state: AgentRunState, settings: AgentContext) -> bool:
+    """Whether the turn under way, or the next one, is the last."""
+    return _turns(state["messages"]) >= settings.max_turns
+
+
+async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tuple[AIMessage, Update]:
+    """Ask what to do next; with the last turn, or the last call of the budget, only `answer` can be called."""
+    number = _turns(state["messages"]) + 1
+    turn, spent = await _asked(state, runtime, ends=number >= runtime.context.max_turns)
+    if turn.outcome == "budget" and number < runtime.context.max_turns:
+        final, more = await _asked(state, runtime, ends=True)
+        turn, spent = final, {**spent, **more}
+    ending = [each for each in turn.record.calls if each.name == "answer"][:1]
+    calls = [
+        {"name": each.name, "args": each.args, "id": f"{number}.{place}", "type": "tool_call"}
+        for place, each in enumerate(ending or turn.record.calls, start=1)
+    ]
+    limit: Update = {"stop_reason": "budget"} if turn.outcome == "budget" else {}
+    limit = {"stop_reason": "max_iterations"} if not limit and not calls else limit
+    return AIMessage(turn.record.text, tool_calls=calls), {"calls": spent, "iteration": number, **limit}
+
+
+class _Turn(NamedTuple):
+    """What the model wants to do."""
+
+    record: ToolTurn
+    outcome: str
+
+
+async def _asked(state: AgentRunState, runtime: Runtime[AgentContext], *, ends: bool) -> tuple[_Turn, dict[str, Any]]:
+    settings = runtime.context
+    reserve = None if ends else 1
+    handle = await get_model(settings, "agent/use_tools")
+    nothing = ToolTurn.model_construct(text="", calls=[])
+    searched = ToolTurn(calls=[ToolCall(name="search", args={"query": state["question"]})])
+    fallback = nothing if ends or state["messages"] else searched
+    if takes_tools(handle):
+        tools = [TOOLS["answer"]] if ends else list(TOOLS.values())
+        variables = {"question": state["question"], **yes_no_variable(settings)}
+        wanted = Ask("use_tools", variables, ToolTurn, fallback, tools=tools, history=state["messages"])
+        try:
+            answered: AskResult[Any] = await ask(runtime, state, wanted, reserve_calls=reserve)
+            return _Turn(answered.record, answered.outcome), calls_of([answered])
+        except ToolsRefusedError:
+            pass
+    acted = await ask(runtime, state, _act(state, settings, ends=ends), reserve_calls=reserve)
+    record = fallback if acted.outcome == "budget" else _as_turn(acted.record, state, ends=ends)
+    return _Turn(record, acted.outcome), calls_of([acted])
+
+
+def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Action]:
+    """Ask for ReAct's actions, of a model that takes no tools."""
+    lines, numbers = list[str](), {key: str(number) for number, key in enumerate(_order(state), start=1)}
+    results = {each.tool_call_id: each for each in state["messages"] if isinstance(each, ToolMessage)}
+    for said in (each for each in state["messages"] if isinstance(each, AIMessage)):
+        for call in said.tool_calls:
+            found = results.get(call["id"] or "")
+            seen = ", ".join(numbers[key] for key in (found.artifact or () if found else ())) or "none"
+            query = call["args"].get("query", "")
+            lines.append(f"Thought: {said.text or '-'} Action: search[{query}] Observation: passages {seen}")
+    passages = passages_by_id(state["passages"])
+    excerpts = [whole_excerpt(passages[key], 0.0) for key in _order(state)]
+    variables = {
+        "passages": prompt_passages(excerpts, passages),
+        "history": lines,
+        "question": state["question"],
+        **yes_no_variable(settings),
+    }
+    fallback = f"finish[{UNANSWERABLE}]" if ends or state["messages"] else f"search[{state['question']}]"
+    return Ask("act", variables, Action, Action(action=fallback))
+
+
+def _order(state: AgentRunState) -> list[str]:
+    """List the passages that tools returned by their ids, in the order of their return."""
+    found = (each.artifact for each in state["messages"] if isinstance(each, ToolMessage) and each.artifact)
+    return list(dict.fromkeys(key for ids in found for key in ids))
+
+
+def _as_turn(action: Action, state: AgentRunState, *, ends: bool) -> ToolTurn:
+    """Read an action as the call of a tool; where the run must end, another search finds nothing."""
+    wish, order = action.deduction(), _order(state)
+    if wish.final is None and not ends:
+        return ToolTurn(text=wish.thought, calls=[ToolCall(name="search", args={"query": wish.question})])
+    used = wish.final.used_passages if wish.final else []
+    ids = [order[number - 1] for number in used if 1 <= number <= len(order)]
+    said = wish.final.answer if wish.final else UNANSWERABLE
+    args: dict[str, JsonValue] = {"answer": said, "citations": [*ids]}
+    return ToolTurn(text=action.thought, calls=[ToolCall(name="answer", args=args)])
+
+
+TOOLS: dict[str, BaseTool] = {
+    each.__name__: StructuredTool.from_function(coroutine=each) for each in (search, read, answer)
+}
+"""What the model can call, by name."""
+
+
+def tool_agent() -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Make LangChain's agent out of these tools; its model is asked by the middleware alone."""
+    return cast(
+        "Any",
+        create_agent(
+            OfflineExtractive(),  # stands for the model of the settings, which the middleware asks
+            list(TOOLS.values()),
+            middleware=[_Turns()],
+            context_schema=AgentContext,
+            name="Agent with tools",
+        ),
+    )

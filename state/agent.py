@@ -1,0 +1,28 @@
+"""State and settings of the agent that calls tools."""
+
+from typing import Annotated
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+
+from hopgraph.state.context import Context, method_setting
+from hopgraph.state.schemas import MethodState
+
+
+class AgentRunState(MethodState):
+    """The shared keys and the conversation of the model with its tools."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The calls of tools, and what these gave; the question and the instructions are in no message."""
+
+
+class AgentContext(Context):
+    """The settings of the agent."""
+
+    method = "agent"
+    steps = ("use_tools", "act")
+    step_nodes = {"use_tools": ("agent",), "act": ("agent",)}  # noqa: RUF012 - as the base class has it
+
+    max_turns: int = method_setting(
+        8, "replies of the model, each with one call of a tool or several; the last one must answer", ge=1, le=50
+    )

@@ -1,0 +1,105 @@
+"""Ask a model to call tools."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field, JsonValue, field_validator
+
+from hopgraph.state import ModelError
+from hopgraph.tools.io.background import run_on
+from hopgraph.tools.io.http_retries import status_of
+from hopgraph.tools.io.runnables import leaves_of, replace_leaves
+from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, message_of
+from hopgraph.tools.models.reply_cache import ModelReply
+from hopgraph.tools.models.resolve import ModelHandle
+from hopgraph.tools.models.send import (
+    SendOptions,
+    as_model_error,
+    check_key,
+    note_refused_key,
+    request_with_retries,
+    send_request,
+)
+
+
+class ToolsRefusedError(ModelError):
+    """A model, or its server, that takes no tools."""
+
+
+class ToolCall(BaseModel):
+    """A call of a tool, as the model writes it; neither its name nor its arguments are checked."""
+
+    name: str
+    args: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+
+class ToolTurn(BaseModel):
+    """A reply that calls tools."""
+
+    text: str = ""
+    """What the model says beside."""
+    calls: list[ToolCall]
+
+    @field_validator("calls")
+    @classmethod
+    def _some(cls, calls: list[ToolCall]) -> list[ToolCall]:
+        if not calls:
+            raise ValueError("no tool was called")
+        return calls
+
+
+def takes_tools(handle: ModelHandle) -> bool:
+    """Whether a model may be asked with tools: LangChain has a way of giving it some, and its server refused none."""
+    models = leaves_of(handle.model)
+    can = all(
+        isinstance(each, BaseChatModel) and type(each).bind_tools is not BaseChatModel.bind_tools for each in models
+    )
+    return can and handle.shared.takes_tools
+
+
+async def call_tools(
+    handle: ModelHandle, messages: list[BaseMessage], tools: Sequence[BaseTool], options: SendOptions
+) -> ModelReply:
+    """Ask for calls of these tools, one at least; the reply's text is a `ToolTurn` as JSON.
+
+    ToolsRefusedError where the server takes no tools, which is then known of the model; other errors as of `send`.
+    """
+    return await run_on(handle.loop(), _call_tools(handle, messages, tools, options))
+
+
+async def _call_tools(
+    handle: ModelHandle, messages: list[BaseMessage], tools: Sequence[BaseTool], options: SendOptions
+) -> ModelReply:
+    waiting_since = time.monotonic()
+    async with handle.shared.limit(options.parallel):
+        check_key(handle, waiting_since)
+        while True:
+            plain = await handle.bound(ToolTurn, "text", options.sampling, options.max_reply_tokens)
+            choice = {"tool_choice": "any"} if handle.shared.forces_tools else {}
+            model: Any = replace_leaves(plain, lambda leaf: leaf.bind_tools(list(tools), **choice))  # noqa: B023 - used at once
+            try:
+                request = partial(send_request, handle, model, messages, read=_as_turn)
+                return await request_with_retries(handle, options, request)
+            except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
+                note_refused_key(handle, error)
+                said = message_of(error).lower()
+                if not isinstance(error, NotImplementedError):
+                    if status_of(error) not in UNSUPPORTED_STATUS or "tool" not in said:
+                        raise as_model_error(handle, error) from None
+                    if handle.shared.forces_tools and "choice" in said:
+                        handle.shared.forces_tools = False
+                        continue
+                handle.shared.takes_tools = False
+                raise ToolsRefusedError(f"{handle.name} takes no tools: {said:.200}") from None
+
+
+def _as_turn(message: AIMessage) -> str:
+    """Write a reply as a `ToolTurn`; arguments that are no JSON object make an empty one, which the tool refuses."""
+    calls = [ToolCall(name=each["name"], args=each["args"]) for each in message.tool_calls]
+    broken = [ToolCall(name=each["name"] or "") for each in message.invalid_tool_calls]
+    return ToolTurn.model_construct(text=str(message.text), calls=[*calls, *broken]).model_dump_json()
