@@ -1,6 +1,9 @@
 """An agent that looks passages up by calling tools: LangChain's own, with a model, a budget and citations of ours."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from typing import Annotated, Any, NamedTuple, cast
 
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
@@ -18,32 +21,34 @@ from pydantic import Field, JsonValue
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
+from hopgraph.nodes.core.human_review import Item, approve_evidence, review_queries
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all, to_passages
 from hopgraph.nodes.core.step_events import current_place, emit, node_place
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
-from hopgraph.state import Draft, Evidence, Passage, Update, empty_call
+from hopgraph.state import Draft, Evidence, Passage, Query, Update, empty_call
 from hopgraph.state.agent import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
 from hopgraph.tools.prompts import escape
-from hopgraph.tools.resources import get_model, get_retrievers
+from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
 from hopgraph.tools.retrieval.linked_index import read_document
 
 MOST_PASSAGES = 50
 """Passages that one search can bring."""
-Runs = ToolRuntime[AgentContext, AgentRunState]
+_runtime: ContextVar[ToolRuntime[AgentContext, AgentRunState]] = ContextVar("hopgraph_tool_runtime")
+"""That of the tool call under way; as an argument of a tool LangChain would validate and copy all of it."""
 
 
 async def search(
     query: Annotated[str, Field(min_length=1, max_length=2_000, description="what to look for: one fact, by name")],
-    runtime: Runs,
     k: Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="how many passages; leave out for some")] = None,
 ) -> Command[Any]:
     """Find passages in the documents."""
+    runtime = _runtime.get()
     settings, state, hop = runtime.context, runtime.state, _turns(runtime.state["messages"])
     retrievers = await get_retrievers(settings)
     emit(cast("Any", runtime), QuerySent(query=query, why="", hop=hop))
@@ -65,15 +70,16 @@ async def search(
 
 async def read(
     id: Annotated[str, Field(description="the id of a passage")],  # noqa: A002 - as the model calls it
-    runtime: Runs,
     offset: Annotated[int, Field(description="passages to go on from it, or back where negative")] = 0,
 ) -> Command[Any]:
     """Show the document that a passage is from, at that passage and after it."""
+    runtime = _runtime.get()
     known = passages_by_id(runtime.state["passages"])
     if id not in known:
         return _said(runtime, f"no passage {id!r:.80} was shown; there are: {', '.join(known) or 'none'}", wrong=True)
     settings = runtime.context
-    for retriever in await get_retrievers(settings):
+    for given in (settings.retriever, *filter(None, [settings.second_retriever])):
+        retriever = await get_retriever(given)
         if documents := await read_document(retriever, id, offset, settings.passages_per_query):
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
             return _observed(runtime, distinguish_texts(passages, known))
@@ -86,10 +92,10 @@ async def read(
 
 async def answer(
     answer: Annotated[str, Field(max_length=10_000, description="the answer, in as few words as possible")],
-    runtime: Runs,
     citations: Annotated[list[str] | None, Field(description="the ids of the passages that it rests on")] = None,
 ) -> Command[Any]:
     """End with the answer to the question."""
+    runtime = _runtime.get()
     state, settings = runtime.state, runtime.context
     known = passages_by_id(state["passages"])
     ids = list(dict.fromkeys(each for each in citations or () if each in known))
@@ -104,7 +110,7 @@ async def answer(
     return _said(runtime, "done", **reading_update(reading, cast("Any", runtime), limit=state["stop_reason"]))
 
 
-def _observed(runtime: Runs, passages: Sequence[Passage], **update: Any) -> Command[Any]:
+def _observed(runtime: ToolRuntime[Any, Any], passages: Sequence[Passage], **update: Any) -> Command[Any]:
     """Return passages to the model, under their ids, as data that cannot leave its delimiters."""
     shown = "\n".join(_shown(each) for each in passages) or "(none)"
     content = f"<passages>\n{shown}\n</passages>"
@@ -117,7 +123,9 @@ def _shown(passage: Passage) -> str:
     return f'<passage id="{key}" title="{title}">{escape(passage["text"])}</passage>'
 
 
-def _said(runtime: Runs, content: str, *, wrong: bool = False, artifact: Any = None, **update: Any) -> Command[Any]:
+def _said(
+    runtime: ToolRuntime[Any, Any], content: str, *, wrong: bool = False, artifact: Any = None, **update: Any
+) -> Command[Any]:
     message = ToolMessage(
         content, tool_call_id=runtime.tool_call_id or "", status="error" if wrong else "success", artifact=artifact
     )
@@ -142,19 +150,40 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
     async def awrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
         """Ask for the next turn; the model of the request is never called."""
         del handler
-        with node_place(get_config(), reserve_calls=1):
+        with node_place(get_config()):
             message, update = await _next_turn(cast("AgentRunState", request.state), cast("Any", request.runtime))
         return ExtendedModelResponse(ModelResponse([message]), Command(update=update))
 
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
+        """Let a person review what is about to be searched, or what an answer would cite."""
+        return run_in_background(self.aafter_model(state, runtime))
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
+        """Let a person review what is about to be searched, or what an answer would cite."""
+        with node_place(get_config()):
+            return await _reviewed(state, runtime)
+
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Run a tool in its place among the run's steps."""
-        with node_place(request.runtime.config):
+        with _place_of(request.runtime):
             return handler(request)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Run a tool in its place among the run's steps."""
-        with node_place(request.runtime.config):
+        with _place_of(request.runtime):
             return await handler(request)
+
+
+@contextmanager
+def _place_of(runtime: ToolRuntime[AgentContext, AgentRunState]) -> Generator[None]:
+    token = _runtime.set(runtime)
+    try:
+        with node_place(runtime.config):
+            yield
+    finally:
+        _runtime.reset(token)
 
 
 def _turns(messages: Sequence[AnyMessage]) -> int:
@@ -174,13 +203,52 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
         final, more = await _asked(state, runtime, ends=True)
         turn, spent = final, {**spent, **more}
     ending = [each for each in turn.record.calls if each.name == "answer"][:1]
-    calls = [
-        {"name": each.name, "args": each.args, "id": f"{number}.{place}", "type": "tool_call"}
-        for place, each in enumerate(ending or turn.record.calls, start=1)
-    ]
+    wanted = enumerate(ending or turn.record.calls, start=1)
+    calls = [_as_tool_call(each.name, each.args, f"{number}.{place}") for place, each in wanted]
     limit: Update = {"stop_reason": "budget"} if turn.outcome == "budget" else {}
     limit = {"stop_reason": "max_iterations"} if not limit and not calls else limit
     return AIMessage(turn.record.text, tool_calls=calls), {"calls": spent, "iteration": number, **limit}
+
+
+async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Update | None:
+    """Put what a person approved in place of the calls of the last turn; None without a review.
+
+    A search that is rejected is answered by that, and where no call is left, the model goes on with this.
+    """
+    said = cast("AIMessage", state["messages"][-1])
+    searches = [each for each in said.tool_calls if each["name"] == "search"]
+    answers = [each for each in said.tool_calls if each["name"] == "answer"]
+    if searches and runtime.context.review_queries:
+        queries = [Query(text=str(each["args"].get("query", "")), why="") for each in searches]
+        told = {"question": state["question"], "queries": queries, "iteration": _turns(state["messages"])}
+        update = await review_queries(told, runtime)
+        approved: list[Query | None] = update.pop("approved")
+        calls = [each for each in said.tool_calls if each["name"] != "search"]
+        for place, query in enumerate(approved):
+            old = searches[place] if place < len(searches) else None
+            args = {**(old["args"] if old else {}), "query": query["text"]} if query else {}
+            key = old["id"] if old else f"{said.tool_calls[-1]['id']}.{place}"
+            calls += [_as_tool_call("search", args, key)] if query else []
+        rejected = [each for each, query in zip(searches, approved, strict=False) if query is None]
+        messages = [said.model_copy(update={"tool_calls": [*calls, *rejected]}), *map(_rejected, rejected)]
+        return {**update, "messages": messages, **({} if calls else {"jump_to": "model"})}
+    if answers and runtime.context.review_evidence:
+        call, passages = answers[0], passages_by_id(state["passages"])
+        cited = [passages[key] for key in call["args"].get("citations") or () if key in passages]
+        items = [Item(each["id"], each["text"], [each["title"]], editable=False) for each in cited]
+        kept, update = approve_evidence(items, runtime, question=state["question"], hop=_turns(state["messages"]))
+        changed = {"citations": [*kept], **({} if kept or not items else {"answer": UNANSWERABLE})}
+        reviewed = _as_tool_call("answer", {**call["args"], **changed}, call["id"])
+        return {**update, "messages": [said.model_copy(update={"tool_calls": [reviewed]})]}
+    return None
+
+
+def _as_tool_call(name: str, args: dict[str, Any], key: str | None) -> Any:
+    return {"name": name, "args": args, "id": key, "type": "tool_call"}
+
+
+def _rejected(call: Any) -> ToolMessage:
+    return ToolMessage("a reviewer rejected this search", tool_call_id=call["id"], name="search", status="error")
 
 
 class _Turn(NamedTuple):
@@ -251,9 +319,15 @@ def _as_turn(action: Action, state: AgentRunState, *, ends: bool) -> ToolTurn:
     return ToolTurn(text=action.thought, calls=[ToolCall(name="answer", args=args)])
 
 
-TOOLS: dict[str, BaseTool] = {
-    each.__name__: StructuredTool.from_function(coroutine=each) for each in (search, read, answer)
-}
+def _as_tool(function: Callable[..., Coroutine[Any, Any, Command[Any]]]) -> BaseTool:
+    @wraps(function)
+    def blocking(**args: Any) -> Command[Any]:
+        return run_in_background(function(**args))
+
+    return StructuredTool.from_function(blocking, function)
+
+
+TOOLS: dict[str, BaseTool] = {each.__name__: _as_tool(each) for each in (search, read, answer)}
 """What the model can call, by name."""
 
 

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from pydantic import ConfigDict, InstanceOf
+from pydantic import ConfigDict, InstanceOf, SkipValidation
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
@@ -25,7 +25,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, SettingsError, Spent, Update, Usage, empty_call
-from hopgraph.state.cascade import CascadeContext, CascadeState, read_stage
+from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_stage
 from hopgraph.state.context import explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.state.events import StageEnded
@@ -72,8 +72,8 @@ class RememberingRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     retriever: InstanceOf[Runnable[str, Any]]
-    found: dict[str, list[Passage]]
-    """By query, best first; it grows."""
+    found: SkipValidation[dict[str, Search]]
+    """By query; it grows."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
@@ -86,10 +86,12 @@ class RememberingRetriever(BaseRetriever):
         return await self._search(query, k)
 
     async def _search(self, query: str, k: int) -> list[Document]:
-        if len(self.found.get(query, ())) < k:
+        known = self.found.get(query)
+        if known is None or (known["wanted"] < k and len(known["passages"]) == known["wanted"]):
             documents = await fetch_documents(self.retriever, query, k)
-            self.found[query] = to_passages(documents, type(self.retriever).__name__, 1)
-        return [_as_document(each) for each in self.found[query][:k]]
+            known = Search(wanted=k, passages=to_passages(documents, type(self.retriever).__name__, 1))
+            self.found[query] = known
+        return [_as_document(each) for each in known["passages"][:k]]
 
 
 def _as_document(passage: Passage) -> Document:
@@ -143,7 +145,7 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
         raise SettingsError(f"stages: {given:.200}: {error}") from None
 
 
-async def _remembering(settings: Context, searched: dict[str, dict[str, list[Passage]]]) -> dict[str, BaseRetriever]:
+async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, BaseRetriever]:
     """Return the retrievers of a stage, which write what they find to `searched`."""
     if "retriever" not in settings.uses:
         return {}
@@ -181,7 +183,7 @@ def _carried(state: CascadeState) -> Carried:
     """Hand on the evidence, what it cites, and the queries that found some of it."""
     cited = {key for each in state["evidence"] for key in each["passage_ids"]}
     searches = [search for searched in state["searched"].values() for search in searched.items()]
-    settled = [query for query, found in searches if any(each["id"] in cited for each in found)]
+    settled = [query for query, found in searches if any(each["id"] in cited for each in found["passages"])]
     passages = [each for each in state["passages"] if each["id"] in cited]
     return Carried(state["evidence"], passages, [query for query in settled if query != state["question"]])
 

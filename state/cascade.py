@@ -4,11 +4,20 @@ from typing import ClassVar, Literal
 from urllib.parse import parse_qsl
 
 from pydantic import Field, field_validator
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import Context, Resource, StepNodes, method_setting
 from hopgraph.state.records import Passage
 from hopgraph.state.schemas import MethodState
+
+
+class Search(TypedDict):
+    """What a retriever found for a query."""
+
+    wanted: int
+    """How many passages it was asked for."""
+    passages: list[Passage]
+    """Best first; fewer than wanted are all that there are."""
 
 
 class CascadeState(MethodState):
@@ -18,7 +27,7 @@ class CascadeState(MethodState):
     """How many stages have run."""
     accepted: bool
     """Whether what the last one answered is the answer."""
-    searched: dict[str, dict[str, list[Passage]]]
+    searched: dict[str, dict[str, Search]]
     """By retriever and query what was found, which later stages do not search again."""
 
 
