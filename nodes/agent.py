@@ -11,15 +11,16 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.runnables import Runnable, chain
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.config import get_config
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import Field, JsonValue
 
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import seconds_left
+from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.human_review import Item, approve_evidence, review_queries
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
@@ -27,7 +28,7 @@ from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_
 from hopgraph.nodes.core.step_events import current_place, emit, node_place
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
-from hopgraph.state import Draft, Evidence, Passage, Query, Update, empty_call
+from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update, empty_call
 from hopgraph.state.agent import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import run_in_background
@@ -198,16 +199,17 @@ def is_last_turn(state: AgentRunState, settings: AgentContext) -> bool:
 async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tuple[AIMessage, Update]:
     """Ask what to do next; with the last turn, or the last call of the budget, only `answer` can be called."""
     number = _turns(state["messages"]) + 1
-    turn, spent = await _asked(state, runtime, ends=number >= runtime.context.max_turns)
-    if turn.outcome == "budget" and number < runtime.context.max_turns:
+    is_last = number >= runtime.context.max_turns
+    turn, spent = await _asked(state, runtime, ends=is_last)
+    limit: StopReason | None = "budget" if turn.outcome == "budget" else "max_iterations" if is_last else None
+    if turn.outcome == "budget" and not is_last:
         final, more = await _asked(state, runtime, ends=True)
         turn, spent = final, {**spent, **more}
     ending = [each for each in turn.record.calls if each.name == "answer"][:1]
     wanted = enumerate(ending or turn.record.calls, start=1)
     calls = [_as_tool_call(each.name, each.args, f"{number}.{place}") for place, each in wanted]
-    limit: Update = {"stop_reason": "budget"} if turn.outcome == "budget" else {}
-    limit = {"stop_reason": "max_iterations"} if not limit and not calls else limit
-    return AIMessage(turn.record.text, tool_calls=calls), {"calls": spent, "iteration": number, **limit}
+    update: Update = {"stop_reason": limit} if limit else {}
+    return AIMessage(turn.record.text, tool_calls=calls), {"calls": spent, "iteration": number, **update}
 
 
 async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Update | None:
@@ -331,15 +333,21 @@ TOOLS: dict[str, BaseTool] = {each.__name__: _as_tool(each) for each in (search,
 """What the model can call, by name."""
 
 
-def tool_agent() -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Make LangChain's agent out of these tools; its model is asked by the middleware alone."""
-    return cast(
-        "Any",
-        create_agent(
-            OfflineExtractive(),  # stands for the model of the settings, which the middleware asks
-            list(TOOLS.values()),
-            middleware=[_Turns()],
-            context_schema=AgentContext,
-            name="Agent with tools",
-        ),
+def tool_agent() -> Runnable[Any, Any]:
+    """Make LangChain's agent out of these tools; its model is asked by the middleware alone.
+
+    The conversation stays inside: LangGraph would stream what a node returns as the messages of the run.
+    """
+    made = create_agent(
+        OfflineExtractive(),  # stands for the model of the settings, which the middleware asks
+        list(TOOLS.values()),
+        middleware=[_Turns()],
+        context_schema=AgentContext,
+        name="Agent with tools",
     )
+    return CompiledMethod.of(cast("Any", made)) | _without_messages
+
+
+@chain
+def _without_messages(state: dict[str, Any]) -> Update:
+    return {key: value for key, value in state.items() if key != "messages"}

@@ -131,11 +131,10 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
     A stage answers briefly: the cascade itself writes the sentence that is asked for.
     """
     name, own = read_stage(given)
-    method = methods.get(name) if name != settings.method else None
-    if method is None or method.takes_gold_passages:
-        usable = ", ".join(each for each in methods if each != settings.method)
-        raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {usable}")
-    cls = cast("type[Context]", method.graph.context_schema)
+    method = methods.get(name)
+    cls = cast("type[Context]", method.graph.context_schema) if method else None
+    if not (method and cls) or method.takes_gold_passages or issubclass(cls, CascadeContext):
+        raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {', '.join(methods)}")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
     if settings.answer_type == "sentence":
         shared["answer_type"] = "short"

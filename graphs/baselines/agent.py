@@ -12,14 +12,15 @@ from typing import Unpack
 
 from hopgraph.nodes.agent import tool_agent
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.state.agent import AgentContext, AgentRunState
+from hopgraph.state import MethodState
+from hopgraph.state.agent import AgentContext
 
 Context = AgentContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
-    builder = AnswerGraph(AgentRunState, Context, **changes)
+    builder = AnswerGraph(MethodState, Context, **changes)
     builder.add_node("agent", tool_agent())
 
     builder.add_path("prepare", "agent")

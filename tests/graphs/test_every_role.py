@@ -131,4 +131,4 @@ def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
 
 def test_every_step_is_asked_in_some_way() -> None:
     for method in NAMES:
-        assert set(ways(method)) == set(METHODS[method].Context.steps)
+        assert set(ways(method)) == set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools

@@ -39,7 +39,7 @@ def steps_of(builder: MethodGraph, path: str = "") -> Iterator[tuple[str, GraphN
         node: Any = spec.runnable
         if isinstance(node, CompiledMethod):
             yield from steps_of(node.builder, f"{path}{name}.")  # pyright: ignore[reportArgumentType]
-        elif not name.startswith("review_"):
+        elif isinstance(node, GraphNode) and not name.startswith("review_"):
             yield f"{path}{name}", node
 
 

@@ -322,7 +322,9 @@ async def _streamed(
     return whole if whole and (reply_text(whole) or _ended_by(whole.response_metadata)) else None
 
 
-def _read_reply(message: AIMessage, messages: list[BaseMessage], read: Callable[[AIMessage], str]) -> ModelReply:
+def _read_reply(
+    message: AIMessage, messages: list[BaseMessage], read: Callable[[AIMessage], str] = reply_text
+) -> ModelReply:
     text, usage = read(message), message.usage_metadata
     problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):

@@ -44,11 +44,11 @@ def run(
     with OpenAIServer(ScriptedChatModel(replies=list(turns)), ignores=ignores) as server:
         context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False, **settings)
         modes: Any = ["custom", "values"]
-        for namespace, mode, chunk in agent.graph.stream(QUESTION, context=context, stream_mode=modes, subgraphs=True):
+        for _, mode, chunk in agent.graph.stream(QUESTION, context=context, stream_mode=modes, subgraphs=True):
             if mode == "custom":
                 events.append(parse_event(chunk))
-            elif not namespace:
-                state = chunk
+            else:
+                state |= chunk  # the messages are inside
     return state, events, server
 
 
@@ -131,7 +131,7 @@ def test_read_shows_more_of_a_document(tmp_path: Any) -> None:
     assert all(each.startswith("report.txt") for each in second.artifact)
 
 
-@pytest.mark.parametrize(("limit", "stop"), [({"max_turns": 2}, "answered"), ({"max_llm_calls": 2}, "answered")])
+@pytest.mark.parametrize(("limit", "stop"), [({"max_turns": 2}, "max_iterations"), ({"max_llm_calls": 2}, "budget")])
 def test_the_last_turn_can_only_answer(limit: dict[str, int], stop: str) -> None:
     state, _, server = run(turn(search("Guillermo del Toro")), turn(FOUND), **limit)
     assert (state["answer"], state["stop_reason"]) == ("Guadalajara", stop)

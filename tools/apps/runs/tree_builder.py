@@ -394,7 +394,7 @@ def _add_paragraphs(tree: TreeBuilder, node: TreeNode) -> RunNode:
     tree.add_titles(keys, node["titles"])
     for bare in [tree.nodes.get(f"{node['parent']}/{key}") for key in keys]:
         if bare and not bare.children:
-            del tree.nodes[bare.id]
+            tree.nodes.pop(bare.id, None)
             above = tree.nodes[bare.parent]
             above.children = [child for child in above.children if child is not bare]
     text = " · ".join(map(tree.title, keys))
