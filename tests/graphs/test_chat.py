@@ -106,7 +106,7 @@ async def test_five_turns_are_looked_up_with_questions_that_stand_alone(app: Any
     state = (await app.aget_state(thread)).values
     assert len(state["messages"]) == 10
     assert state["question"] == "Where was Vincent van Gogh's mother born?"
-    assert state["chosen"] == "migres"
+    assert state["chosen"] == "cascade"
     assert state["answer"] == state["messages"][-1].additional_kwargs["answer"]
     assert len({each["text"] for each in state["passages"]}) == len(state["passages"]) >= 5
     json.dumps({key: value for key, value in state.items() if key != "messages"})
@@ -121,7 +121,7 @@ async def test_an_answer_has_numbered_citations(app: Any) -> None:
         assert f"[{number}] {each['title']}: “{each['quote']}”" in reply.text
     names = [step["event"] for step in steps]
     assert names.index("routed") < names.index("query") < names.index("answered") < names.index("replied")
-    assert [step["data"]["method"] for step in steps if step["event"] == "routed"] == ["migres"]
+    assert [step["data"]["method"] for step in steps if step["event"] == "routed"] == ["cascade"]
 
 
 async def test_what_the_corpus_does_not_hold_is_said_without_a_citation() -> None:
@@ -320,7 +320,7 @@ async def test_the_budget_holds_for_the_whole_turn(app: Any, thread: Any) -> Non
         assert usage["llm_calls"] == len(calls)
         chosen = reply.additional_kwargs["method"]
         spent = sum(step["data"]["role"].startswith("chat/") for step in calls)
-        assert chosen == ("migres" if limit - spent >= MULTI_HOP_CALLS else "one_step")
+        assert chosen == ("cascade" if limit - spent >= MULTI_HOP_CALLS else "one_step")
 
 
 async def test_few_tokens_choose_the_cheap_method() -> None:

@@ -14,11 +14,11 @@ from support.node_inputs import model_call, spent
     ("kind", "settings", "used", "method"),
     [
         ("single_hop", {}, spent(), "one_step"),
-        ("bridge", {}, spent(), "migres"),
-        ("comparison", {}, spent(), "migres"),
-        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(model_call()), "migres"),
+        ("bridge", {}, spent(), "cascade"),
+        ("comparison", {}, spent(), "cascade"),
+        ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(model_call()), "cascade"),
         ("bridge", {"max_llm_calls": MULTI_HOP_CALLS + 1}, spent(model_call(attempts=2)), "one_step"),
-        ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=95)), "migres"),
+        ("bridge", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=95)), "cascade"),
         ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=96)), "one_step"),
     ],
 )

@@ -300,7 +300,7 @@ async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monke
 async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with OpenAIServer(OfflineExtractive()) as server:
-        server.fail_when("migres/extract", server_error())
+        server.fail_when("one_step/answer", server_error())
         async with open_endpoints(slow(server, tmp_path)) as app:
             events = await run(app, body(QUESTION))
             assert of(events, ag.CustomEvent)
