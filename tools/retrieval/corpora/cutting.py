@@ -136,17 +136,22 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
         yield names, row
         return
     keys = 1 if count_words(row[0]) <= _LONGEST_KEY else 0
-    part, size = list[tuple[str, str]](), 0
-    for name, cell in zip(names[keys:], row[keys:], strict=True):
-        for piece in _sentences(cell, words):
+    part, size = dict[int, list[str]](), 0
+
+    def join() -> tuple[Row, Row]:
+        cells = [" ".join(pieces) for pieces in part.values()]
+        return [*names[:keys], *(names[at] for at in part)], [*row[:keys], *cells]
+
+    for at in range(keys, len(row)):
+        for piece in _sentences(row[at], words):
             more = count_words(piece)
             if part and size + more > words:
-                yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
-                part, size = [], 0
-            part.append((name, piece))
+                yield join()
+                part, size = {}, 0
+            part.setdefault(at, []).append(piece)
             size += more
     if part:
-        yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
+        yield join()
 
 
 _LANGUAGES = {

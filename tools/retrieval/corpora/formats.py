@@ -227,7 +227,7 @@ class Corpus:
     @property
     def recipe(self) -> str:
         """How its files become passages: where this differs, an update reads them again."""
-        return f"text 4 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
+        return f"text 5 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -346,9 +346,10 @@ def _detect_format(path: Path) -> str:
     for name, form in FORMATS.items():
         if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
             return name
-    if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
+    suffix = path.suffix.lower()
+    if suffix == ".tsv" or (suffix in RECORDS and not first.keys().isdisjoint(TEXT_KEYS)):
         return TEXT
-    if path.suffix.lower() not in RECORDS and not first:
+    if suffix not in RECORDS and not first:
         if can_read(path):
             return TEXT
         raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(readable_suffixes())}")
