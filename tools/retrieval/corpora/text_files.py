@@ -19,7 +19,8 @@ from hopgraph.tools.retrieval.corpora.markdown_sections import Section, Structur
 from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
-from hopgraph.tools.retrieval.passage_metadata import plain_metadata
+from hopgraph.tools.retrieval.passage_metadata import LANGUAGE, plain_metadata
+from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
@@ -41,6 +42,7 @@ _HEADING = re.compile(r"#{1,6}\s")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/")
 _IGNORE_FILE = ".hopgraphignore"
+_PASSAGES_READ = 20  # to find out their language
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
 _INSTALL = "pip install 'hopgraph[documents]'"
 
@@ -131,6 +133,15 @@ def _link_error(path: Path) -> OSError:
 
 
 def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
+    """Yield the passages with the language of the first ones, if it is sure to be another one than English."""
+    passages = _passages(name, path, document, cutting)
+    first = list(islice(passages, _PASSAGES_READ))
+    language = detect_language("\n".join(each.text for each in first)) if first else ""
+    for each in chain(first, passages):
+        yield each._replace(metadata={**each.metadata, LANGUAGE: language}) if language else each
+
+
+def _passages(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
     """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
     number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
     for section in document.sections:
