@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
-from hopgraph.tools.documents.elements import Document, Element, Reader, UnreadableFileError
+from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError
+from hopgraph.tools.documents.pdf import find_tessdata
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
 
@@ -57,10 +59,15 @@ def can_convert() -> bool:
 
 
 class DocumentConverter:
-    """Converts one file after the other; a context, at whose end the process ends."""
+    """Converts one file after the other; a context, at whose end the process ends.
 
-    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY) -> None:
-        self._limits = (seconds, memory)
+    `ocr` is as in `read_pdf`; SettingsError where Tesseract's data is missing.
+    """
+
+    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY, ocr: str = "") -> None:
+        self._limits, self._ocr = (seconds, memory), ocr
+        if ocr:
+            find_tessdata(ocr)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "DocumentConverter":
@@ -93,7 +100,7 @@ class DocumentConverter:
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - this module
-            [sys.executable, "-P", "-m", __name__, *map(str, self._limits)],
+            [sys.executable, "-P", "-m", __name__, *map(str, self._limits), self._ocr],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
@@ -102,8 +109,8 @@ class DocumentConverter:
         )
 
 
-def convert_document(path: Path) -> Document:
-    """Read a file here and now, as `DocumentConverter.convert` does elsewhere."""
+def convert_document(path: Path, ocr: str = "") -> Document:
+    """Read a file here and now, as `DocumentConverter.convert` does elsewhere; scanned pages in the `ocr` languages."""
     with open_source(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _LARGEST_FILE:
@@ -112,9 +119,9 @@ def convert_document(path: Path) -> Document:
         if suffix in _ARCHIVES:
             _check_archive(file, size)
         module, name = _READERS[suffix]
-        read: Reader = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
+        read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
         try:
-            document = read(file)
+            document = read(file, ocr) if suffix == ".pdf" else read(file)
         except (BadZipFile, zlib.error, EOFError, NotImplementedError):
             raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
     length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
@@ -142,12 +149,12 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 
 def main() -> None:
     """Convert the files whose paths come on the standard input."""
-    seconds, memory = map(int, sys.argv[1:])
+    seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
         try:
-            found: dict[str, object] = vars(convert_document(Path(json.loads(line))))
+            found: dict[str, object] = vars(convert_document(Path(json.loads(line)), ocr))
         except UnreadableFileError as error:
             found = {"problem": str(error)}
         except OSError as error:

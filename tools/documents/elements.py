@@ -1,11 +1,11 @@
 """The elements that every reader of documents yields, and what the readers share."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import accumulate
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 Row = Sequence[str]
@@ -101,6 +101,3 @@ def parse_xml(content: bytes) -> Any:
         return etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
-
-
-Reader = Callable[[BinaryIO], Document]

@@ -1,12 +1,16 @@
 """PDF as elements, page by page: LiteParse's blocks, where they lack no words that PDFium finds."""
 
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from markdown_it import MarkdownIt
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.documents.elements import Document, Element, Row, UnreadableFileError, make_table, tidy
 
 MOST_PAGES = 5000
@@ -24,6 +28,7 @@ _OPTIONS = {
     "max_pages": MOST_PAGES,
     "continue_on_page_error": True,
 }
+_HOW_TO_READ = "--ocr eng would read scanned ones (pip install 'hopgraph[ocr]')"
 _INLINE = MarkdownIt("zero").enable(["escape", "emphasis"])
 _NO_TEXT = str.maketrans("", "", "\0\x02\ufffe")
 _WORD = re.compile(r"\w+")
@@ -41,16 +46,21 @@ _EDGE = 2
 """Blocks at the top and at the bottom of a page that may be its header or footer."""
 
 
-def read_pdf(file: BinaryIO) -> Document:
+def read_pdf(file: BinaryIO, ocr: str = "") -> Document:
     """Read a PDF; a sentence that goes on on the next page stands on the page where it begins.
 
-    Lines that repeat at the top or bottom of pages are kept once.
+    Lines that repeat at the top or bottom of pages are kept once. Pages without text are read by Tesseract, in
+    languages such as `eng+deu`, or else named.
     """
     content = file.read()
     content = content[max(content[:1024].find(b"%PDF-"), 0) :]
     plain = _plain_pages(content)
-    if not any(page.strip() for page in plain):
-        raise UnreadableFileError("it has no text; scanned pages have to be recognised (OCR) first")
+    if ocr:
+        _recognise(content, plain, ocr)
+    empty = [str(number) for number, text in enumerate(plain, 1) if not text.strip()]
+    have = f"{len(empty)} of {len(plain)} pages {'has' if len(empty) == 1 else 'have'} no text"
+    if len(empty) == len(plain):
+        raise UnreadableFileError(f"{have}; {_HOW_TO_READ}")
     blocks = _blocks_of(content)
     pages = [_page(text, *blocks.get(number, ([], []))) for number, text in enumerate(plain, 1)]
     pages = _join_sentences(_drop_repeated(pages))
@@ -59,11 +69,9 @@ def read_pdf(file: BinaryIO) -> Document:
     )
     headings = [each for each in pages[0] if each.kind == "heading"]
     found.title = min(headings, key=lambda each: each.number).text if headings else ""
-    empty = [str(number) for number, text in enumerate(plain, 1) if not text.strip()]
     if empty:
         named = ", ".join(empty[:10]) + ", …" * (len(empty) > 10)
-        have = "has no text" if len(empty) == 1 else "have no text"
-        found.notes.append(f"{len(empty)} of {len(plain)} pages {have} and would have to be recognised (OCR): {named}")
+        found.notes.append(f"{have}: {named}; {_HOW_TO_READ}")
     return found
 
 
@@ -89,6 +97,31 @@ def _plain_pages(content: bytes) -> list[str]:
         except library.PdfiumError:  # one damaged page
             pages.append("")
     return pages
+
+
+def find_tessdata(languages: str) -> Path:
+    """Return the folder with Tesseract's data of languages, as `eng+deu`; SettingsError where any is missing."""
+    folder = Path(os.environ.get("TESSDATA_PREFIX") or Path(sys.prefix, "share", "tessdata"))
+    missing = [each for each in languages.split("+") if not (folder / f"{each}.traineddata").is_file()]
+    if missing:
+        install = "pip install 'hopgraph[ocr]' brings eng; TESSDATA_PREFIX names another folder"
+        raise SettingsError(f"--ocr {languages:.40}: {folder} has no {missing[0]:.40}.traineddata ({install})")
+    return folder
+
+
+def _recognise(content: bytes, plain: list[str], languages: str) -> None:
+    """Put what LiteParse's Tesseract sees on the pages that are empty in their places."""
+    import liteparse
+
+    library: Any = liteparse
+    empty = ",".join(str(number) for number, text in enumerate(plain, 1) if not text.strip())
+    data = {"ocr_language": languages, "tessdata_path": str(find_tessdata(languages)), "target_pages": empty}
+    try:
+        seen: Any = library.LiteParse(**_OPTIONS | {"ocr_enabled": True} | data).parse(content) if empty else None
+    except library.ParseError:
+        return
+    for page in seen.pages if seen else ():
+        plain[page.page_num - 1] = page.text or ""
 
 
 def _blocks_of(content: bytes) -> dict[int, tuple[Sequence[Any], Sequence[Any]]]:

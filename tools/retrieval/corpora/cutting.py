@@ -36,12 +36,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutting:
-    """How long passages are. Raises SettingsError for lengths that make no sense."""
+    """How documents become passages. Raises SettingsError for lengths that make no sense."""
 
     words: int = PASSAGE_WORDS
     """What a passage aims at. A sentence of more than twice as many (a table, a log) is cut into pieces."""
     overlap: int = 0
     """Words, at most, of the last sentences that the next passage of the same section begins with again."""
+    ocr: str = ""
+    """The languages of scanned pages, as Tesseract names them (`eng+deu`), which are then read; empty: they are not."""
 
     def __post_init__(self) -> None:
         if not 10 <= self.words <= _MOST_WORDS:
@@ -154,24 +156,8 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
         yield join()
 
 
-_LANGUAGES = {
-    "py": "python",
-    "js": "js",
-    "ts": "ts",
-    "java": "java",
-    "go": "go",
-    "rs": "rust",
-    "rb": "ruby",
-    "c": "c",
-    "cpp": "cpp",
-    "h": "cpp",
-    "cs": "csharp",
-    "php": "php",
-    "swift": "swift",
-    "kt": "kotlin",
-    "scala": "scala",
-}
-"""Suffix → the language by whose functions and classes code is cut."""
+_LANGUAGES = {"py": "python", "rs": "rust", "rb": "ruby", "h": "cpp", "cs": "csharp", "kt": "kotlin"}
+"""Suffix → the language by whose functions and classes code is cut, where that has another name."""
 
 
 def _cut_lines(block: Block, words: int) -> Iterable[str]:
@@ -181,18 +167,11 @@ def _cut_lines(block: Block, words: int) -> Iterable[str]:
         return [text]
     from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
 
-    language = _LANGUAGES.get(block.language)
-    separators = (
-        [
-            each
-            for each in RecursiveCharacterTextSplitter.get_separators_for_language(Language(language))
-            if each.strip()
-        ]
-        if language
-        else []
-    )
+    language = _LANGUAGES.get(block.language, block.language)
+    known = language in {each.value for each in Language}
+    separators = RecursiveCharacterTextSplitter.get_separators_for_language(Language(language)) if known else []
     splitter = RecursiveCharacterTextSplitter(
-        separators=[*separators, "\n\n", "\n", " ", ""],
+        separators=[*(each for each in separators if each.strip()), "\n\n", "\n", " ", ""],
         chunk_size=words,
         chunk_overlap=0,
         length_function=count_words,

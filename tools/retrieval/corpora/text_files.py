@@ -68,9 +68,13 @@ def readable_suffixes() -> tuple[str, ...]:
     return tuple(sorted(SUFFIXES if can_convert() else PLAIN))
 
 
-def describe_unread(files: Iterable[Path]) -> str:
+def count_unread(files: Iterable[Path]) -> Counter[str]:
+    """Count by suffix the files that cannot be read here."""
+    return Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
+
+
+def describe_unread(kinds: Counter[str]) -> str:
     """Say which files are not read, as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
-    kinds = Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
     named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
     return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 
@@ -178,7 +182,7 @@ def read_text_files(
     are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
     CorpusError where the source is a document that cannot be.
     """
-    with DocumentConverter() as converter:
+    with DocumentConverter(ocr=cutting.ocr) as converter:
         for path in files:
             name = path.name if path == source else path.relative_to(source).as_posix()
             try:
