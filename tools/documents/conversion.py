@@ -29,7 +29,11 @@ _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
 _MOST_ENTRIES, _MOST_TIMES = 20_000, 200
 """Files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
 _OLE = b"\xd0\xcf\x11\xe0"
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_SETTINGS = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "OPENPYXL_DEFUSEDXML": "False",  # where that is installed it takes twice as long; Expat itself refuses entity bombs
+    "PATH": "",
+}
 
 
 _READERS = {
@@ -104,7 +108,7 @@ class DocumentConverter:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
-            env=os.environ | _ONE_THREAD | {"PATH": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one
         )
 

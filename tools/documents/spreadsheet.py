@@ -166,7 +166,7 @@ def _show_number(value: float, number_format: str) -> str:
         section, number = sections[1], -number
     elif not number and len(sections) > 2:
         section = sections[2]
-    tokens = _TOKEN.findall(section)
+    tokens = _tokens(section)
     digits = "".join(each for each in tokens if each in "0#?.,%" or each.upper() == "E")
     if "E" in digits.upper() or "/" in tokens or not any(each in "0#?" for each in tokens):
         plain = "General" in section or "E" in digits.upper() or "/" in tokens or "@" in tokens
@@ -214,6 +214,11 @@ def _sections(number_format: str) -> list[str]:
     return re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", number_format)
 
 
+@lru_cache(maxsize=1024)
+def _tokens(section: str) -> list[str]:
+    return _TOKEN.findall(section)
+
+
 def _decimal(value: float) -> Decimal:
     return Decimal(format(value, ".15g"))  # all the digits that Excel keeps
 
@@ -230,7 +235,7 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
         return shown if seconds % 60 or "s" in number_format.lower() else shown.removesuffix(":00")
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
-    tokens = _TOKEN.findall(_sections(number_format)[0])
+    tokens = _tokens(_sections(number_format)[0])
     marks = [each.lower() for each in tokens if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
     if number_format.lower() in _LOCALE_DATES or not marks or not isinstance(value, datetime):
         text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
