@@ -143,6 +143,7 @@ def _table(rows: Sequence[list[str]], begins: int, wide: set[int]) -> Iterator[E
     yield from make_table(rows[titles:], begins + titles, heads=heads if heads > 1 else None)
 
 
+@lru_cache(maxsize=1 << 15, typed=True)
 def show_value(value: object, number_format: str = "General") -> str:
     """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
 
