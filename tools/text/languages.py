@@ -73,8 +73,14 @@ def detect_language(text: str) -> str:
 
     Chinese, Japanese, Korean and Thai need none: every analyser has pairs of their characters.
     """
-    code, probability = _identifier().classify(text[:_LETTERS_READ])
+    code, probability = classify_language(text)
     return code if probability >= _SURE and code != "en" and code in _STEMMED else ""
+
+
+def classify_language(text: str) -> tuple[str, float]:
+    """Return the likeliest language of a text, as py3langid names it, and its probability."""
+    code, probability = _identifier().classify(text[:_LETTERS_READ])
+    return str(code), float(probability)
 
 
 @cache

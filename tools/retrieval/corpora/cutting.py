@@ -186,7 +186,8 @@ def _join(units: list[_Unit]) -> str:
     for before, unit in pairwise(units):
         if before.block is unit.block:
             is_prose = unit.block.kind in ("prose", "heading")
-            parts += [" " if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
+            space = " " if before.text[-1:] < "\u3000" else ""  # Chinese has none
+            parts += [space if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
         else:
             together = before.block.kind == unit.block.kind == "list"
             parts += ["\n" if together else "\n\n", _headed(unit)]
