@@ -136,7 +136,7 @@ def guess_encoding(content: bytes) -> str | None:
 
 
 def _cyrillic_likelihood(content: bytes, encoding: str) -> float:
-    """Return the probability that a text in this encoding is in a language with Cyrillic letters, as short ones look."""
+    """Return the probability that a text in this encoding is in a language with Cyrillic letters."""
     language, probability = classify_language(content[:_SAMPLE].decode(encoding, "replace"))
     return probability if language in _CYRILLIC else 0.0
 

@@ -219,13 +219,4 @@ def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
 
 
 def _text_of(node: Any) -> str:
-    parts = list[str]()
-    for each in node.traverse(include_text=True):
-        if each.tag == "-text":
-            after_block = each.prev is not None and each.prev.tag in _BLOCKS
-            parts.append(f"{' ' * after_block}{each.text_content or ''}")
-        elif each.tag in _BLOCKS or each.tag == "br":
-            parts.append(" ")
-        elif each.tag == "img":
-            parts.append(f" {each.attributes.get('alt') or ''} ")
-    return "".join(parts)
+    return " ".join(each.text.removeprefix("- ") for each in _walk(node)) if node.child is not None else ""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
-from hopgraph.tools.documents.elements import Document, UnreadableFileError
+from hopgraph.tools.documents.elements import Document, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
@@ -22,6 +22,7 @@ from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import LANGUAGE, plain_metadata
 from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize
+from hopgraph.tools.text.sentences import LINE_UNIT
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
 """The suffixes of files that can be read without the extra `documents`."""
@@ -39,6 +40,7 @@ _BLOCK_KINDS: dict[str, Literal["prose", "heading", "list", "lines", "table"]] =
     "table": "table",
 }
 _HEADING = re.compile(r"#{1,6}\s")
+_COLUMN_GAP = re.compile(r" {3,}|\t+|(?<![.!?:\s]) {2}(?=\S)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/")
 _IGNORE_FILE = ".hopgraphignore"
@@ -265,11 +267,20 @@ def _blocks(path: Path, encoding: str) -> Iterator[Block]:
         for number, line in enumerate(file, 1):
             is_break = not line.strip() or _HEADING.match(line) is not None
             if lines and (is_break or length > _LONGEST_BLOCK):
-                yield Block(start, "".join(lines))
+                yield _paragraph(start, lines)
                 lines, length = [], 0
             if not is_break:
                 start = start if lines else number
                 lines.append(line)
                 length += len(line)
     if lines:
-        yield Block(start, "".join(lines))
+        yield _paragraph(start, lines)
+
+
+def _paragraph(start: int, lines: list[str]) -> Block:
+    """Make a block of lines: a list has items, and columns that tabs or spaces part are a table."""
+    rows = [_COLUMN_GAP.split(line.strip()) for line in lines]
+    if len(rows[0]) > 1 and len(rows) > 1 and len(set(map(len, rows))) == 1:
+        return Block(start, "", "table", next(make_table(rows)).rows)
+    text = "".join(lines)
+    return Block(start, text, "list" if LINE_UNIT.match(f"\n{text}") else "prose")

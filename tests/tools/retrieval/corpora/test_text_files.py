@@ -306,3 +306,12 @@ def test_what_an_object_says_beside_its_text_is_searched_as_it_is_written(tmp_pa
         '{"id": "T-17", "subject": "Leak", "body": "It drips.", "price": 9.50, "open": false, "url": "https://x.org"}'
     )
     assert cut(tmp_path, "a.jsonl", ticket) == [("a > Leak", "It drips.\n\nid: T-17\nprice: 9.50\nopen: false")]
+
+
+def test_lists_and_columns_of_a_plain_text_keep_their_lines(tmp_path: Path) -> None:
+    columns = "Name      Room\nMara K.   A-3\nUdo B.    C-17\n"
+    text = f"Offices.  All in Kiel.\nOpen now.  Ask us.\n\n* first\n* second\n\n{columns}"
+    table = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
+    assert cut(tmp_path, "a.txt", text) == [
+        ("a", f"Offices. All in Kiel. Open now. Ask us.\n\n* first\n* second\n\n{table}")
+    ]
