@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 Row = Sequence[str]
-_CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
-CHINESE_BREAK = re.compile(f"(?<={_CHINESE})[ \t\r]*\n\\s*(?={_CHINESE})")
+CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
+_CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES = 8
 _NUMBER = re.compile(r"[+-]?[\d.,]*\d%?")
 _NO_NAME = re.compile(rf".{{61,}}|(?!(?:19|20)\d\d$){_NUMBER.pattern}|.*\w \w.*[.!?]", re.DOTALL)
@@ -45,7 +45,7 @@ class Document:
 
 def tidy(text: str) -> str:
     """Return a text with single spaces, and without soft hyphens and the like, and line ends within Chinese."""
-    text = text if text.isascii() else CHINESE_BREAK.sub("", text)
+    text = text if text.isascii() else _CHINESE_BREAK.sub("", text)
     return " ".join(text.replace("\xad", "").replace("\u200b", "").replace("\ufeff", "").split())
 
 

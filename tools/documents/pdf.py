@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from markdown_it import MarkdownIt
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.documents.elements import Document, Element, Row, UnreadableFileError, make_table, tidy
+from hopgraph.tools.documents.elements import CHINESE, Document, Element, Row, UnreadableFileError, make_table, tidy
 
 MOST_PAGES = 5000
 _MISSING = 0.05
@@ -35,13 +35,12 @@ _WORD = re.compile(r"\w+")
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\xad\x02\ufffe]\r?\n\s*(?=[a-zß-ÿ])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _OPEN_END = re.compile(r"[\w,;\-\u2013]\s*$")
-_FEWEST_ROWS, _MOST_CELL_WORDS = 3, 4
-"""Lines of a paragraph that may be a column of a table, and their words on average."""
-_CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
-_WITHIN_CHINESE = re.compile(f"(?<={_CHINESE})[ \n]+(?={_CHINESE})")
+_FEWEST_ROWS, _MOST_CELL_WORDS, _MOST_COMPARED = 3, 4, 1_000_000
+"""Lines of a paragraph that may be a column of a table, and their words on average; blocks times pieces of a page."""
+_WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MARK_BEFORE = re.compile(r"(?<!\S)([.,:;!?\u060c\u061b\u061f]+)([^\W_][\w.,:/]*)")
-_PREFIX_BEHIND = re.compile("(\\d[\\d.,]*)-([\u05d0-\u05ea])(?!\\w)")
+_PREFIX_BEHIND = re.compile("(?<![\\d.,])(\\d[\\d.,]*+)-([\u05d0-\u05ea])(?!\\w)")
 _EDGE = 2
 """Blocks at the top and at the bottom of a page that may be its header or footer."""
 
@@ -61,8 +60,8 @@ def read_pdf(file: BinaryIO, ocr: str = "") -> Document:
     have = f"{len(empty)} of {len(plain)} pages {'has' if len(empty) == 1 else 'have'} no text"
     if len(empty) == len(plain):
         raise UnreadableFileError(f"{have}; {_HOW_TO_READ}")
-    blocks = _blocks_of(content)
-    pages = [_page(text, *blocks.get(number, ([], []))) for number, text in enumerate(plain, 1)]
+    parsed = {page.page_num: (page.blocks or (), page.text_items or ()) for page in _parse(content, {})}
+    pages = [_page(text, *parsed.get(number, ((), ()))) for number, text in enumerate(plain, 1)]
     pages = _join_sentences(_drop_repeated(pages))
     found = Document(
         [each for number, page in enumerate(pages, 1) if page for each in (Element("page", "", number), *page)]
@@ -110,32 +109,24 @@ def find_tessdata(languages: str) -> Path:
 
 
 def _recognise(content: bytes, plain: list[str], languages: str) -> None:
-    """Put what LiteParse's Tesseract sees on the pages that are empty in their places."""
+    """Put what Tesseract sees on the pages that are empty in their places."""
+    place = str(find_tessdata(languages))
+    if empty := ",".join(str(number) for number, text in enumerate(plain, 1) if not text.strip()):
+        options = {"ocr_enabled": True, "ocr_language": languages, "tessdata_path": place, "target_pages": empty}
+        for page in _parse(content, options):
+            plain[page.page_num - 1] = page.text or ""
+
+
+def _parse(content: bytes, options: dict[str, Any]) -> Sequence[Any]:
+    """Return the pages as LiteParse sees them; none where it fails."""
     import liteparse
 
     library: Any = liteparse
-    empty = ",".join(str(number) for number, text in enumerate(plain, 1) if not text.strip())
-    data = {"ocr_language": languages, "tessdata_path": str(find_tessdata(languages)), "target_pages": empty}
     try:
-        seen: Any = library.LiteParse(**_OPTIONS | {"ocr_enabled": True} | data).parse(content) if empty else None
+        # It would look for programs that convert other kinds.
+        return library.LiteParse(**_OPTIONS | options).parse(content).pages if content.startswith(b"%PDF-") else ()
     except library.ParseError:
-        return
-    for page in seen.pages if seen else ():
-        plain[page.page_num - 1] = page.text or ""
-
-
-def _blocks_of(content: bytes) -> dict[int, tuple[Sequence[Any], Sequence[Any]]]:
-    """Return page → LiteParse's blocks, and the pieces of text that they were made of; no page where it fails."""
-    import liteparse
-
-    if not content.startswith(b"%PDF-"):  # it would look for programs that convert other kinds
-        return {}
-    library: Any = liteparse
-    try:
-        pages = library.LiteParse(**_OPTIONS).parse(content).pages
-        return {page.page_num: (page.blocks or [], page.text_items or []) for page in pages}
-    except library.ParseError:
-        return {}
+        return ()
 
 
 def _page(plain: str, blocks: Sequence[Any], items: Sequence[Any]) -> list[Element]:
@@ -157,6 +148,8 @@ def _mend_lines(text: str) -> str:
 
 def _with_columns(blocks: Sequence[Any], items: Sequence[Any]) -> Iterator[Element]:
     """Yield the elements of blocks; paragraphs that stand beside each other or a table line by line are its columns."""
+    if len(blocks) * len(items) > _MOST_COMPARED:
+        items = ()
     lines = {at: _lines_of(block, items) for at, block in enumerate(blocks) if block.kind in ("paragraph", "table")}
     columns = {at: each for at, each in lines.items() if blocks[at].kind == "paragraph" and _may_be_column(each)}
     taken = set[int]()
