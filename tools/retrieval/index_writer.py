@@ -111,6 +111,8 @@ class IndexWriter:
         ranking = compute_ranking(self._term_ids, ids)
         self.progress("save", 0, None)
         ranking.save(folder)
+        mixed = isinstance(self.analyser, MixedAnalyser)
+        analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
         del ranking, self._term_ids  # before the names need their memory
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
@@ -126,8 +128,6 @@ class IndexWriter:
             skipped=sum(file.skipped for source in sources for file in source.files),
             fingerprint=fingerprint,
         )
-        mixed = isinstance(self.analyser, MixedAnalyser)
-        analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
         write_manifest(folder, facts, terms, analyser, dense)
         if self.old and (self.goal / COLBERT).exists():
             update_late_interaction(self.goal, folder, origins, fingerprint, self.progress)

@@ -121,15 +121,28 @@ def _sentences(text: str, words: int) -> Iterator[str]:
 
 def _rows(block: Block, words: int) -> Iterator[_Unit]:
     names, *rows = block.rows
-    line = block.line
-    if sum(map(count_words, names)) > words / 2:  # too long to stand in each part
-        names, rows = [""] * len(names), block.rows
-    else:
-        line += any(name.strip() for name in names)
+    line = block.line + any(name.strip() for name in names)
+    if max(map(count_words, names)) > _LONGEST_KEY:  # they are no names
+        names, rows, line = [""] * len(names), block.rows, block.line
+    groups = _group_columns(names, words)
     for number, row in enumerate(rows, line):
-        for some_names, cells in _parts_of_row(names, row, words):
-            head, _, text = write_table([some_names, cells]).rpartition("\n")
-            yield _Unit(number, text, count_words(text), block, head)
+        for group in groups:
+            some, cells = ([each[at] for at in group] for each in (names, row))
+            for some_names, part in _parts_of_row(some, cells, words) if group is groups[0] or any(cells[1:]) else ():
+                head, _, text = write_table([some_names, part]).rpartition("\n")
+                yield _Unit(number, text, count_words(text), block, head)
+
+
+def _group_columns(names: Row, words: int) -> list[list[int]]:
+    """Return the columns that stand together, so that their names are not too long; the first one stands in each."""
+    groups, size = [[0]], 0
+    for at, name in enumerate(names[1:], 1):
+        size += count_words(name)
+        if size > words / 2 and len(groups[-1]) > 1:
+            groups.append([0])
+            size = count_words(name)
+        groups[-1].append(at)
+    return groups
 
 
 def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]:
