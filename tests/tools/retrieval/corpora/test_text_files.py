@@ -315,3 +315,13 @@ def test_lists_and_columns_of_a_plain_text_keep_their_lines(tmp_path: Path) -> N
     assert cut(tmp_path, "a.txt", text) == [
         ("a", f"Offices. All in Kiel. Open now. Ask us.\n\n* first\n* second\n\n{table}")
     ]
+
+
+def test_a_wide_table_is_cut_by_columns_that_keep_their_names_and_the_key(tmp_path: Path) -> None:
+    names = ",".join(["Key", *(f"Column number {at}" for at in range(40))])
+    row = ",".join(["K-1", *(f"value {at} of one" for at in range(40))])
+    passages = [text for _, text in cut(tmp_path, "a.csv", f"{names}\n{row}\n")]
+    assert len(passages) > 1
+    assert all(text.startswith("| Key | Column number") and "\n| K-1 | value" in text for text in passages)
+    (last,) = [text for text in passages if "Column number 39" in text]
+    assert last.endswith("| value 39 of one |")
