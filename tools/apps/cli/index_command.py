@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -66,10 +66,11 @@ def _index(console: Console, options: IndexOptions) -> None:
     if options.dry_run and report.changes is not None:
         _print_changes(console, report.changes)
         if report.format == TEXT:
-            corpus_now = _open(options)
-            files, reading = _files_read(corpus_now, (*report.changes.added, *report.changes.changed))
-            _print_kinds(console, corpus_now, files)
-            _print_notes(replace(report, notes=tuple(reading.notes)))
+            reading, changes = CorpusReading(skip_bad=True), report.changes
+            now = _open(options)
+            _print_kinds(console, now, _read_files(now, (*changes.added, *changes.changed), reading))
+            first, skipped = (*report.first_skipped, *reading.first_skipped), report.skipped + reading.skipped
+            _print_notes(replace(report, notes=tuple(reading.notes), skipped=skipped, first_skipped=first))
         return
     for line in lines:
         print_line(console, line)
@@ -93,36 +94,51 @@ def _print_notes(report: IndexReport | FillReport) -> None:
         print_note(f"skipped {unnamed:,} more")
 
 
-def _print_kinds(console: Console, corpus: Corpus, files: Iterable[tuple[str, int, int, str]]) -> None:
-    """Print a table of kinds of files, of which each has a name, passages, skipped records, and why they were."""
-    kinds = dict[str, tuple[int, int, int, str]]()
-    for name, passages, skipped, why in files:
-        kind = Path(name).suffix.lower() or "no suffix"
-        before = kinds.get(kind, (0, 0, 0, ""))
-        kinds[kind] = (before[0] + 1, before[1] + passages, before[2] + skipped, before[3] or why)
-    kinds |= {kind: (count, 0, count, "not read") for kind, count in corpus.unread.items()}
+class _Kind(NamedTuple):
+    """Files with one suffix."""
+
+    suffix: str
+    files: int
+    passages: int
+    skipped: int
+    why: str
+    """Of the first that was skipped."""
+
+
+def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> None:
+    """Print a table of the kinds of files that were read, and of those that cannot be."""
+    kinds = dict[str, _Kind]()
+    for each in (*read, *(_Kind(suffix, count, 0, count, "not read") for suffix, count in corpus.unread.items())):
+        old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
+        files, passages, skipped = (mine + other for mine, other in zip(old[1:4], each[1:4], strict=True))
+        kinds[each.suffix] = _Kind(each.suffix, files, passages, skipped, old.why or each.why)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("kind", "files", "passages", "skipped", "why"):
         table.add_column(column, justify="left" if column in ("kind", "why") else "right", no_wrap=column == "kind")
-    for kind, (*counts, why) in sorted(kinds.items(), key=lambda each: -each[1][0]):
-        table.add_row(sanitize_line(kind), *(f"{count:,}" for count in counts), Text(truncate_line(why, 100)))
+    for each in sorted(kinds.values(), key=lambda each: -each.files):
+        counts = (f"{count:,}" for count in each[1:4])
+        table.add_row(Text(sanitize_line(each.suffix)), *counts, Text(truncate_line(each.why, 100)))
     console.print(table)
 
 
-def _indexed_files(path: Path) -> Iterator[tuple[str, int, int, str]]:
+def _name_kind(file: str) -> str:
+    return Path(file).suffix.lower() or "no suffix"
+
+
+def _indexed_files(path: Path) -> Iterator[_Kind]:
     for each in (file for source in read_sources(path, read_manifest(path)) for file in source.files):
-        yield each.name, each.passages, each.skipped, each.problems[0][1] if each.problems else ""
+        why = each.problems[0][1] if each.problems else ""
+        yield _Kind(_name_kind(each.name), 1, each.passages, each.skipped, why)
 
 
-def _files_read(corpus: Corpus, names: Iterable[str]) -> tuple[list[tuple[str, int, int, str]], CorpusReading]:
-    """Read files of a corpus for a dry run; return each with its passages, and what was found out."""
-    reading, named = CorpusReading(skip_bad=True), {corpus.name_of(file): file for file in corpus.files}
+def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) -> Iterator[_Kind]:
+    """Read files of a corpus, for a dry run."""
+    named = {corpus.name_of(file): file for file in corpus.files}
     files = [named[name] for name in names if name in named]
     passages = Counter(record.file for record in replace(corpus, files=tuple(files)).records(reading))
-    problems = {file: each[0][1] for file, each in reading.problems_in.items() if each}
-    return [
-        (corpus.name_of(file), passages[file], reading.skipped_in[file], problems.get(file, "")) for file in files
-    ], reading
+    for file in files:
+        why = reading.problems_in[file][0][1] if reading.skipped_in[file] else ""
+        yield _Kind(_name_kind(file.name), 1, passages[file], reading.skipped_in[file], why)
 
 
 def _cutting(options: IndexOptions) -> Cutting | None:
