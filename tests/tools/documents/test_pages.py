@@ -1,11 +1,16 @@
 """PDF, page by page, on files that are written here."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.documents.conversion import convert_document
-from hopgraph.tools.documents.elements import Element, write_table
+from hopgraph.tools.documents.elements import Element, UnreadableFileError, write_table
+from hopgraph.tools.documents.pdf import find_tessdata
 from support.made_documents import draw_pdf, make_pdf
 
 pytest.importorskip("liteparse")
@@ -95,3 +100,20 @@ def test_marks_and_numbers_of_hebrew_stand_behind_its_words(tmp_path: Path) -> N
     shown = "\u05d7\u05d5\u05d6\u05d4 \u05e0\u05d7\u05ea\u05dd \u05d1-3 \u05d1\u05de\u05e8\u05e5 2024."
     (found,) = texts(tmp_path / "a.pdf", [[(80, 700, shown)]])
     assert found == shown
+
+
+def test_a_scanned_page_is_read_by_tesseract(tmp_path: Path) -> None:
+    try:
+        find_tessdata("eng")
+    except SettingsError:
+        pytest.skip("needs the extra ocr")
+    scan: Any = Figure(figsize=(8, 2), dpi=150)
+    scan.text(0.1, 0.5, "The invoice number is 20240042.", fontsize=24)
+    scan.savefig(tmp_path / "scan.png")
+    page: Any = Figure(figsize=(8, 2))
+    page.figimage(imread(tmp_path / "scan.png"), resize=True)
+    page.savefig(tmp_path / "a.pdf")
+    with pytest.raises(UnreadableFileError, match="1 of 1 pages has no text; --ocr eng"):
+        convert_document(tmp_path / "a.pdf")
+    found = convert_document(tmp_path / "a.pdf", "eng").elements
+    assert "invoice number is 20240042" in found[-1].text
