@@ -21,7 +21,7 @@ from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
-from hopgraph.tools.text.comparison import find_quote
+from hopgraph.tools.text.comparison import find_quote, read_quote
 
 
 class SentenceReply(ReplyModel):
@@ -129,7 +129,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
             citations[key] = Citation(
                 passage_id=key,
                 title=passage["title"],
-                quote=passage["text"][start:end],
+                quote=read_quote(passage["text"], start, end),
                 start=start,
                 end=end,
                 kind=_KINDS.get(passage["source"], "passage"),

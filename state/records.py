@@ -74,7 +74,7 @@ class Evidence(TypedDict):
     passage_ids: list[str]
     """In the order in which the model cited them; never empty."""
     quote: str
-    """The sentence of its first cited passage that best supports it; occurs in that passage's text."""
+    """The sentence of its first cited passage that best supports it, as `Citation` has it."""
     verified: bool
     """True when the entailment check passed; False while it is pending or is switched off."""
 
@@ -108,9 +108,9 @@ class Citation(Origin):
     passage_id: str
     title: str
     quote: str
-    """Occurs verbatim in the passage's text."""
+    """Occurs verbatim in the passage's text; of a row of a table, below the names of its columns."""
     start: int
-    """Character offset of the quote in the passage's text."""
+    """Character offset of the quote, of a row itself, in the passage's text."""
     end: int
     kind: Literal["passage", "model", "reviewer"]
     """`model`: the model's own knowledge, `reviewer`: a statement of the person who reviewed the evidence; no

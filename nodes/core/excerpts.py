@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hopgraph.state import Candidates, Evidence, Excerpt, Passage
 from hopgraph.tools.models.tokens import token_offset
-from hopgraph.tools.text.comparison import find_quote
+from hopgraph.tools.text.comparison import find_quote, read_quote
 
 
 def passages_by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
@@ -61,7 +61,7 @@ def quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     """Return evidence with the sentence of its first passage that supports the statement best as its quote."""
     first = passages[evidence["passage_ids"][0]]
     start, end = find_quote(evidence["statement"], first["text"], first["title"])
-    return {**evidence, "quote": first["text"][start:end]}
+    return {**evidence, "quote": read_quote(first["text"], start, end)}
 
 
 def with_title(passage: Passage, text: str | None = None) -> str:

@@ -13,6 +13,8 @@ class Part(NamedTuple):
 
     heading: str
     text: str
+    rows: Sequence[Sequence[str]] = ()
+    """Of a table, in HTML, DOCX, EPUB, ODT and PPTX."""
 
 
 def write_document(path: Path, title: str, parts: Sequence[Part]) -> Path:
@@ -36,8 +38,17 @@ def _rst(path: Path, title: str, parts: Sequence[Part]) -> None:
     path.write_text("\n\n".join([f"{title}\n{'=' * len(title)}", *under]), encoding="utf-8")
 
 
+def _body(parts: Sequence[Part]) -> str:
+    return "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>{_table(part.rows)}" for part in parts)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    lines = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    return f"<table><tr>{'</tr><tr>'.join(lines)}</tr></table>" if rows else ""
+
+
 def _html(path: Path, title: str, parts: Sequence[Part]) -> None:
-    body = "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>" for part in parts)
+    body = _body(parts)
     page = f"<html><head><title>{title}</title><script>no()</script></head><body><h1>{title}</h1>{body}</body></html>"
     path.write_text(page, encoding="utf-8")
 
@@ -59,7 +70,10 @@ def _docx(path: Path, title: str, parts: Sequence[Part]) -> None:
         return f"<w:p>{styled}<w:r><w:t>{escape(text)}</w:t></w:r></w:p>"
 
     body = paragraph(title, "Heading1")
-    body += "".join(paragraph(part.heading, "Heading2") + paragraph(part.text) for part in parts)
+    for part in parts:
+        rows = ["".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) for row in part.rows]
+        table = f"<w:tbl><w:tr>{'</w:tr><w:tr>'.join(rows)}</w:tr></w:tbl>" if rows else ""
+        body += paragraph(part.heading, "Heading2") + paragraph(part.text) + table
     word = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     names = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
@@ -85,7 +99,6 @@ def _docx(path: Path, title: str, parts: Sequence[Part]) -> None:
 
 
 def _epub(path: Path, title: str, parts: Sequence[Part]) -> None:
-    chapters = "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>" for part in parts)
     _zip(
         path,
         {
@@ -94,8 +107,27 @@ def _epub(path: Path, title: str, parts: Sequence[Part]) -> None:
             '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
             "book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="c" href="c.xhtml"/>'
             '</manifest><spine><itemref idref="c"/></spine></package>',
-            "c.xhtml": f"<html><body><h1>{title}</h1>{chapters}</body></html>",
+            "c.xhtml": f"<html><body><h1>{title}</h1>{_body(parts)}</body></html>",
         },
+    )
+
+
+def _odt(path: Path, title: str, parts: Sequence[Part]) -> None:
+    names = "".join(
+        f' xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in ("text", "table", "office")
+    )
+    body = f'<text:h text:outline-level="1">{escape(title)}</text:h>'
+    for part in parts:
+        body += f'<text:h text:outline-level="2">{escape(part.heading)}</text:h><text:p>{escape(part.text)}</text:p>'
+        rows = (
+            "".join(f"<table:table-cell><text:p>{escape(cell)}</text:p></table:table-cell>" for cell in row)
+            for row in part.rows
+        )
+        body += f"<table:table>{''.join(f'<table:table-row>{row}</table:table-row>' for row in rows)}</table:table>"
+    content = f"<office:document-content{names}><office:body><office:text>{body}</office:text></office:body>"
+    _zip(
+        path,
+        {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": f"{content}</office:document-content>"},
     )
 
 
@@ -109,9 +141,13 @@ def _pptx(path: Path, title: str, parts: Sequence[Part]) -> None:
     from pptx import Presentation
 
     slides: Any = Presentation()
-    for heading, text in (Part(title, ""), *parts):
+    for heading, text, rows in (Part(title, ""), *parts):
         slide = slides.slides.add_slide(slides.slide_layouts[1])
         slide.shapes.title.text, slide.placeholders[1].text = heading, text
+        table: Any = slide.shapes.add_table(len(rows), len(rows[0]), 0, 0, 9144000, 999).table if rows else None
+        for at, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                table.cell(at, column).text = cell
     slides.save(str(path))
 
 
@@ -130,6 +166,21 @@ def _xlsx(path: Path, title: str, parts: Sequence[Part]) -> None:
 
 def _pdf(path: Path, title: str, parts: Sequence[Part]) -> None:
     path.write_bytes(make_pdf([f"{title}. {part.text}" for part in parts]))
+
+
+def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str]]]) -> Path:
+    """Write a PDF with texts at their places on A4 pages, in points from the lower left corner."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+    with rc_context({"pdf.fonttype": 42}), PdfPages(path) as book:
+        for page in pages:
+            figure: Any = Figure(figsize=(595 / 72, 842 / 72))
+            for x, y, text in page:
+                figure.text(x / 595, y / 842, text, fontsize=11)
+            book.savefig(figure)
+    return path
 
 
 def make_pdf(pages: Sequence[str], trailer: str = "") -> bytes:
@@ -176,6 +227,7 @@ _WRITERS: dict[str, Callable[[Path, str, Sequence[Part]], None]] = {
     ".json": _json,
     ".jsonl": _json,
     ".md": _markdown,
+    ".odt": _odt,
     ".pdf": _pdf,
     ".pptx": _pptx,
     ".rst": _rst,

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
-from hopgraph.tools.documents.elements import Document, Element, Reader, UnreadableFileError
+from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError
+from hopgraph.tools.documents.pdf import find_tessdata
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
 
@@ -27,7 +29,11 @@ _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
 _MOST_ENTRIES, _MOST_TIMES = 20_000, 200
 """Files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
 _OLE = b"\xd0\xcf\x11\xe0"
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_SETTINGS = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "OPENPYXL_DEFUSEDXML": "False",  # where that is installed it takes twice as long; Expat itself refuses entity bombs
+    "PATH": "",
+}
 
 
 _READERS = {
@@ -57,10 +63,15 @@ def can_convert() -> bool:
 
 
 class DocumentConverter:
-    """Converts one file after the other; a context, at whose end the process ends."""
+    """Converts one file after the other; a context, at whose end the process ends.
 
-    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY) -> None:
-        self._limits = (seconds, memory)
+    `ocr` is as in `read_pdf`; SettingsError where Tesseract's data is missing.
+    """
+
+    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY, ocr: str = "") -> None:
+        self._limits, self._ocr = (seconds, memory), ocr
+        if ocr:
+            find_tessdata(ocr)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "DocumentConverter":
@@ -93,17 +104,17 @@ class DocumentConverter:
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - this module
-            [sys.executable, "-P", "-m", __name__, *map(str, self._limits)],
+            [sys.executable, "-P", "-m", __name__, *map(str, self._limits), self._ocr],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
-            env=os.environ | _ONE_THREAD | {"PATH": "", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,  # Ctrl-C is for this process, which then ends that one
         )
 
 
-def convert_document(path: Path) -> Document:
-    """Read a file here and now, as `DocumentConverter.convert` does elsewhere."""
+def convert_document(path: Path, ocr: str = "") -> Document:
+    """Read a file here and now, as `DocumentConverter.convert` does elsewhere; scanned pages in the `ocr` languages."""
     with open_source(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _LARGEST_FILE:
@@ -112,9 +123,9 @@ def convert_document(path: Path) -> Document:
         if suffix in _ARCHIVES:
             _check_archive(file, size)
         module, name = _READERS[suffix]
-        read: Reader = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
+        read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
         try:
-            document = read(file)
+            document = read(file, ocr) if suffix == ".pdf" else read(file)
         except (BadZipFile, zlib.error, EOFError, NotImplementedError):
             raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
     length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
@@ -142,12 +153,12 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 
 def main() -> None:
     """Convert the files whose paths come on the standard input."""
-    seconds, memory = map(int, sys.argv[1:])
+    seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
         try:
-            found: dict[str, object] = vars(convert_document(Path(json.loads(line))))
+            found: dict[str, object] = vars(convert_document(Path(json.loads(line)), ocr))
         except UnreadableFileError as error:
             found = {"problem": str(error)}
         except OSError as error:

@@ -122,9 +122,9 @@ class _Reader:
             for line in cells:
                 yield from self.read(line[0])
             return
-        rows = list[list[str]]()
+        rows, heads = list[list[str]](), 1
         for line in cells:
-            row = list[str]()
+            row, is_wide = list[str](), False
             for cell in line:
                 above = rows[-1][len(row)] if rows and len(rows[-1]) > len(row) else ""
                 merge = _child(cell, "tcPr", "vMerge")
@@ -132,8 +132,10 @@ class _Reader:
                 row.append(above if goes_on else self._cell(cell))
                 width = _value(cell, "tcPr", "gridSpan")
                 row += [""] * (min(int(width), 100) - 1 if width.isdecimal() else 0)
+                is_wide = is_wide or width not in ("", "1")
             rows.append(row)
-        yield from make_table(rows)
+            heads += is_wide and len(line) > 1 and heads == len(rows)
+        yield from make_table(rows, heads=heads if heads > 1 else None)
 
     def _cell(self, cell: Any) -> str:
         return tidy(" ".join(each.text or " ".join(" ".join(row) for row in each.rows) for each in self.read(cell)))

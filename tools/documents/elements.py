@@ -1,12 +1,19 @@
 """The elements that every reader of documents yields, and what the readers share."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, BinaryIO, Literal, NamedTuple
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 Row = Sequence[str]
+CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
+_CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
+_MOST_TITLES = 8
+_NUMBER = re.compile(r"[+-]?[\d.,]*\d%?")
+_NO_NAME = re.compile(rf".{{61,}}|(?!(?:19|20)\d\d$){_NUMBER.pattern}|.*\w \w.*[.!?]", re.DOTALL)
 
 
 class UnreadableFileError(ValueError):
@@ -37,7 +44,8 @@ class Document:
 
 
 def tidy(text: str) -> str:
-    """Return a text with single spaces, and without soft hyphens and the like."""
+    """Return a text with single spaces, and without soft hyphens and the like, and line ends within Chinese."""
+    text = text if text.isascii() else _CHINESE_BREAK.sub("", text)
     return " ".join(text.replace("\xad", "").replace("\u200b", "").replace("\ufeff", "").split())
 
 
@@ -48,17 +56,36 @@ def write_table(rows: Sequence[Row]) -> str:
     return "\n".join([head, rule, *body] if any(cell.strip() for cell in rows[0]) else body)
 
 
-def make_table(rows: Iterable[Row], number: int = 0, *, has_head: bool = True) -> Iterator[Element]:
-    """Yield a table, as a text where it has one cell alone; without empty rows and columns, and nothing for none."""
+def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None) -> Iterator[Element]:
+    """Yield a table, as texts where it has one row or column; without empty rows and columns, and nothing for none.
+
+    The names of its columns stand over each other in the first `heads` rows, by default in one if it looks so.
+    """
     kept = [row for row in rows if any(cell.strip() for cell in row)]
     width = max(map(len, kept), default=0)
     full = [[*row, *[""] * (width - len(row))] for row in kept]
     used = [column for column in range(width) if any(row[column].strip() for row in full)]
     full = [[row[column] for column in used] for row in full]
     if len(full) == 1 or len(used) == 1:
-        yield from (Element("text", tidy(" ".join(row))) for row in full)
+        yield from (Element("text", tidy(" ".join(row)), number and number + at) for at, row in enumerate(full))
     elif full:
-        yield Element("table", number=number, rows=full if has_head else [[""] * len(used), *full])
+        heads = int(has_names(full)) if heads is None or heads >= len(full) else heads
+        for row in full[: max(heads - 1, 0)]:  # a name that stands over several columns
+            row[1:] = accumulate(row[1:], lambda before, name: name or before)
+        names = [tidy(" ".join(dict.fromkeys(row[at] for row in full[:heads]))) for at in range(len(used))]
+        yield Element("table", number=number and number + max(heads - 1, 0), rows=[names, *full[heads:]])
+
+
+def has_names(rows: Sequence[Row]) -> bool:
+    """Whether the first row may be names of columns: not its values, as numbers but years, sentences and long texts."""
+    first = rows[0] if rows else [""]
+    return not first[0] or not (_NUMBER.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
+
+
+def split_titles(rows: Sequence[Row]) -> int:
+    """Count the rows above a table that are its titles, as they have one cell alone, and those that are empty."""
+    filled = [sum(map(bool, row)) for row in rows[:_MOST_TITLES]]
+    return next((at for at, count in enumerate(filled) if count > 1), 0)
 
 
 def read_entry(archive: ZipFile, name: str) -> bytes:
@@ -77,6 +104,3 @@ def parse_xml(content: bytes) -> Any:
         return etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
-
-
-Reader = Callable[[BinaryIO], Document]

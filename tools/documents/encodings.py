@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.text.languages import classify_language
 
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark."""
@@ -28,6 +29,7 @@ _EASTERN = (
     *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
 )
 """Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
+_CYRILLIC = frozenset({"be", "bg", "mk", "ru", "sr", "uk"})
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
 _FRACTIONS = "¹²³¼½¾"
 _WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
@@ -82,7 +84,7 @@ def find_encoding(content: bytes) -> str:
     if not damaged:
         return UTF_8
     beyond = sum(map(text.count, set(text) - {"\ufffd"} - set(map(chr, range(128)))))
-    if beyond >= 2 * damaged:
+    if beyond >= damaged:
         return DAMAGED_UTF_8
     if guess := guess_encoding(content):
         return guess
@@ -121,7 +123,9 @@ def guess_encoding(content: bytes) -> str | None:
     western = _fit(content, "cp1252")
     is_other = best is None or _OTHER_SCRIPT.search(str(best))
     if western is None or (is_other and western.share < 0.9):
-        return str(best.encoding) if best else None
+        likeliest = max(("cp1251", "koi8_r"), key=partial(_cyrillic_likelihood, content))
+        is_cyrillic = _cyrillic_likelihood(content, likeliest) > 0.95
+        return likeliest if is_cyrillic else str(best.encoding) if best else None
     rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
     fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
     name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
@@ -129,6 +133,12 @@ def guess_encoding(content: bytes) -> str | None:
     is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
     clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
     return name if clearly else "cp1252"
+
+
+def _cyrillic_likelihood(content: bytes, encoding: str) -> float:
+    """Return the probability that a text in this encoding is in a language with Cyrillic letters."""
+    language, probability = classify_language(content[:_SAMPLE].decode(encoding, "replace"))
+    return probability if language in _CYRILLIC else 0.0
 
 
 def _fit(content: bytes, encoding: str) -> _Fit | None:

@@ -206,11 +206,7 @@ def _read_table(table: Any) -> Iterator[Element]:
         heads.append(all(cell.tag == "th" for cell in cells))
     keyed = all(row.css_first("th") is not None and row.css_first("td") is not None for row in table.css("tr"))
     first = next((number for number, is_head in enumerate(heads) if not is_head), 1)
-    if 1 < first < len(rows):  # names over several rows
-        width = max(map(len, rows[:first]))
-        columns = ([row[at] for row in rows[:first] if at < len(row)] for at in range(width))
-        rows = [[tidy(" ".join(dict.fromkeys(names))) for names in columns], *rows[first:]]
-    yield from make_table(rows, has_head=not keyed)
+    yield from make_table(rows, heads=0 if keyed else first or None)
 
 
 def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
@@ -223,13 +219,4 @@ def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
 
 
 def _text_of(node: Any) -> str:
-    parts = list[str]()
-    for each in node.traverse(include_text=True):
-        if each.tag == "-text":
-            after_block = each.prev is not None and each.prev.tag in _BLOCKS
-            parts.append(f"{' ' * after_block}{each.text_content or ''}")
-        elif each.tag in _BLOCKS or each.tag == "br":
-            parts.append(" ")
-        elif each.tag == "img":
-            parts.append(f" {each.attributes.get('alt') or ''} ")
-    return "".join(parts)
+    return " ".join(each.text.removeprefix("- ") for each in _walk(node)) if node.child is not None else ""

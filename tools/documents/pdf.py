@@ -1,14 +1,17 @@
 """PDF as elements, page by page: LiteParse's blocks, where they lack no words that PDFium finds."""
 
+import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from markdown_it import MarkdownIt
 
-from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table, tidy
+from hopgraph.state import SettingsError
+from hopgraph.tools.documents.elements import CHINESE, Document, Element, Row, UnreadableFileError, make_table, tidy
 
 MOST_PAGES = 5000
 _MISSING = 0.05
@@ -25,37 +28,49 @@ _OPTIONS = {
     "max_pages": MOST_PAGES,
     "continue_on_page_error": True,
 }
+_HOW_TO_READ = "--ocr eng would read scanned ones (pip install 'hopgraph[ocr]')"
 _INLINE = MarkdownIt("zero").enable(["escape", "emphasis"])
 _NO_TEXT = str.maketrans("", "", "\0\x02\ufffe")
 _WORD = re.compile(r"\w+")
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\xad\x02\ufffe]\r?\n\s*(?=[a-zß-ÿ])")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _OPEN_END = re.compile(r"[\w,;\-\u2013]\s*$")
+_FEWEST_ROWS, _MOST_CELL_WORDS, _MOST_COMPARED = 3, 4, 1_000_000
+"""Lines of a paragraph that may be a column of a table, and their words on average; blocks times pieces of a page."""
+_WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+_MARK_BEFORE = re.compile(r"(?<!\S)([.,:;!?\u060c\u061b\u061f]+)([^\W_][\w.,:/]*)")
+_PREFIX_BEHIND = re.compile("(?<![\\d.,])(\\d[\\d.,]*+)-([\u05d0-\u05ea])(?!\\w)")
 _EDGE = 2
 """Blocks at the top and at the bottom of a page that may be its header or footer."""
 
 
-def read_pdf(file: BinaryIO) -> Document:
+def read_pdf(file: BinaryIO, ocr: str = "") -> Document:
     """Read a PDF; a sentence that goes on on the next page stands on the page where it begins.
 
-    Lines that repeat at the top or bottom of pages are kept once.
+    Lines that repeat at the top or bottom of pages are kept once. Pages without text are read by Tesseract, in
+    languages such as `eng+deu`, or else named.
     """
     content = file.read()
     content = content[max(content[:1024].find(b"%PDF-"), 0) :]
     plain = _plain_pages(content)
-    if not any(page.strip() for page in plain):
-        raise UnreadableFileError("it has no text; scanned pages have to be recognised (OCR) first")
-    blocks = _blocks_of(content)
-    pages = [_page(text, blocks.get(number, [])) for number, text in enumerate(plain, 1)]
+    if ocr:
+        _recognise(content, plain, ocr)
+    empty = [str(number) for number, text in enumerate(plain, 1) if not text.strip()]
+    have = f"{len(empty)} of {len(plain)} pages {'has' if len(empty) == 1 else 'have'} no text"
+    if len(empty) == len(plain):
+        raise UnreadableFileError(f"{have}; {_HOW_TO_READ}")
+    parsed = {page.page_num: (page.blocks or (), page.text_items or ()) for page in _parse(content, {})}
+    pages = [_page(text, *parsed.get(number, ((), ()))) for number, text in enumerate(plain, 1)]
     pages = _join_sentences(_drop_repeated(pages))
     found = Document(
         [each for number, page in enumerate(pages, 1) if page for each in (Element("page", "", number), *page)]
     )
-    found.title = next((each.text for each in pages[0] if each.kind == "heading"), "")
-    empty = [str(number) for number, text in enumerate(plain, 1) if not text.strip()]
+    headings = [each for each in pages[0] if each.kind == "heading"]
+    found.title = min(headings, key=lambda each: each.number).text if headings else ""
     if empty:
         named = ", ".join(empty[:10]) + ", …" * (len(empty) > 10)
-        have = "has no text" if len(empty) == 1 else "have no text"
-        found.notes.append(f"{len(empty)} of {len(plain)} pages {have} and would have to be recognised (OCR): {named}")
+        found.notes.append(f"{have}: {named}; {_HOW_TO_READ}")
     return found
 
 
@@ -83,26 +98,88 @@ def _plain_pages(content: bytes) -> list[str]:
     return pages
 
 
-def _blocks_of(content: bytes) -> dict[int, Sequence[Any]]:
-    """Return page → LiteParse's blocks; no page where it fails."""
+def find_tessdata(languages: str) -> Path:
+    """Return the folder with Tesseract's data of languages, as `eng+deu`; SettingsError where any is missing."""
+    folder = Path(os.environ.get("TESSDATA_PREFIX") or Path(sys.prefix, "share", "tessdata"))
+    missing = [each for each in languages.split("+") if not (folder / f"{each}.traineddata").is_file()]
+    if missing:
+        install = "pip install 'hopgraph[ocr]' brings eng; TESSDATA_PREFIX names another folder"
+        raise SettingsError(f"--ocr {languages:.40}: {folder} has no {missing[0]:.40}.traineddata ({install})")
+    return folder
+
+
+def _recognise(content: bytes, plain: list[str], languages: str) -> None:
+    """Put what Tesseract sees on the pages that are empty in their places."""
+    place = str(find_tessdata(languages))
+    if empty := ",".join(str(number) for number, text in enumerate(plain, 1) if not text.strip()):
+        options = {"ocr_enabled": True, "ocr_language": languages, "tessdata_path": place, "target_pages": empty}
+        for page in _parse(content, options):
+            plain[page.page_num - 1] = page.text or ""
+
+
+def _parse(content: bytes, options: dict[str, Any]) -> Sequence[Any]:
+    """Return the pages as LiteParse sees them; none where it fails."""
     import liteparse
 
-    if not content.startswith(b"%PDF-"):  # it would look for programs that convert other kinds
-        return {}
     library: Any = liteparse
     try:
-        return {page.page_num: page.blocks or [] for page in library.LiteParse(**_OPTIONS).parse(content).pages}
+        # It would look for programs that convert other kinds.
+        return library.LiteParse(**_OPTIONS | options).parse(content).pages if content.startswith(b"%PDF-") else ()
     except library.ParseError:
-        return {}
+        return ()
 
 
-def _page(plain: str, blocks: Sequence[Any]) -> list[Element]:
+def _page(plain: str, blocks: Sequence[Any], items: Sequence[Any]) -> list[Element]:
     whole = _LINE_END_HYPHEN.sub("", plain).translate(_NO_TEXT)
-    elements = [each for block in blocks for each in _elements(block)]
+    elements = list(_with_columns(blocks, items))
     if _lacks(whole, elements):
-        paragraphs = re.split(r"\r?\n\s*\r?\n", whole)
-        return [Element("text", text) for paragraph in paragraphs if (text := tidy(paragraph))]
-    return elements
+        words = set(_WORD.findall(whole))
+        fields = [each.text for each in elements if words.isdisjoint(_WORD.findall(each.text))]  # of a form
+        paragraphs = [*re.split(r"\r?\n\s*\r?\n", whole), *fields]
+        elements = [Element("text", text) for paragraph in paragraphs if (text := tidy(paragraph))]
+    return [each._replace(text=_mend_lines(each.text)) for each in elements]
+
+
+def _mend_lines(text: str) -> str:
+    """Remove the spaces of line ends in Chinese and Japanese; put marks behind the words of Arabic and Hebrew."""
+    text = _WITHIN_CHINESE.sub("", text)
+    return _MARK_BEFORE.sub(r"\2\1", _PREFIX_BEHIND.sub(r"\2-\1", text)) if _RIGHT_TO_LEFT.search(text) else text
+
+
+def _with_columns(blocks: Sequence[Any], items: Sequence[Any]) -> Iterator[Element]:
+    """Yield the elements of blocks; paragraphs that stand beside each other or a table line by line are its columns."""
+    if len(blocks) * len(items) > _MOST_COMPARED:
+        items = ()
+    lines = {at: _lines_of(block, items) for at, block in enumerate(blocks) if block.kind in ("paragraph", "table")}
+    columns = {at: each for at, each in lines.items() if blocks[at].kind == "paragraph" and _may_be_column(each)}
+    taken = set[int]()
+    for at, block in enumerate(blocks):
+        heights = lines[at].keys() if at in columns or block.kind == "table" else set[int]()
+        near = [key for key, each in columns.items() if len(heights & each.keys()) > 0.8 * len(heights | each.keys())]
+        near = [key for key in near if key not in taken]
+        beside = [[columns[key].get(height, "") for key in near] for height in sorted(heights)]
+        if block.kind == "table" and near and len(rows := _cells(block)) == len(beside):
+            taken.update(near)
+            yield from make_table([*row, *others] for row, others in zip(rows, beside, strict=True))
+        elif len(near) > 1:
+            taken.update(near)
+            yield from make_table(beside)
+        elif at not in taken:
+            yield from _elements(block)
+
+
+def _lines_of(block: Any, items: Sequence[Any]) -> dict[int, str]:
+    """Return height → text of the lines of a block."""
+    place, lines = block.bbox, dict[int, str]()
+    for each in items if place else ():
+        if place.x - 1 <= each.x <= place.x + place.width and place.y - 1 <= each.y <= place.y + place.height:
+            lines[round(each.y)] = f"{lines.get(round(each.y), '')} {each.text}"
+    return lines
+
+
+def _may_be_column(lines: Mapping[int, str]) -> bool:
+    words = sum(len(text.split()) for text in lines.values())
+    return len(lines) >= _FEWEST_ROWS and words <= _MOST_CELL_WORDS * len(lines)
 
 
 def _lacks(plain: str, elements: Sequence[Element]) -> bool:
@@ -119,8 +196,7 @@ def _lacks(plain: str, elements: Sequence[Element]) -> bool:
 
 def _elements(block: Any) -> Iterator[Element]:
     if block.kind == "table":
-        lines: list[list[Any]] = [block.header or [], *(block.rows or [])]
-        yield from make_table([_unmarked(cell.text) for cell in line] for line in lines)
+        yield from make_table(_cells(block))
     elif block.lines:
         yield Element("code", "\n".join(line.rstrip() for line in block.lines))
     elif block.text and (text := _unmarked(block.text)):
@@ -132,6 +208,11 @@ def _elements(block: Any) -> Iterator[Element]:
             yield Element("text", text)
 
 
+def _cells(table: Any) -> list[list[str]]:
+    lines: list[list[Any]] = [table.header, *(table.rows or [])]
+    return [[_unmarked(cell.text) for cell in line] for line in lines if line]
+
+
 def _unmarked(text: str) -> str:
     """Return LiteParse's Markdown without marks and escapes."""
     if "*" not in text and "\\" not in text:
@@ -141,14 +222,15 @@ def _unmarked(text: str) -> str:
 
 
 def _drop_repeated(pages: list[list[Element]]) -> list[list[Element]]:
-    """Leave out what stands at the edges of several pages, but for its numbers, on all of them except the first."""
+    """Put what stands at the edges of several pages, but for its numbers, once at the beginning of the first one."""
     seen = Counter(key for page in pages for key in {_edge_key(page[at]) for at in _edges(page)})
     repeated = {key for key, times in seen.items() if key and times > max(2, len(pages) // 4)}
     done, kept = set[str](), list[list[Element]]()
     for page in pages:
-        dropped = {at for at in _edges(page) if (key := _edge_key(page[at])) in repeated and key in done}
-        done |= {_edge_key(page[at]) for at in _edges(page)}
-        kept.append([each for at, each in enumerate(page) if at not in dropped])
+        edges = {at: key for at in sorted(_edges(page)) if (key := _edge_key(page[at])) in repeated}
+        first = [page[at] for at, key in edges.items() if key not in done]
+        done |= set(edges.values())
+        kept.append([*first, *(each for at, each in enumerate(page) if at not in edges)])
     return kept
 
 
@@ -161,18 +243,42 @@ def _edge_key(element: Element) -> str:
 
 
 def _join_sentences(pages: list[list[Element]]) -> list[list[Element]]:
-    """Move the end of a sentence, and of a hyphenated word, from the top of a page to where it begins."""
-    filled = [number for number, page in enumerate(pages) if page]
-    for before, after in pairwise(filled):
-        last, first = pages[before][-1], pages[after][0]
-        if (last.kind, first.kind) not in (("text", "text"), ("item", "text")) or after != before + 1:
-            continue
-        if not (_OPEN_END.search(last.text) and first.text[:1].islower()):
-            continue
-        end = re.search(r"[.!?](?=\s|$)", first.text)
-        moved, rest = (first.text[: end.end()], first.text[end.end() :].strip()) if end else (first.text, "")
-        joined = re.sub(r"(?<=[^\W\d_])-$", "", last.text)
-        joined += ("" if joined != last.text else " ") + moved
-        pages[before][-1] = last._replace(text=joined)
-        pages[after][:1] = [first._replace(text=rest)] if rest else []
+    """Move the end of a sentence, and of a hyphenated word, from the top of a page or column to where it begins.
+
+    The rows of a table that goes on, without its names, have those of the page before.
+    """
+    before: list[Element] = []
+    for page in pages:
+        joined = list[Element]()
+        for each in page:
+            last = (joined or before or [Element("page")])[-1]
+            is_first = not joined
+            if (each.kind, last.kind) == ("table", "table") and is_first and len(each.rows[0]) == len(last.rows[0]):
+                each = _with_names(each, last.rows[0])
+            elif each.kind == "text" and (found := _continue(last, each.text)):
+                (joined or before)[-1], rest = last._replace(text=found[0]), found[1]
+                if not rest:
+                    continue
+                each = each._replace(text=rest)
+            joined.append(each)
+        page[:] = joined
+        before = page
     return pages
+
+
+def _with_names(table: Element, names: Row) -> Element:
+    first, *rows = table.rows
+    return (
+        table if list(first) == list(names) else table._replace(rows=[names, *([first] if any(first) else []), *rows])
+    )
+
+
+def _continue(last: Element, text: str) -> tuple[str, str] | None:
+    """Return a text with the end of its last sentence, and what follows that; None where it does not go on."""
+    end = _SENTENCE_END.search(text)
+    goes_on = text[:1].islower() or (text[:1].isdigit() and end is not None)
+    if last.kind not in ("text", "item") or not goes_on or not _OPEN_END.search(last.text):
+        return None
+    moved, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
+    joined = re.sub(r"(?<=[^\W\d_])-$", "", last.text)
+    return f"{joined}{' ' * (joined == last.text)}{moved}", rest

@@ -16,6 +16,7 @@ from hopgraph.tools.documents.elements import (
     make_table,
     parse_xml,
     read_entry,
+    split_titles,
     tidy,
 )
 
@@ -24,6 +25,7 @@ _CHUNK, _MOST_MERGED = 1 << 20, 1000
 _NO_VALUE = re.compile(rb"(?:</f>|<f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
 _MERGED = re.compile(rb"<mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_CONDITION = re.compile(r"\[[<>=]")
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """What Excel shows in the order of the reader's country: written as year, month, day."""
 
@@ -47,7 +49,9 @@ def read_xlsx(file: BinaryIO) -> Document:
                 hidden += 1
                 continue
             sheet.reset_dimensions()  # which some programs write wrong
-            if elements := list(_tables(_rows(sheet, merged.get(sheet.title, {})))):
+            cells = merged.get(sheet.title, {})
+            wide = {row for (row, column), (_, left) in cells.items() if column > left}
+            if elements := list(_tables(_rows(sheet, cells), wide)):
                 document.elements += [Element("sheet", tidy(sheet.title)), *elements]
     except (InvalidFileException, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
@@ -59,7 +63,7 @@ def read_xlsx(file: BinaryIO) -> Document:
 
 
 _Merged = dict[tuple[int, int], tuple[int, int]]
-"""The row and column, from 1, of a cell that shows the value of another one, and those of that one."""
+"""The row and column, from 1, of a cell that shows the value of another one, and those of that one, above or left."""
 
 
 def _look_through(file: BinaryIO) -> tuple[dict[str, _Merged], int]:
@@ -96,8 +100,9 @@ def _below_first(ranges: list[bytes]) -> _Merged:
 
     found: _Merged = {}
     for each in ranges[:_MOST_MERGED]:
-        left, top, _, bottom = (value or 0 for value in range_boundaries(each.decode()))
-        found |= {(row, left): (top, left) for row in range(top + 1, min(bottom, top + _MOST_MERGED) + 1)}
+        left, top, right, bottom = (value or 0 for value in range_boundaries(each.decode()))
+        for row in range(top, min(bottom, top + _MOST_MERGED) + 1):
+            found |= {(row, column): (top, left) for column in (left, left + 1)[row == top : 1 + (right > left)]}
     return found
 
 
@@ -108,42 +113,42 @@ def _rows(sheet: Any, merged: _Merged) -> Iterator[tuple[int, list[str]]]:
         for column in range(1, len(row) + 1) if merged else ():
             if (number, column) in firsts:
                 shown[number, column] = row[column - 1]
-            elif place := merged.get((number, column)):
+            elif (place := merged.get((number, column))) and place[1] == column:
                 row[column - 1] = shown.get(place, "")
         while row and not row[-1].strip():
             row.pop()
         yield number, row
 
 
-def _tables(rows: Iterator[tuple[int, list[str]]]) -> Iterator[Element]:
+def _tables(rows: Iterator[tuple[int, list[str]]], wide: set[int]) -> Iterator[Element]:
     """Yield the tables of a sheet, which empty rows part, and single cells above one as its title."""
     taken, begins = list[list[str]](), 1
     for number, row in rows:
         if not row:
-            yield from _table(taken, begins)
+            yield from _table(taken, begins, wide)
             taken = []
             continue
         begins = begins if taken else number
         taken.append(row)
-    yield from _table(taken, begins)
+    yield from _table(taken, begins, wide)
 
 
-def _table(rows: Sequence[list[str]], begins: int) -> Iterator[Element]:
-    titles = 0
-    while titles < len(rows) - 1 and sum(map(bool, rows[titles])) == 1 < sum(map(bool, rows[titles + 1])) + (
-        titles < 3
-    ):
-        titles += 1
+def _table(rows: Sequence[list[str]], begins: int, wide: set[int]) -> Iterator[Element]:
+    titles = split_titles(rows)
     for row in rows[:titles]:
         yield Element("text", tidy(" ".join(row)))
-    yield from make_table(rows[titles:], begins + titles)
+    heads = 1
+    while begins + titles + heads - 1 in wide:
+        heads += 1
+    yield from make_table(rows[titles:], begins + titles, heads=heads if heads > 1 else None)
 
 
+@lru_cache(maxsize=1 << 15, typed=True)
 def show_value(value: object, number_format: str = "General") -> str:
     """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
 
     No digit of a number without a format of its own is left out. A date whose order depends on the reader's country is
-    year, month, day. Colours, fractions and conditions are ignored.
+    year, month, day. Colours and fractions are ignored, and formats with conditions.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -155,14 +160,14 @@ def show_value(value: object, number_format: str = "General") -> str:
 
 
 def _show_number(value: float, number_format: str) -> str:
-    sections = _sections(number_format)
+    sections = _sections("General" if _CONDITION.search(number_format) else number_format)
     section = sections[0]
     number = Decimal(value) if isinstance(value, int) else _decimal(value)
     if number < 0 and len(sections) > 1:
         section, number = sections[1], -number
     elif not number and len(sections) > 2:
         section = sections[2]
-    tokens = _TOKEN.findall(section)
+    tokens = _tokens(section)
     digits = "".join(each for each in tokens if each in "0#?.,%" or each.upper() == "E")
     if "E" in digits.upper() or "/" in tokens or not any(each in "0#?" for each in tokens):
         plain = "General" in section or "E" in digits.upper() or "/" in tokens or "@" in tokens
@@ -186,15 +191,12 @@ def _show_number(value: float, number_format: str) -> str:
 
 
 def _place(tokens: Sequence[str], text: str) -> str:
-    """Put a number where the digits of its format stand, among what else it shows."""
-    shown, is_placed = list[str](), False
-    for token in tokens:
-        if token in _DIGITS:
-            if not is_placed:
-                shown.append(text)
-            is_placed = True
-        else:
-            shown.append(_literal(token))
+    """Put the digits of a number, from the last one on, where those of its format stand among what else it shows."""
+    places = [at for at, token in enumerate(tokens) if token in _DIGITS]
+    shown = list(map(_literal, tokens))
+    for at in reversed(places[1:]):
+        text, shown[at] = text[:-1], text[-1:]
+    shown[places[0]] = text
     return "".join(shown).strip()
 
 
@@ -213,6 +215,11 @@ def _sections(number_format: str) -> list[str]:
     return re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", number_format)
 
 
+@lru_cache(maxsize=1024)
+def _tokens(section: str) -> list[str]:
+    return _TOKEN.findall(section)
+
+
 def _decimal(value: float) -> Decimal:
     return Decimal(format(value, ".15g"))  # all the digits that Excel keeps
 
@@ -225,8 +232,11 @@ def _plain(number: Decimal) -> str:
 def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
     if isinstance(value, timedelta):
         seconds = round(value.total_seconds())
-        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    tokens = _TOKEN.findall(_sections(number_format)[0])
+        shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        return shown if seconds % 60 or "s" in number_format.lower() else shown.removesuffix(":00")
+    if isinstance(value, time):
+        value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
+    tokens = _tokens(_sections(number_format)[0])
     marks = [each.lower() for each in tokens if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
     if number_format.lower() in _LOCALE_DATES or not marks or not isinstance(value, datetime):
         text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()

@@ -37,6 +37,7 @@ from hopgraph.tools.retrieval.links import FOLDER as LINKS
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text.languages import AUTO
 
 _OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT, LINKS})
 
@@ -58,10 +59,10 @@ def build_index(
     """Index a file or folder in one of the formats of `corpora` into the folder `out`, missing, empty, or an index.
 
     An existing index is replaced once the new one is complete. What `exclude` names in a folder is left out, as
-    `.gitignore` would. A None stands for the detected `format`; for English;
-    for passages of about 100 words (`cutting`); for no embedding model (`dense`; an interrupted build keeps its vectors
-    beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages. Memory: each
-    passage's id, 16 bytes per occurrence of a term; never the texts.
+    `.gitignore` would. A None stands for the detected `format`; for the `language` that each document is surely in,
+    else English; for passages of about 100 words (`cutting`); for no embedding model (`dense`; an interrupted build
+    keeps its vectors beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages.
+    Memory: each passage's id, 16 bytes per occurrence of a term; never the texts.
 
     Raises:
         SettingsError: an unknown format, language or model, or a missing package.
@@ -69,7 +70,7 @@ def build_index(
         BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_bad` it is counted instead.
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
-    analyser = get_analyser(language or "en")
+    analyser = get_analyser(language or AUTO)
     analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
     goal = _check_place(out.expanduser())
@@ -109,7 +110,7 @@ def update_index(
     The errors are those of `build_index`; also a CorpusError for an index that was not made from this source, unless
     `add`, and a SettingsError for one of another language or kind of vectors.
     """
-    analyser = get_analyser(language or "en")
+    analyser = get_analyser(language or AUTO)
     analyser.describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)

@@ -25,6 +25,7 @@ from hopgraph.tools.retrieval.index_sources import (
 )
 from hopgraph.tools.retrieval.late_interaction import update_late_interaction
 from hopgraph.tools.retrieval.links import find_links
+from hopgraph.tools.retrieval.passage_metadata import LANGUAGE
 from hopgraph.tools.retrieval.passage_store import (
     PassageFile,
     PassageStore,
@@ -34,6 +35,7 @@ from hopgraph.tools.retrieval.passage_store import (
 )
 from hopgraph.tools.retrieval.staging import Progress
 from hopgraph.tools.text import Analyser
+from hopgraph.tools.text.languages import MixedAnalyser, make_mixed_analyser
 
 _EVERY = 1000
 
@@ -109,6 +111,8 @@ class IndexWriter:
         ranking = compute_ranking(self._term_ids, ids)
         self.progress("save", 0, None)
         ranking.save(folder)
+        mixed = isinstance(self.analyser, MixedAnalyser)
+        analyser = make_mixed_analyser(self._term_ids.languages) if mixed else self.analyser
         del ranking, self._term_ids  # before the names need their memory
         self.progress("links", 0, None)
         find_links(PassageFile(folder)).save(folder)
@@ -124,7 +128,7 @@ class IndexWriter:
             skipped=sum(file.skipped for source in sources for file in source.files),
             fingerprint=fingerprint,
         )
-        write_manifest(folder, facts, terms, self.analyser, dense)
+        write_manifest(folder, facts, terms, analyser, dense)
         if self.old and (self.goal / COLBERT).exists():
             update_late_interaction(self.goal, folder, origins, fingerprint, self.progress)
         return IndexReport(
@@ -221,7 +225,7 @@ class IndexWriter:
     def _add(self, passage: StoredPassage, line: int, origin: int) -> StoredPassage:
         self._rows[passage.id] = line
         self._origins.append(origin)
-        self._term_ids.add(searchable_text(passage))
+        self._term_ids.add(searchable_text(passage), str(passage.metadata.get(LANGUAGE, "")))
         return passage
 
 

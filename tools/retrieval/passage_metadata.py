@@ -18,6 +18,8 @@ INDEX = "index"
 """The key under which a retriever of ours names the index that a passage without a source of its own is from."""
 LINKED_FROM = "linked_from"
 """The key under which a retriever of ours names the passage whose link brought one here."""
+LANGUAGE = "language"
+"""The key under which a passage has the code of its language, where that is surely known."""
 _MOST_KEYS, _LONGEST_VALUE = 64, 2000
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 

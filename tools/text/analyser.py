@@ -96,6 +96,10 @@ class Analyser:
         """Return the term of one lower-case word; None for a stop word."""
         return None if word in self._stop_words else self._stem(word)
 
+    def choose(self, language: str) -> "Analyser":
+        """Return the analyser of a document in a language, of which nothing may be known: this one for all of them."""
+        return self
+
     def describe(self) -> dict[str, JsonValue]:
         """Return what an index records, with versions that may change terms; SpecError for a missing tokeniser."""
         snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""

@@ -6,8 +6,9 @@ import string
 import unicodedata
 from collections import Counter
 
-from hopgraph.tools.text.analyser import UNSPACED, content_terms
-from hopgraph.tools.text.sentences import split_sentences
+from hopgraph.tools.text.analyser import UNSPACED, content_terms, once_per_passage
+from hopgraph.tools.text.languages import get_analyser
+from hopgraph.tools.text.sentences import RULE, split_sentences
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -64,29 +65,43 @@ def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
 
     Names and numbers count more; words of the passage's title count little: every sentence is about it, also one that
     says "she". The first of equally good ones, so the first sentence where nothing matches. A sentence over
-    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch; a row of a table never.
+    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch; a row of a table never. The names
+    of a table's columns are none by themselves.
     """
-    sentences = split_sentences(text)
-    if not sentences:
+    every = split_sentences(text)
+    if not every:
         return 0, 0
+    sentences = [span for span in every if not (text[span[0]] == "|" and RULE.search(text, *span))] or every
     weights = _weights(statement, title)
     best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
     is_long = best[1] - best[0] > LONGEST_QUOTE and text[best[0]] != "|"
     return _cut(weights, text, *best) if is_long else best
 
 
+def read_quote(text: str, start: int, end: int) -> str:
+    """Return the quote at these offsets, a row of a table below the names of its columns."""
+    table = text[:start].rpartition("\n\n")[2] if text.startswith("|", start) else ""
+    rule = RULE.search(table)
+    return f"{table[: rule.end()]}\n{text[start:end]}" if rule else text[start:end]
+
+
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    said_anyway = frozenset(content_terms(title))
+    said_anyway = _terms(title)
     for word in _WORD.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
-        for term in content_terms(word):
+        for term in _terms(word):
             weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
     return weights
 
 
 def _score(weights: dict[str, float], sentence: str) -> float:
-    return sum(weights.get(term, 0.0) for term in set(content_terms(sentence)))
+    return sum(weights.get(term, 0.0) for term in _terms(sentence))
+
+
+@once_per_passage
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(get_analyser("en").terms(text))
 
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:

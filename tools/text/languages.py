@@ -3,11 +3,17 @@
 A language without a list of stop words keeps all its words; BM25 gives those that are everywhere next to no weight.
 """
 
-from functools import cache
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import import_module
+from typing import Any
+
+from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import ANY_WORD, Analyser
+from hopgraph.tools.text.analyser import ANY_WORD, UNSPACED, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -24,7 +30,7 @@ _MARKS = (
     "\u0962\u0963\u0b82\u0bbe-\u0bcd\u200c\u200d"
 )
 """Vowel signs, accents and joiners of the languages above: parts of words that `\\w` leaves out."""
-_WORD = rf"[^\W_](?:[^\W_]|[{_MARKS}])*"
+_WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}])*"
 
 
 def _named(pairs: str) -> dict[str, str]:
@@ -33,6 +39,11 @@ def _named(pairs: str) -> dict[str, str]:
 
 _CODES = _named(_SNOWBALL) | _named(_UNSPACED) | {"zh-words": "chinese-words", "ja-words": "japanese-words"}
 _CODES["th-words"] = "thai-words"
+AUTO = "auto"
+"""The language of an index whose documents are each in their own; in its manifest with these behind a colon."""
+_SURE, _LETTERS_READ, _FEWEST_STOPS = 0.8, 4000, 2
+"""The least probability of a document's language, the characters that it is guessed from, and a query's stop words."""
+_STEMMED = _named(_SNOWBALL)
 _KNOWN = frozenset(_CODES.values())
 _WITHOUT_SPACES = frozenset(_named(_UNSPACED).values())
 
@@ -48,11 +59,76 @@ def list_language_names() -> list[str]:
 
 
 def get_analyser(language: str) -> Analyser:
-    """Return the one analyser of a language, a code (`de`, `zh-words`) or English name; else SettingsError."""
+    """Return the one analyser of a language, a code (`de`, `zh-words`), English name or AUTO; else SettingsError."""
+    if language.partition(":")[0] == AUTO:
+        return make_mixed_analyser(language.partition(":")[2].split(",") if ":" in language else ())
     name = _CODES.get(language.lower(), language.lower())
     if name not in _KNOWN:
         raise SettingsError(f"language {language!r:.40} is unknown; known: {', '.join(list_language_codes())}")
     return _analyser(name)
+
+
+def detect_language(text: str) -> str:
+    """Return the code of a language with a stemmer that a text is surely in; empty for none, and for English.
+
+    Chinese, Japanese, Korean and Thai need none: every analyser has pairs of their characters.
+    """
+    code, probability = classify_language(text)
+    return code if probability >= _SURE and code != "en" and code in _STEMMED else ""
+
+
+def classify_language(text: str) -> tuple[str, float]:
+    """Return the likeliest language of a text, as py3langid names it, and its probability."""
+    code, probability = _identifier().classify(text[:_LETTERS_READ])
+    return str(code), float(probability)
+
+
+@cache
+def _identifier() -> Any:
+    """Load py3langid, which has no type stubs."""
+    library = import_module("py3langid.langid")
+    return library.LanguageIdentifier.from_model_file(library.MODEL_FILE, norm_probs=True)
+
+
+@dataclass(frozen=True)
+class MixedAnalyser(Analyser):
+    """Sees each document in its own language, and a query in those of all."""
+
+    languages: tuple[str, ...] = ()
+    """By their English names, sorted."""
+
+    def choose(self, language: str) -> Analyser:
+        """Return the analyser of a language; that of English where there is none."""
+        name = _CODES.get(language.lower(), language.lower())
+        return _analyser(name if name in _STEMMED.values() else "english")
+
+    def describe(self) -> dict[str, JsonValue]:
+        """Return the description of each language's analyser."""
+        return {"language": self.language, "analysers": [each.describe() for each in self._analysers]}
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a query in each of the languages; the stop words of its own are terms in none."""
+        if len(self._analysers) == 1:
+            return self._analysers[0].terms(text)
+        found = [analyser.words(text) for analyser in self._analysers]
+        stops = [frozenset(analyser.stop_words) for analyser in self._analysers]
+        counts = [sum(word in words for word in each) for words, each in zip(stops, found, strict=True)]
+        most = max(_FEWEST_STOPS, *counts)
+        own = frozenset[str]().union(*(words for words, count in zip(stops, counts, strict=True) if count == most))
+        every = Counter[str]()
+        for analyser, words in zip(self._analysers, found, strict=True):
+            every |= Counter(term for word in words if word not in own and (term := analyser.term(word)) is not None)
+        return list(every.elements())
+
+    @cached_property
+    def _analysers(self) -> list[Analyser]:
+        return [_analyser(name) for name in self.languages]
+
+
+def make_mixed_analyser(languages: Iterable[str]) -> MixedAnalyser:
+    """Make the analyser of an index with documents in these languages; SettingsError for an unknown one."""
+    names = tuple(sorted(get_analyser(each).language for each in languages)) or ("english",)
+    return MixedAnalyser(language=f"{AUTO}:{','.join(names)}", languages=names)
 
 
 @cache
@@ -75,6 +151,7 @@ def _analyser(name: str) -> Analyser:
         stop_words=tuple(getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{name.upper()}", ())),
         word_pattern=_WORD,
         normal_form="NFKC",
+        tokeniser="bigrams",
         compounds=True,
         lower_case="turkish" if name == "turkish" else "unicode",
     )

@@ -76,7 +76,8 @@ LINE_UNIT = re.compile(r"\n(?=[ \t]*(?:[-*+\u2022\u00b7] |\d{1,2}[.)] ))")
 """A line end before an item of a list."""
 _UNIT = re.compile(r"[ \t]*(?:\||[-*+\u2022\u00b7] |\d{1,2}[.)] )")
 """How a row of a table or an item of a list begins."""
-_RULE = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\|[ \t]*$")
+RULE = re.compile(r"^[ \t]*+\|[ \t:|]*+-[ \t:|-]*+$", re.MULTILINE)
+"""The line below the names of a table's columns."""
 _LONGEST_ITEM = 400  # characters of an item that is not split into its sentences
 _WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
 _CONTEXT = 40
@@ -152,8 +153,8 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     for line in text.splitlines(keepends=True) if "\n" in text else ():
         bare = line.rstrip()
         is_row = bare.lstrip(" \t").startswith("|")
-        begins = after_row != is_row or (is_row and not _RULE.match(bare)) or _UNIT.match(line)
-        if not bare or (position and begins and not (after_row and _RULE.match(bare))):
+        begins = after_row != is_row or (is_row and not RULE.match(bare)) or _UNIT.match(line)
+        if not bare or (position and begins and not (after_row and RULE.match(bare))):
             if is_filled:
                 yield start, position
             start, is_filled = position, False

@@ -33,7 +33,7 @@ def written(content: bytes) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     ("name", "write", "reason"),
     [
-        ("scan.pdf", written(make_pdf(["", ""])), "no text; scanned pages"),
+        ("scan.pdf", written(make_pdf(["", ""])), "2 of 2 pages have no text"),
         ("locked.pdf", written(make_pdf(["Secret."], ENCRYPTED)), "is encrypted"),
         ("broken.pdf", written(make_pdf(["Text."])[:40]), "is damaged, or no PDF"),
         ("long.pdf", written(make_pdf(["a"] * 40)), "more than 30 pages"),

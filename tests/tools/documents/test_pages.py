@@ -1,12 +1,17 @@
 """PDF, page by page, on files that are written here."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.documents.conversion import convert_document
-from hopgraph.tools.documents.elements import Element
-from support.made_documents import make_pdf
+from hopgraph.tools.documents.elements import Element, UnreadableFileError, write_table
+from hopgraph.tools.documents.pdf import find_tessdata
+from support.made_documents import draw_pdf, make_pdf
 
 pytest.importorskip("liteparse")
 
@@ -50,10 +55,65 @@ def test_lines_that_repeat_at_the_edges_of_pages_stand_once(tmp_path: Path) -> N
 def test_pages_without_text_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(make_pdf(["Only this page has text.", "", ""]))
     (note,) = convert_document(tmp_path / "a.pdf").notes
-    assert note.startswith("2 of 3 pages have no text")
-    assert note.endswith(": 2, 3")
+    assert note.startswith("2 of 3 pages have no text: 2, 3; --ocr ")
 
 
 def test_what_stands_before_the_head_of_a_file_is_no_harm(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(b"\r\n\r\n" + make_pdf(["It rains."]))
     assert [each.text for each in convert_document(tmp_path / "a.pdf").elements] == ["", "It rains."]
+
+
+def texts(path: Path, pages: list[list[tuple[float, float, str]]]) -> list[str]:
+    found = convert_document(draw_pdf(path, pages)).elements
+    return [each.text or write_table(each.rows) for each in found if each.kind != "page"]
+
+
+def grid(rows: list[list[str]], top: float, apart: float = 150) -> list[tuple[float, float, str]]:
+    return [(80 + apart * at, top - 24 * down, cell) for down, row in enumerate(rows) for at, cell in enumerate(row)]
+
+
+def test_a_table_without_rules_is_no_columns_of_text(tmp_path: Path) -> None:
+    details = [["Invoice number", "INV-0042"], ["Date", "12.03.2024"], ["Customer", "007123"], ["Due", "11.04.2024"]]
+    (found,) = texts(tmp_path / "a.pdf", [grid(details, 780, 330)])
+    assert "| Customer | 007123 |" in found
+
+
+def test_a_table_keeps_its_names_on_the_next_page(tmp_path: Path) -> None:
+    rows = [["Part", "Pressure", "Weight"], *([f"NP-{n}", f"{n} bar", f"{n} kg"] for n in range(1, 41))]
+    first, second = texts(tmp_path / "a.pdf", [grid(rows[:20], 780), grid(rows[20:], 780)])
+    names = "| Part | Pressure | Weight |\n|---|---|---|\n"
+    assert first.startswith(f"{names}| NP-1 | 1 bar | 1 kg |")
+    assert second.startswith(f"{names}| NP-20 | 20 bar | 20 kg |")
+
+
+def test_a_number_goes_on_on_the_next_page_below_a_page_number(tmp_path: Path) -> None:
+    def page(number: int, text: str) -> list[tuple[float, float, str]]:
+        return [(80, 810, "Orm Shipping"), (80, 700, text), (300, 30, str(number))]
+
+    said = ["The lease of the harbour runs until", "31 May 2031 and ends then.", "Nobody objected.", "All agreed."]
+    found = texts(tmp_path / "a.pdf", [page(number, text) for number, text in enumerate(said, 1)])
+    assert "The lease of the harbour runs until 31 May 2031 and ends then." in found
+    assert found.count("Orm Shipping") == 1
+
+
+def test_marks_and_numbers_of_hebrew_stand_behind_its_words(tmp_path: Path) -> None:
+    shown = "\u05d7\u05d5\u05d6\u05d4 \u05e0\u05d7\u05ea\u05dd \u05d1-3 \u05d1\u05de\u05e8\u05e5 2024."
+    (found,) = texts(tmp_path / "a.pdf", [[(80, 700, shown)]])
+    assert found == shown
+
+
+def test_a_scanned_page_is_read_by_tesseract(tmp_path: Path) -> None:
+    try:
+        find_tessdata("eng")
+    except SettingsError:
+        pytest.skip("needs the extra ocr")
+    scan: Any = Figure(figsize=(8, 2), dpi=150)
+    scan.text(0.1, 0.5, "The invoice number is 20240042.", fontsize=24)
+    scan.savefig(tmp_path / "scan.png")
+    page: Any = Figure(figsize=(8, 2))
+    page.figimage(imread(tmp_path / "scan.png"), resize=True)
+    page.savefig(tmp_path / "a.pdf")
+    with pytest.raises(UnreadableFileError, match="1 of 1 pages has no text; --ocr eng"):
+        convert_document(tmp_path / "a.pdf")
+    found = convert_document(tmp_path / "a.pdf", "eng").elements
+    assert "invoice number is 20240042" in found[-1].text

@@ -1,6 +1,6 @@
 """Spreadsheets: every value as a spreadsheet program shows it."""
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -53,7 +53,13 @@ def save(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = Non
         (datetime(2026, 3, 5, 14, 7), "yyyy-mm-dd hh:mm", "2026-03-05 14:07"),  # noqa: DTZ001
         (datetime(2026, 3, 5, 14, 7), "h:mm AM/PM", "2:07 PM"),  # noqa: DTZ001
         (date(2026, 3, 5), "General", "2026-03-05"),
-        (time(9, 30), "h:mm", "09:30:00"),
+        (time(9, 30), "h:mm", "9:30"),
+        (time(8, 5), "h:mm AM/PM", "8:05 AM"),
+        (timedelta(hours=30, minutes=5), "[h]:mm", "30:05"),
+        (timedelta(hours=30, minutes=5), "[h]:mm:ss", "30:05:00"),
+        (5551234567, "(000) 000-0000", "(555) 123-4567"),
+        (1234567, "000-00-0000", "001-23-4567"),
+        (5, '[>100]"high";"low"', "5"),
         (None, "General", ""),
     ],
 )
@@ -68,10 +74,17 @@ def test_title_rows_merged_cells_and_hidden_sheets(tmp_path: Path) -> None:
     for row in (["Sales of the north"], [], ["Region", "Product", "Q1"], ["North", "Lamp", 12], [None, "Bell", 3]):
         sheet.append(row)
     sheet.merge_cells("A4:A5")
+    halves = book.create_sheet("Halves")
+    names = [["Product", "2023", None, "2024", None], [None, "Units", "Sales", "Units", "Sales"]]
+    for row in (*names, ["Lamp", 1, 2, 3, 4]):
+        halves.append(row)
+    for cells in ("A1:A2", "B1:C1", "D1:E1"):
+        halves.merge_cells(cells)
     book.create_sheet("Secret").sheet_state = "hidden"
     book.save(tmp_path / "a.xlsx")
     found = convert_document(tmp_path / "a.xlsx")
-    sheet_name, title, table = found.elements
+    sheet_name, title, table, _, halved = found.elements
+    assert (halved.number, halved.rows[0]) == (2, ["Product", "2023 Units", "2023 Sales", "2024 Units", "2024 Sales"])
     assert (sheet_name.kind, sheet_name.text, title.text) == ("sheet", "Sales", "Sales of the north")
     assert (table.number, table.rows) == (
         3,

@@ -62,7 +62,7 @@ def test_the_manifest_records_corpus_analyser_and_scoring(source: Path, tmp_path
     build_index(source, tmp_path / "two")
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert manifest == json.loads((tmp_path / "two" / "manifest.json").read_text())
-    assert manifest["analyser"] == get_analyser("en").describe()
+    assert manifest["analyser"] == get_analyser("auto").describe()
     assert manifest["bm25"] == {"method": "lucene", "k1": 0.9, "b": 0.4, "fields": ["title", "text"], "terms": 4}
     assert manifest["corpus"]["passages"] == 2
     assert set(manifest["libraries"]) == {"hopgraph", "bm25s", "numpy", "PyStemmer"}

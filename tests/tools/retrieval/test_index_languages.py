@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval import build_index, index_in_memory, open_index
+from hopgraph.tools.retrieval import build_index, index_in_memory, open_index, update_index
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from hopgraph.tools.text import get_analyser
 
@@ -71,6 +71,46 @@ def test_questions_find_their_passage(language: str, question: str, expected: st
 def test_without_a_language_they_are_found_by_bigrams_beside_english(tmp_path: Path) -> None:
     build_index(corpus(tmp_path / "corpus.jsonl", "zh"), tmp_path / "index")
     assert open_index(tmp_path / "index").search("长江的发源地在哪里?", 3)[0].passage.id == "changjiang"
+
+
+DOCUMENTS = {
+    "de.md": "# Halle 4\n\nAm Montag wurde das undichte Ventil der Anlage von den Technikern ausgetauscht.\n",
+    "en.md": "# Hall 5\n\nThe windows were cleaned on Tuesday, which the war over the keys had delayed for a week.\n",
+    "fr.md": "# Atelier\n\nLes machines ont été vérifiées par un technicien de la société avant la livraison.\n",
+    "zh.md": "# 长江\n\n长江发源于青藏高原,在上海注入东海。\n",
+}
+IN_OTHER_FORMS = [
+    ("Welche Ventile tauschte der Techniker?", "de.md"),
+    ("Which window was cleaned in the war?", "en.md"),
+    ("war", "en.md"),
+    ("Quelle machine a été vérifiée ?", "fr.md"),
+    ("长江注入哪里?", "zh.md"),
+]
+
+
+def test_documents_of_several_languages_are_each_seen_in_their_own(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/en.md").write_text(DOCUMENTS["en.md"])
+    build_index(tmp_path / "docs", tmp_path / "index")
+    assert open_index(tmp_path / "index").analyser.language == "auto:english"
+    for name, text in DOCUMENTS.items():
+        (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
+    update_index(tmp_path / "docs", tmp_path / "index")
+    index = open_index(tmp_path / "index")
+    assert index.analyser.language == "auto:english,french,german"
+    for question, source in IN_OTHER_FORMS:
+        assert index.search(question, 1)[0].passage.metadata["source"] == source
+    build_index(tmp_path / "docs", tmp_path / "anew")
+    assert [open_index(tmp_path / "anew").search(question, 4) for question, _ in IN_OTHER_FORMS] == [
+        index.search(question, 4) for question, _ in IN_OTHER_FORMS
+    ]
+
+
+def test_writing_without_spaces_is_found_whatever_language_was_given(tmp_path: Path) -> None:
+    build_index(corpus(tmp_path / "corpus.jsonl", "zh"), tmp_path / "index", language="de")
+    assert (
+        open_index(tmp_path / "index").search("\u957f\u6c5f\u7684\u53d1\u6e90\u5730", 3)[0].passage.id == "changjiang"
+    )
 
 
 def edit(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:

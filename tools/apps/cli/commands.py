@@ -114,7 +114,12 @@ class IndexOptions:
         "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
         "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
         metavar="CODE",
-        show_default="en",
+        show_default="that of each document, else en",
+    )
+    ocr: str | None = option(
+        "Read the scanned pages of PDFs with Tesseract, in these languages, as eng or eng+deu; the extra `ocr` brings "
+        "the data of eng, TESSDATA_PREFIX names a folder with others. Takes about a second for each page.",
+        metavar="CODES",
     )
     passage_words: int | None = option(
         "About how many words of a document a passage has.",
@@ -137,7 +142,7 @@ class IndexOptions:
     add: bool = flag("Add SOURCE to an index in DIR that was made from others.")
     replace: bool = flag("Build the index in DIR anew, from SOURCE alone.")
     keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
-    dry_run: bool = flag("Say which files would be read or removed; no more.")
+    dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")
     colbert: str | None = option(
         "Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
         "folder, with ?device=cuda and the like (needs the extra `colbert`).",

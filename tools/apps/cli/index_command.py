@@ -2,28 +2,30 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
-from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.cutting import PASSAGE_WORDS, Cutting
+from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
+from hopgraph.tools.retrieval.corpora.cutting import Cutting
 from hopgraph.tools.retrieval.corpora.formats import TEXT
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
 from hopgraph.tools.retrieval.index_manifest import read_manifest
-from hopgraph.tools.retrieval.index_sources import IndexedSource, read_sources
+from hopgraph.tools.retrieval.index_sources import read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
 from hopgraph.tools.retrieval.staging import Progress
-from hopgraph.tools.text.sanitize import pluralize, sanitize_line
+from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _LISTED = 20  # files of a kind that are named
 _SKIPPED = ("bad file or record", "bad files or records")
@@ -42,18 +44,16 @@ def run_index(options: IndexOptions) -> None:
     """Do what is asked for and print what there is now; bad records that were skipped are named on standard error."""
     console = console_on()
     if options.show:
-        _print_passages(console, options, options.show)
+        _print_passages(console, _open(options), options.show)
     else:
         _index(console, options)
 
 
 def _index(console: Console, options: IndexOptions) -> None:
-    cutting = {"words": options.passage_words, "overlap": options.overlap}
-    chosen = {name: value for name, value in cutting.items() if value is not None}
     same = ("skip_bad", "follow_links", "language", "dense")
     given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
     given["exclude"] = options.exclude or []
-    given["cutting"] = Cutting(**chosen) if chosen else None  # without, an index that is updated keeps its own
+    given["cutting"] = _cutting(options)
     if not options.replace:
         given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
     if options.to:
@@ -65,41 +65,96 @@ def _index(console: Console, options: IndexOptions) -> None:
         report, corpus, lines = _build(options, options.out or Path(), given)
     if options.dry_run and report.changes is not None:
         _print_changes(console, report.changes)
+        if report.format == TEXT:
+            reading, changes = CorpusReading(skip_bad=True), report.changes
+            now = _open(options)
+            _print_kinds(console, now, _read_files(now, (*changes.added, *changes.changed), reading))
+            first, skipped = (*report.first_skipped, *reading.first_skipped), report.skipped + reading.skipped
+            _print_notes(replace(report, notes=tuple(reading.notes), skipped=skipped, first_skipped=first))
         return
     for line in lines:
         print_line(console, line)
+    if report.format == TEXT and isinstance(report, IndexReport):
+        _print_kinds(console, _open(options), _indexed_files(report.path))
     print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
+    _print_notes(report)
+
+
+def _print_notes(report: IndexReport | FillReport) -> None:
+    """Name what was left out, read in another way than the rest, or skipped."""
     if report.left_out:
         print_note(report.left_out)
     for note in report.notes[:_LISTED]:
         print_note(note)
     if (unlisted := len(report.notes) - _LISTED) > 0:
-        print_note(f"{unlisted:,} more files not UTF-8")
+        print_note(f"{unlisted:,} more notes on files")
     for problem in report.first_skipped:
         print_note(f"skipped {problem}")
     if (unnamed := report.skipped - len(report.first_skipped)) > 0:
         print_note(f"skipped {unnamed:,} more")
 
 
-def _count_kinds(sources: Sequence[IndexedSource]) -> list[str]:
-    """Say how many files of each kind an index has, with their passages; empty for one kind alone."""
-    files, passages, skipped = Counter[str](), Counter[str](), Counter[str]()
-    for each in (file for source in sources for file in source.files):
-        kind = Path(each.name).suffix.lower() or "no suffix"
-        files[kind] += 1
-        passages[kind] += each.passages
-        skipped[kind] += each.skipped
-    return [
-        f"{kind}: {pluralize(count, 'file')}, {pluralize(passages[kind], 'passage')}, {skipped[kind]:,} skipped"
-        for kind, count in (files.most_common() if len(files) > 1 else ())
-    ]
+class _Kind(NamedTuple):
+    """Files with one suffix."""
+
+    suffix: str
+    files: int
+    passages: int
+    skipped: int
+    why: str
+    """Of the first that was skipped."""
 
 
-def _print_passages(console: Console, options: IndexOptions, file: Path) -> None:
+def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> None:
+    """Print a table of the kinds of files that were read, and of those that cannot be."""
+    kinds = dict[str, _Kind]()
+    for each in (*read, *(_Kind(suffix, count, 0, count, "not read") for suffix, count in corpus.unread.items())):
+        old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
+        files, passages, skipped = (mine + other for mine, other in zip(old[1:4], each[1:4], strict=True))
+        kinds[each.suffix] = _Kind(each.suffix, files, passages, skipped, old.why or each.why)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("kind", "files", "passages", "skipped", "why"):
+        table.add_column(column, justify="left" if column in ("kind", "why") else "right", no_wrap=column == "kind")
+    for each in sorted(kinds.values(), key=lambda each: -each.files):
+        counts = (f"{count:,}" for count in each[1:4])
+        table.add_row(Text(sanitize_line(each.suffix)), *counts, Text(truncate_line(each.why, 100)))
+    console.print(table)
+
+
+def _name_kind(file: str) -> str:
+    return Path(file).suffix.lower() or "no suffix"
+
+
+def _indexed_files(path: Path) -> Iterator[_Kind]:
+    for each in (file for source in read_sources(path, read_manifest(path)) for file in source.files):
+        why = each.problems[0][1] if each.problems else ""
+        yield _Kind(_name_kind(each.name), 1, each.passages, each.skipped, why)
+
+
+def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) -> Iterator[_Kind]:
+    """Read files of a corpus, for a dry run."""
+    named = {corpus.name_of(file): file for file in corpus.files}
+    files = [named[name] for name in names if name in named]
+    passages = Counter(record.file for record in replace(corpus, files=tuple(files)).records(reading))
+    for file in files:
+        why = reading.problems_in[file][0][1] if reading.skipped_in[file] else ""
+        yield _Kind(_name_kind(file.name), 1, passages[file], reading.skipped_in[file], why)
+
+
+def _cutting(options: IndexOptions) -> Cutting | None:
+    """Return how documents are cut; None where nothing is said, so that an index that is updated keeps its own way."""
+    given: dict[str, Any] = {"words": options.passage_words, "overlap": options.overlap, "ocr": options.ocr}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Cutting(**chosen) if chosen else None
+
+
+def _open(options: IndexOptions) -> Corpus:
+    source, follow, exclude = options.source.expanduser(), options.follow_links, options.exclude or ()
+    return open_corpus(source, options.format_name, follow_links=follow, cutting=_cutting(options), exclude=exclude)
+
+
+def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
     """Print the passages of one file of the source, each with its id, where it stands and its title."""
-    cutting = Cutting(options.passage_words or PASSAGE_WORDS, options.overlap or 0)
-    follow = options.follow_links
-    corpus = open_corpus(options.source, options.format_name, follow_links=follow, cutting=cutting)
     place = file if file in corpus.files else corpus.path / file
     if place not in corpus.files:
         raise CorpusError(f"{file}: no file of {corpus.path} that would be read; {corpus.left_out}".removesuffix("; "))
@@ -132,8 +187,6 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
             print_note(f"what was embedded is kept in {kept[0]}; the same command resumes from there")
         raise
     lines = [_index_summary(report)]
-    if report.format == TEXT and not options.dry_run:
-        lines += _count_kinds(read_sources(report.path, read_manifest(report.path)))
     if vectors:
         lines.append(f"Added {pluralize(vectors, 'vector')} of {options.colbert}.")
     if report.dense:

@@ -36,12 +36,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutting:
-    """How long passages are. Raises SettingsError for lengths that make no sense."""
+    """How documents become passages. Raises SettingsError for lengths that make no sense."""
 
     words: int = PASSAGE_WORDS
     """What a passage aims at. A sentence of more than twice as many (a table, a log) is cut into pieces."""
     overlap: int = 0
     """Words, at most, of the last sentences that the next passage of the same section begins with again."""
+    ocr: str = ""
+    """The languages of scanned pages, as Tesseract names them (`eng+deu`), which are then read; empty: they are not."""
 
     def __post_init__(self) -> None:
         if not 10 <= self.words <= _MOST_WORDS:
@@ -119,15 +121,28 @@ def _sentences(text: str, words: int) -> Iterator[str]:
 
 def _rows(block: Block, words: int) -> Iterator[_Unit]:
     names, *rows = block.rows
-    line = block.line
-    if sum(map(count_words, names)) > words / 2:  # too long to stand in each part
-        names, rows = [""] * len(names), block.rows
-    else:
-        line += any(name.strip() for name in names)
+    line = block.line + any(name.strip() for name in names)
+    if max(map(count_words, names)) > _LONGEST_KEY:  # they are no names
+        names, rows, line = [""] * len(names), block.rows, block.line
+    groups = _group_columns(names, words)
     for number, row in enumerate(rows, line):
-        for some_names, cells in _parts_of_row(names, row, words):
-            head, _, text = write_table([some_names, cells]).rpartition("\n")
-            yield _Unit(number, text, count_words(text), block, head)
+        for group in groups:
+            some, cells = ([each[at] for at in group] for each in (names, row))
+            for some_names, part in _parts_of_row(some, cells, words) if group is groups[0] or any(cells[1:]) else ():
+                head, _, text = write_table([some_names, part]).rpartition("\n")
+                yield _Unit(number, text, count_words(text), block, head)
+
+
+def _group_columns(names: Row, words: int) -> list[list[int]]:
+    """Return the columns that stand together, so that their names are not too long; the first one stands in each."""
+    groups, size = [[0]], 0
+    for at, name in enumerate(names[1:], 1):
+        size += count_words(name)
+        if size > words / 2 and len(groups[-1]) > 1:
+            groups.append([0])
+            size = count_words(name)
+        groups[-1].append(at)
+    return groups
 
 
 def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]:
@@ -136,37 +151,26 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
         yield names, row
         return
     keys = 1 if count_words(row[0]) <= _LONGEST_KEY else 0
-    part, size = list[tuple[str, str]](), 0
-    for name, cell in zip(names[keys:], row[keys:], strict=True):
-        for piece in _sentences(cell, words):
+    part, size = dict[int, list[str]](), 0
+
+    def join() -> tuple[Row, Row]:
+        cells = [" ".join(pieces) for pieces in part.values()]
+        return [*names[:keys], *(names[at] for at in part)], [*row[:keys], *cells]
+
+    for at in range(keys, len(row)):
+        for piece in _sentences(row[at], words):
             more = count_words(piece)
             if part and size + more > words:
-                yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
-                part, size = [], 0
-            part.append((name, piece))
+                yield join()
+                part, size = {}, 0
+            part.setdefault(at, []).append(piece)
             size += more
     if part:
-        yield [*names[:keys], *(each for each, _ in part)], [*row[:keys], *(each for _, each in part)]
+        yield join()
 
 
-_LANGUAGES = {
-    "py": "python",
-    "js": "js",
-    "ts": "ts",
-    "java": "java",
-    "go": "go",
-    "rs": "rust",
-    "rb": "ruby",
-    "c": "c",
-    "cpp": "cpp",
-    "h": "cpp",
-    "cs": "csharp",
-    "php": "php",
-    "swift": "swift",
-    "kt": "kotlin",
-    "scala": "scala",
-}
-"""Suffix → the language by whose functions and classes code is cut."""
+_LANGUAGES = {"py": "python", "rs": "rust", "rb": "ruby", "h": "cpp", "cs": "csharp", "kt": "kotlin"}
+"""Suffix → the language by whose functions and classes code is cut, where that has another name."""
 
 
 def _cut_lines(block: Block, words: int) -> Iterable[str]:
@@ -176,18 +180,11 @@ def _cut_lines(block: Block, words: int) -> Iterable[str]:
         return [text]
     from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
 
-    language = _LANGUAGES.get(block.language)
-    separators = (
-        [
-            each
-            for each in RecursiveCharacterTextSplitter.get_separators_for_language(Language(language))
-            if each.strip()
-        ]
-        if language
-        else []
-    )
+    language = _LANGUAGES.get(block.language, block.language)
+    known = language in {each.value for each in Language}
+    separators = RecursiveCharacterTextSplitter.get_separators_for_language(Language(language)) if known else []
     splitter = RecursiveCharacterTextSplitter(
-        separators=[*separators, "\n\n", "\n", " ", ""],
+        separators=[*(each for each in separators if each.strip()), "\n\n", "\n", " ", ""],
         chunk_size=words,
         chunk_overlap=0,
         length_function=count_words,
@@ -202,7 +199,8 @@ def _join(units: list[_Unit]) -> str:
     for before, unit in pairwise(units):
         if before.block is unit.block:
             is_prose = unit.block.kind in ("prose", "heading")
-            parts += [" " if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
+            space = " " if before.text[-1:] < "\u3000" else ""  # Chinese has none
+            parts += [space if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
         else:
             together = before.block.kind == unit.block.kind == "list"
             parts += ["\n" if together else "\n\n", _headed(unit)]

@@ -26,6 +26,7 @@ from hopgraph.tools.retrieval.corpora.source_records import (
 from hopgraph.tools.retrieval.corpora.text_files import (
     SUFFIXES,
     can_read,
+    count_unread,
     describe_unread,
     list_files,
     read_text_files,
@@ -223,11 +224,14 @@ class Corpus:
     """How documents are cut; records are not."""
     left_out: str = ""
     """What of a folder is not read: how many files, by suffix, question sets, and what cannot be opened."""
+    unread: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Suffix → files that cannot be read."""
 
     @property
     def recipe(self) -> str:
         """How its files become passages: where this differs, an update reads them again."""
-        return f"text 4 {self.cutting.words} {self.cutting.overlap}" if self.format == TEXT else self.format
+        cutting = self.cutting
+        return f"text 5 {cutting.words} {cutting.overlap} {cutting.ocr}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -296,7 +300,8 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
         except OSError as error:
             failed.append(error)
     questions = frozenset(file for file in sizes if file.suffix.lower() in RECORDS and _is_question_set(file))
-    notes = [describe_unread(files)]
+    unread = count_unread(files)
+    notes = [describe_unread(unread)]
     if questions:  # they hold the answers
         names = ", ".join(file.name for file in sorted(questions)[:3])
         notes.append(f"question sets, to be indexed by themselves: {names}")
@@ -311,7 +316,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
         raise CorpusError(
             f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(readable_suffixes())})"
         )
-    return Corpus(folder, TEXT, texts, left_out=left_out)
+    return Corpus(folder, TEXT, texts, left_out=left_out, unread=unread)
 
 
 def _ignore(_: OSError) -> None:
@@ -339,19 +344,22 @@ def _detect_format(path: Path) -> str:
     if header.strip().replace('"', "").split("\t") == DPR_COLUMNS:
         return "dpr"
     if path.suffix.lower() in DOCUMENTS:
-        if unread := describe_unread([path]):
+        if unread := describe_unread(count_unread([path])):
             raise CorpusError(f"{path}: {unread}")
         return TEXT
     first, why = _first_object(path)
     for name, form in FORMATS.items():
         if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
             return name
-    if path.suffix.lower() in RECORDS and not first.keys().isdisjoint(TEXT_KEYS):
+    suffix = path.suffix.lower()
+    if suffix == ".tsv" or (suffix in RECORDS and not first.keys().isdisjoint(TEXT_KEYS)):
         return TEXT
-    if path.suffix.lower() not in RECORDS and not first:
+    if suffix not in RECORDS and not first:
         if can_read(path):
             return TEXT
-        raise CorpusError(f"{path}: {describe_unread([path])}; what can be: {', '.join(readable_suffixes())}")
+        raise CorpusError(
+            f"{path}: {describe_unread(count_unread([path]))}; what can be: {', '.join(readable_suffixes())}"
+        )
     found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
     tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
     raise CorpusError(

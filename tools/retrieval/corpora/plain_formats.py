@@ -4,23 +4,24 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
-from hopgraph.tools.documents.elements import UnreadableFileError, make_table
+from hopgraph.tools.documents.elements import UnreadableFileError, has_names, make_table, split_titles
 from hopgraph.tools.documents.encodings import open_text
 from hopgraph.tools.retrieval.corpora.cutting import Block
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
 _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
-_TITLE_KEYS = ("title", "name")
+_TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
-_NUMBER_CELL = re.compile(r"[+-]?[\d.,]*\d%?")
-_LONGEST_NAME = 60  # characters of a column's name
+_MACHINE_VALUE = re.compile(r"_?id (?!.*\d.*[A-Z]|.*[A-Z].*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
+"""The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """What stands below, and perhaps above, a heading of reStructuredText."""
@@ -45,28 +46,17 @@ def read_table(path: Path, encoding: str) -> Iterator[Section]:
             taken = [[cell.strip() for cell in row] for row in rows]
         except csv.Error as error:
             raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
-    titles = 0
-    while titles < min(len(taken) - 1, 3) and sum(map(bool, taken[titles])) <= 1 < sum(map(bool, taken[titles + 1])):
-        titles += 1
-    has_names = _has_names(taken[titles:])
-    if is_tsv and not has_names and all(len(row) > 1 for row in taken if any(row)):
+    titles = split_titles(taken)
+    if is_tsv and not has_names(taken[titles:]) and all(len(row) > 1 for row in taken if any(row)):
         for line, (key, *cells) in enumerate((row for row in taken if any(row)), 1):
             yield Section((), line, None, [Block(line, " ".join(filter(None, cells)))], {"id": key})
         return
     blocks = [Block(line, text) for line, row in enumerate(taken[:titles], 1) if (text := " ".join(filter(None, row)))]
     blocks += [
-        Block(titles + 1, each.text, "table" if each.rows else "prose", each.rows)
-        for each in make_table(taken[titles:], titles + 1, has_head=has_names)
+        Block(each.number, each.text, "table" if each.rows else "prose", each.rows)
+        for each in make_table(taken[titles:], titles + 1)
     ]
     yield Section(blocks=blocks, in_rows=True)
-
-
-def _has_names(rows: list[list[str]]) -> bool:
-    """Whether the first row is of another kind than the rest: no number among numbers, no text among texts as long."""
-    first, rest = rows[0] if rows else [], rows[1:50]
-    if any(_NUMBER_CELL.fullmatch(cell) for cell in first):
-        return False
-    return not rest or max(map(len, first), default=0) <= _LONGEST_NAME
 
 
 def read_notebook(path: Path, encoding: str) -> StructuredText:
@@ -94,7 +84,7 @@ def _write_cell(cell: Any) -> str:
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
     """Read JSON, or JSON lines: a section for each object of its lists, under its `title` or `name` if it has one.
 
-    Its texts are those under TEXT_KEYS, and the rest metadata; else it has a line for each value, with its path.
+    Its texts are those under TEXT_KEYS; what else it has is metadata, and a line for each value, with its path, too.
     """
     for line, value in _json_values(path, encoding, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
@@ -103,13 +93,16 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
         texts = [text for text in dict.fromkeys(texts) if not any(text in other for other in texts if other != text)]
         if not title and texts:
             title, texts[0] = split_contents(texts[0])
+        others = {key: each for key, each in fields.items() if key not in TEXT_KEYS and str(each) != title}
+        if texts:
+            fields = {key: each for key, each in others.items() if not _MACHINE_VALUE.match(f"{key} {each}"[:200])}
         try:
-            blocks = [Block(line, text) for text in texts] or [Block(line, "\n".join(_flatten(value)), "lines")]
+            rest = "\n".join(_flatten(fields if texts else others if fields else value))
         except RecursionError:
             raise UnreadableFileError(f"line {line}: it is nested too deeply") from None
-        others = {key: each for key, each in fields.items() if texts and key not in (*_TITLE_KEYS, *TEXT_KEYS)}
+        blocks = [*(Block(line, text) for text in texts), *([Block(line, rest, "lines")] if rest else [])]
         if any(block.text.strip() for block in blocks):
-            yield Section((title,) if title else (), line, None, blocks, others)
+            yield Section((title,) if title else (), line, None, blocks, others if texts else {})
 
 
 def split_contents(text: str) -> tuple[str, str]:
@@ -127,7 +120,7 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
         raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
     with open_text(path, encoding) as file:
         try:
-            value: JsonValue = json.load(file)
+            value: JsonValue = json.load(file, parse_float=Decimal)
         except (ValueError, RecursionError) as error:
             if not str(error).startswith("Extra data"):
                 raise UnreadableFileError(f"not usable JSON: {error}") from None
@@ -143,7 +136,7 @@ def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[t
         for number, line in enumerate(file, 1):
             try:
                 if line.strip():
-                    yield number, json.loads(line)
+                    yield number, json.loads(line, parse_float=Decimal)
             except (ValueError, RecursionError) as error:
                 reading.skip(path, number, f"not usable JSON: {error}")
 
@@ -179,7 +172,8 @@ def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
         for key, each in named.items():
             yield from _flatten(each, f"{keys} {key}".strip())
     elif value not in (None, ""):
-        yield f"{keys}: {' '.join(str(value).split())}" if keys else str(value)
+        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+        yield f"{keys}: {text}" if keys else text
 
 
 def rst_to_markdown(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
-from hopgraph.tools.documents.elements import Document, UnreadableFileError
+from hopgraph.tools.documents.elements import Document, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
@@ -19,8 +19,10 @@ from hopgraph.tools.retrieval.corpora.markdown_sections import Section, Structur
 from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
-from hopgraph.tools.retrieval.passage_metadata import plain_metadata
+from hopgraph.tools.retrieval.passage_metadata import LANGUAGE, plain_metadata
+from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize
+from hopgraph.tools.text.sentences import LINE_UNIT
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
 """The suffixes of files that can be read without the extra `documents`."""
@@ -38,9 +40,11 @@ _BLOCK_KINDS: dict[str, Literal["prose", "heading", "list", "lines", "table"]] =
     "table": "table",
 }
 _HEADING = re.compile(r"#{1,6}\s")
+_COLUMN_GAP = re.compile(r" {3,}|\t+|(?<![.!?:\s]) {2}(?=\S)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/")
 _IGNORE_FILE = ".hopgraphignore"
+_PASSAGES_READ = 20  # to find out their language
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
 _INSTALL = "pip install 'hopgraph[documents]'"
 
@@ -66,9 +70,13 @@ def readable_suffixes() -> tuple[str, ...]:
     return tuple(sorted(SUFFIXES if can_convert() else PLAIN))
 
 
-def describe_unread(files: Iterable[Path]) -> str:
+def count_unread(files: Iterable[Path]) -> Counter[str]:
+    """Count by suffix the files that cannot be read here."""
+    return Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
+
+
+def describe_unread(kinds: Counter[str]) -> str:
     """Say which files are not read, as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
-    kinds = Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
     named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
     return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 
@@ -131,6 +139,15 @@ def _link_error(path: Path) -> OSError:
 
 
 def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
+    """Yield the passages with the language of the first ones, if it is sure to be another one than English."""
+    passages = _passages(name, path, document, cutting)
+    first = list(islice(passages, _PASSAGES_READ))
+    language = detect_language("\n".join(each.text for each in first)) if first else ""
+    for each in chain(first, passages):
+        yield each._replace(metadata={**each.metadata, LANGUAGE: language}) if language else each
+
+
+def _passages(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
     """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
     number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
     for section in document.sections:
@@ -167,7 +184,7 @@ def read_text_files(
     are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
     CorpusError where the source is a document that cannot be.
     """
-    with DocumentConverter() as converter:
+    with DocumentConverter(ocr=cutting.ocr) as converter:
         for path in files:
             name = path.name if path == source else path.relative_to(source).as_posix()
             try:
@@ -250,11 +267,20 @@ def _blocks(path: Path, encoding: str) -> Iterator[Block]:
         for number, line in enumerate(file, 1):
             is_break = not line.strip() or _HEADING.match(line) is not None
             if lines and (is_break or length > _LONGEST_BLOCK):
-                yield Block(start, "".join(lines))
+                yield _paragraph(start, lines)
                 lines, length = [], 0
             if not is_break:
                 start = start if lines else number
                 lines.append(line)
                 length += len(line)
     if lines:
-        yield Block(start, "".join(lines))
+        yield _paragraph(start, lines)
+
+
+def _paragraph(start: int, lines: list[str]) -> Block:
+    """Make a block of lines: a list has items, and columns that tabs or spaces part are a table."""
+    rows = [_COLUMN_GAP.split(line.strip()) for line in lines]
+    if len(rows[0]) > 1 and len(rows) > 1 and len(set(map(len, rows))) == 1:
+        return Block(start, "", "table", next(make_table(rows)).rows)
+    text = "".join(lines)
+    return Block(start, text, "list" if LINE_UNIT.match(f"\n{text}") else "prose")

@@ -145,11 +145,28 @@ def test_the_passages_of_one_file_are_shown(tmp_path: Path, capsys: pytest.Captu
     assert "c.md" in capsys.readouterr().err
 
 
-def test_the_end_of_a_run_counts_files_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_a_run_and_a_dry_run_count_files_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     docs = write(tmp_path / "docs", "a.md", "It rains.").parent
     write(docs, "b.md", "It snows.")
     write(docs, "c.jsonl", '{"text": "It hails."}\nno\n')
-    assert main(["index", str(docs), "--out", str(tmp_path / "index")]) == 0
-    printed = capsys.readouterr().out
-    assert ".md: 2 files, 2 passages, 0 skipped\n" in printed
-    assert ".jsonl: 1 file, 1 passage, 1 skipped\n" in printed
+    (docs / "d.png").write_bytes(b"\x89PNG\0")
+    for given in (["--dry-run"], []):
+        assert main(["index", str(docs), "--out", str(tmp_path / "index"), *given]) == 0
+        rows = [line.rstrip().split(maxsplit=4) for line in capsys.readouterr().out.splitlines()]
+        assert ["kind", "files", "passages", "skipped", "why"] in rows
+        assert [".md", "2", "2", "0"] in rows
+        assert [".png", "1", "0", "1", "not read"] in rows
+        (lines,) = [row for row in rows if row[:1] == [".jsonl"]]
+        assert lines[1:4] == ["1", "1", "1"]
+        assert lines[4].startswith("not usable JSON")
+
+
+def test_scanned_pages_are_read_where_tesseract_has_its_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "a.md", "It rains.")
+    place = ["index", str(tmp_path), "--out", str(tmp_path / "index")]
+    assert main([*place, "--ocr", "xyz"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "has no xyz.traineddata" in said
+    assert "hopgraph[ocr]" in said

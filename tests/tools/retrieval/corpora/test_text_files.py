@@ -280,3 +280,48 @@ def test_utf_16_without_a_mark_and_one_bad_byte_are_no_reason_to_refuse(
     reading = CorpusReading()
     assert [each.text for each in open_corpus(tmp_path / "a.txt").records(reading)] == [text]
     assert len(reading.notes) == 1
+
+
+def test_titles_years_and_rows_without_names(tmp_path: Path) -> None:
+    titled = "Sales 2024\nconfidential\n\nregion,2021,2022\nNorth,10,1.50\n"
+    assert cut(tmp_path, "a.csv", titled) == [
+        ("a", "Sales 2024\n\nconfidential\n\n| region | 2021 | 2022 |\n|---|---|---|\n| North | 10 | 1.50 |")
+    ]
+    assert cut(tmp_path, "b.csv", "1,Kiel\n2,Bonn\n") == [("b", "| 1 | Kiel |\n| 2 | Bonn |")]
+    assert cut(tmp_path, "c.tsv", "d1\tThe tower is old.\nd2\tThe bridge is new.\n") == [
+        ("c", "The tower is old."),
+        ("c", "The bridge is new."),
+    ]
+
+
+def test_a_long_cell_stays_one_cell_in_each_part_of_its_row(tmp_path: Path) -> None:
+    remark = " ".join(f"The pump number {number} was tested in the spring." for number in range(40))
+    passages = cut(tmp_path, "a.csv", f"id,remark,price\nNP-440,{remark},12.50\n")
+    assert all(text.startswith("| id | remark |") and "| NP-440 | The pump" in text for _, text in passages)
+    assert passages[-1][1].endswith("| 12.50 |")
+
+
+def test_what_an_object_says_beside_its_text_is_searched_as_it_is_written(tmp_path: Path) -> None:
+    ticket = (
+        '{"id": "T-17", "subject": "Leak", "body": "It drips.", "price": 9.50, "open": false, "url": "https://x.org"}'
+    )
+    assert cut(tmp_path, "a.jsonl", ticket) == [("a > Leak", "It drips.\n\nid: T-17\nprice: 9.50\nopen: false")]
+
+
+def test_lists_and_columns_of_a_plain_text_keep_their_lines(tmp_path: Path) -> None:
+    columns = "Name      Room\nMara K.   A-3\nUdo B.    C-17\n"
+    text = f"Offices.  All in Kiel.\nOpen now.  Ask us.\n\n* first\n* second\n\n{columns}"
+    table = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
+    assert cut(tmp_path, "a.txt", text) == [
+        ("a", f"Offices. All in Kiel. Open now. Ask us.\n\n* first\n* second\n\n{table}")
+    ]
+
+
+def test_a_wide_table_is_cut_by_columns_that_keep_their_names_and_the_key(tmp_path: Path) -> None:
+    names = ",".join(["Key", *(f"Column number {at}" for at in range(40))])
+    row = ",".join(["K-1", *(f"value {at} of one" for at in range(40))])
+    passages = [text for _, text in cut(tmp_path, "a.csv", f"{names}\n{row}\n")]
+    assert len(passages) > 1
+    assert all(text.startswith("| Key | Column number") and "\n| K-1 | value" in text for text in passages)
+    (last,) = [text for text in passages if "Column number 39" in text]
+    assert last.endswith("| value 39 of one |")

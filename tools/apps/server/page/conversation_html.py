@@ -94,7 +94,7 @@ def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
     """Return a citation with its passage parted at the quote, by its offsets if they match, else where it is first."""
     quote, text, url = citation["quote"], passage["text"] if passage else "", citation.get("url", "")
     start, end = citation["start"], citation["end"]
-    if quote and text[start:end] != quote:
+    if not (text[start:end] and quote.endswith(text[start:end])):
         start = text.find(quote)
         end = start + len(quote)
     found = bool(quote and text and start >= 0)
@@ -103,7 +103,7 @@ def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
         "title": _TITLE_BY_KIND.get(citation["kind"]) or name_citation(citation),
         "place": describe_place(citation),
         "url": url if url.startswith(("https://", "http://")) else "",  # it has been in the browser's hands
-        "quote": quote,
+        "quote": text[start:end] if found else quote,
         "before": text[:start] if found else "",
         "after": text[end:] if found else "",
         "passage": "" if found else text,

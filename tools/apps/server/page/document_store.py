@@ -33,7 +33,7 @@ from hopgraph.tools.apps.server.index_upload import (
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.io.guarded_files import write_files
-from hopgraph.tools.retrieval.corpora.text_files import describe_unread, readable_suffixes
+from hopgraph.tools.retrieval.corpora.text_files import count_unread, describe_unread, readable_suffixes
 from hopgraph.tools.retrieval.resolve import close_index
 from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line
@@ -251,7 +251,7 @@ def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
         return "this is no file"
     if not status.st_size:
         return "the file is empty"
-    if unread := describe_unread([path]):
+    if unread := describe_unread(count_unread([path])):
         return f"{unread}; upload files of {', '.join(SUFFIXES)}"
     return ""
 
