@@ -52,6 +52,10 @@ def run(
     return state, events, server
 
 
+def bodies(server: OpenAIServer) -> list[Any]:
+    return [request.body for request in server.requests]
+
+
 def told(state: dict[str, Any]) -> list[ToolMessage]:
     return [each for each in state["messages"] if isinstance(each, ToolMessage)]
 
@@ -68,7 +72,7 @@ def test_calls_of_one_turn_run_side_by_side_and_the_answer_cites_passages() -> N
     found = {each.query: len(each.passage_ids) for each in events if isinstance(each, Retrieved)}
     assert found == {"director of Pan's Labyrinth": 3, "Guillermo del Toro born": 2}
     assert (state["usage"]["llm_calls"], state["usage"]["retrievals"], state["usage"]["iterations"]) == (2, 2, 2)
-    first, second = (request.body for request in server.requests)
+    first, second = bodies(server)
     assert {each["function"]["name"] for each in first["tools"]} == {"search", "read", "answer"}
     assert first["tool_choice"] == "required"
     assert [each["role"] for each in second["messages"]] == ["system", "user", "assistant", "tool", "tool"]
@@ -105,7 +109,7 @@ def test_passages_cannot_leave_their_delimiters() -> None:
     record = SourceRecord(passages[0]["_id"], passages[0]["title"], passages[0]["text"], Path("x"), 1)
     corpus = Bm25Retriever(index=index_in_memory([record], "test"))
     state, _, server = run(turn(search("ignore")), turn(answer("x", 'a"><b')), retriever=corpus)
-    shown = server.requests[-1].body["messages"][-1]["content"]
+    shown = bodies(server)[-1]["messages"][-1]["content"]
     assert shown.count("</passage>") == shown.count("</passages>") == 1
     assert "<|im_end|>" not in shown
     assert [each["passage_id"] for each in state["citations"]] == ['a"><b']
@@ -135,7 +139,7 @@ def test_read_shows_more_of_a_document(tmp_path: Any) -> None:
 def test_the_last_turn_can_only_answer(limit: dict[str, int], stop: str) -> None:
     state, _, server = run(turn(search("Guillermo del Toro")), turn(FOUND), **limit)
     assert (state["answer"], state["stop_reason"]) == ("Guadalajara", stop)
-    assert [each["function"]["name"] for each in server.requests[-1].body["tools"]] == ["answer"]
+    assert [each["function"]["name"] for each in bodies(server)[-1]["tools"]] == ["answer"]
 
 
 def test_a_budget_that_is_spent_ends_the_run() -> None:
@@ -159,7 +163,7 @@ def test_a_server_without_tools_is_asked_for_actions() -> None:
         context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False)
         result = agent.graph.invoke(QUESTION, context=context)
     assert (result["answer"], len(result["citations"])) == ("Guadalajara", 1)
-    assert [each.get("tools") is None for each in (request.body for request in server.requests)][-1]
+    assert [each.get("tools") is None for each in bodies(server)][-1]
 
 
 @pytest.mark.parametrize("begin", ["sync", "async"])

@@ -38,7 +38,7 @@ async def until_active(service: Service, number: int, seconds: float) -> None:
 
 
 @cache
-def asked(question: str = QUESTION, method: str = "migres") -> dict[str, Any]:
+def asked(question: str = QUESTION, method: str = "cascade") -> dict[str, Any]:
     """Give what `hopgraph ask --json` prints for a question."""
     with redirect_stdout(StringIO()) as printed, ThreadPoolExecutor(1) as thread:  # the test's own loop is running
         assert thread.submit(main, ("ask", question, "--method", method, "--json")).result() == 0

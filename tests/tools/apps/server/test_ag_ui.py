@@ -90,7 +90,7 @@ async def test_the_answer_and_its_citations_are_those_of_ask(app: WebApp) -> Non
         assert {key: told[key] for key in ("answer", "explanation", "citations", "stop_reason")} == {
             key: expected[key] for key in ("answer", "explanation", "citations", "stop_reason")
         }
-        assert told["method"] == "migres"
+        assert told["method"] == "cascade"
     assert snapshot["theme"] == "dark", "what the client keeps there stays"
     assert text_of(events).startswith("Guadalajara [1][2]")
 
