@@ -202,7 +202,9 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
     is_last = number >= runtime.context.max_turns
     turn, spent = await _asked(state, runtime, ends=is_last)
     limit: StopReason | None = "budget" if turn.outcome == "budget" else "max_iterations" if is_last else None
-    if turn.outcome == "budget" and not is_last:
+    if turn.outcome == "budget" and not state["messages"]:
+        limit = None  # the question itself is searched for, which takes no call
+    elif turn.outcome == "budget" and not is_last:
         final, more = await _asked(state, runtime, ends=True)
         turn, spent = final, {**spent, **more}
     ending = [each for each in turn.record.calls if each.name == "answer"][:1]

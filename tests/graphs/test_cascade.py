@@ -172,7 +172,7 @@ async def test_reviews_pause_inside_a_stage(asynchronous: bool) -> None:
         stages=["one_step?passages_per_query=10"],
     )
 
-    async def go(given: Any) -> dict[str, Any]:
+    async def go(given: Any) -> Any:
         if asynchronous:
             return await graph.ainvoke(given, THREAD, context=context)
         return await asyncio.to_thread(graph.invoke, given, THREAD, context=context)

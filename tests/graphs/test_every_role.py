@@ -131,4 +131,5 @@ def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
 
 def test_every_step_is_asked_in_some_way() -> None:
     for method in NAMES:
-        assert set(ways(method)) == set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools
+        steps = set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools
+        assert set(ways(method)) == steps or (method == "cascade" and set(ways(method)) > steps)  # those of its stages

@@ -136,7 +136,7 @@ def test_read_shows_more_of_a_document(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(("limit", "stop"), [({"max_turns": 2}, "max_iterations"), ({"max_llm_calls": 2}, "budget")])
-def test_the_last_turn_can_only_answer(limit: dict[str, int], stop: str) -> None:
+def test_the_last_turn_can_only_answer(limit: dict[str, Any], stop: str) -> None:
     state, _, server = run(turn(search("Guillermo del Toro")), turn(FOUND), **limit)
     assert (state["answer"], state["stop_reason"]) == ("Guadalajara", stop)
     assert [each["function"]["name"] for each in bodies(server)[-1]["tools"]] == ["answer"]
