@@ -34,7 +34,7 @@ from hopgraph.tools.apps.server.refusal import (
     begin_request,
     path_in_app,
 )
-from hopgraph.tools.apps.server.request_body import RequestBody, at_most
+from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody, at_most
 from hopgraph.tools.apps.server.server_options import (
     OWNER,
     PAGE_PATH,
@@ -48,12 +48,21 @@ from hopgraph.tools.text.sanitize import truncate_line
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
-_CLOSED_PATHS = ("/internal", "/deploy")
-"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key."""
+_CLOSED_PATHS = ("/internal", "/deploy", "/ui")
+"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key, or
+fail with a traceback where a graph has no interface of its own."""
+_KEY_PATHS = ("/docs", "/openapi.json", "/info", "/metrics")
+"""Those that it answers without a key."""
 _ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 _FORWARDED = ("x-forwarded-for", "forwarded")
 _FORM_OVERHEAD = 100_000  # bytes that a form adds to its files
+_NO_KEY = Refusal(
+    401,
+    "no key, or a wrong one: send Authorization: Bearer KEY",
+    "invalid_api_key",
+    {"WWW-Authenticate": "Bearer"},
+)
 _STRANGERS_PART = 4
 """Callers without a key have so many times less, at each address, than one with a key."""
 _log = logging.getLogger("hopgraph.access")
@@ -145,8 +154,7 @@ class Guards:
             headers = {"Retry-After": str(math.ceil(wait))}
             answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
         elif user is None and not of_page and path not in _PUBLIC_PATHS:
-            headers = {"WWW-Authenticate": "Bearer"}
-            answer = Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", headers)
+            answer = _NO_KEY
         elif user:
             scope.setdefault("state", {})["user"] = user
         self._open[place] += 1
@@ -173,10 +181,11 @@ class Guards:
 
 
 class ServerGuard:
-    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route."""
+    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route, nor how much comes."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app, self._hosts = app, _HostCheck(options, mounted=True)
+        self._app, self._keys, self._hosts = app, options.keys, _HostCheck(options, mounted=True)
+        self._max_body, self._sent = options.max_body_bytes, DailyCount("HOPGRAPH_BYTES_PER_DAY", "sent {:,} bytes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse or pass on; what the server asks itself, which no request can pretend, is passed on."""
@@ -185,15 +194,41 @@ class ServerGuard:
         await answer(scope, receive, send)
 
     async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, sent = path_in_app(scope), Headers(scope=scope)
+        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), self._keys)
+        answer: ASGIApp = self._answer
+        if any(_is_within(path, each) for each in _CLOSED_PATHS):
+            answer = Refusal(403, f"{path!r:.80} is closed", "closed")
+        elif self._keys and not user and any(_is_within(path, each) for each in _KEY_PATHS):
+            answer = _NO_KEY
+        elif user and scope["type"] == "http":
+            body = RequestBody(self._count(user), receive, send)
+            await body.pass_on(self._answer, scope, self._max_body)
+            return
+        await answer(scope, receive, send)
+
+    def _count(self, user: str) -> Callable[[int], Refusal | None]:
+        """Refuse a body that is too large, or more than a user may send in a day, as it may be stored."""
+        too_large = at_most(self._max_body)
+
+        def count(more: int) -> Refusal | None:
+            try:
+                self._sent.left(user)
+            except QuotaError as error:
+                return Refusal(507, str(error), "no_room", CLOSING) if more else None
+            self._sent.count(user, more)
+            return too_large(more)
+
+        return count
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = path_in_app(scope)
-        closed = any(_is_within(path, each) for each in _CLOSED_PATHS)
-        answer = Refusal(403, f"{path!r:.80} is closed", "closed") if closed else self._app
         if path != MCP_PATH:
-            await answer(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         # The server's MCP endpoint asks the server itself, takes its refusal for a failure, and reads all there is.
         try:
-            await answer(scope, receive, send)
+            await self._app(scope, receive, send)
         except httpx.HTTPStatusError as error:
             status, text = error.response.status_code, error.response.text
             await Refusal(status, str(json.loads(text)["detail"]) if status < 500 else text)(scope, receive, send)
@@ -260,21 +295,29 @@ class RateLimiter:
         return 0.0 if tokens >= 1 else (1 - tokens) * 60 / self._capacity
 
 
-class DailyCalls:
-    """How many model calls each key's user makes a day of UTC, since the process started; a cached reply is no call."""
+class DailyCount:
+    """How much each key's user does a day of UTC, since the process started; `done` says what, with the limit in it."""
 
-    def __init__(self) -> None:
-        self.limit = read_limit("HOPGRAPH_CALLS_PER_DAY")
-        self._day, self._made = 0, Counter[str]()
+    def __init__(self, variable: str, done: str) -> None:
+        self.limit = read_limit(variable)
+        self._why = f"you have {done.format(self.limit)} today, which is all; go on tomorrow (UTC)"
+        self._day, self._done = 0, Counter[str]()
 
     def left(self, user: str) -> int:
-        """Return how many a user may still make today; a QuotaError for none."""
+        """Return how much a user may still do today; a QuotaError for nothing."""
         if (today := int(time.time() // (24 * 3600))) != self._day:
-            self._day, self._made = today, Counter[str]()
-        if self._made[user] >= self.limit:
-            raise QuotaError(f"you have made {self.limit:,} model calls today, which is all; ask again tomorrow (UTC)")
-        return self.limit - self._made[user]
+            self._day, self._done = today, Counter[str]()
+        if self._done[user] >= self.limit:
+            raise QuotaError(self._why)
+        return self.limit - self._done[user]
 
-    def count(self, user: str) -> None:
-        """Count a call."""
-        self._made[user] += 1
+    def count(self, user: str, more: int = 1) -> None:
+        """Count some of it."""
+        self._done[user] += more
+
+
+class DailyCalls(DailyCount):
+    """How many model calls each key's user makes a day; a cached reply is no call."""
+
+    def __init__(self) -> None:
+        super().__init__("HOPGRAPH_CALLS_PER_DAY", "made {:,} model calls")

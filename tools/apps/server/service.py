@@ -161,6 +161,7 @@ class Service:
                 if not acquired:
                     raise BusyError("this thread is being answered by another process; wait for its reply")
                 if thread:
+                    await self.check_room(user, thread)
                     await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
                     graph, config = self.chat, self.threads.config(user, thread)
                 config["callbacks"] = [record]
@@ -170,6 +171,11 @@ class Service:
                         yield step
                 if thread:
                     await self._prune(user, thread)
+
+    async def check_room(self, user: str, thread: str) -> None:
+        """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
+        if self.options.keys:
+            await self.threads.check_room(user, thread)
 
     async def _prune(self, user: str, thread: str) -> None:
         try:

@@ -60,7 +60,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         async with open_service(options) as service, mcp.running(service):
             app.state.service = service
             try:
-                async with page_open(app, service) if options.page else nullcontext():
+                async with page_open(app) if options.page else nullcontext():
                     yield
             finally:
                 del app.state.service

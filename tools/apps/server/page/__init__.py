@@ -14,10 +14,8 @@ from starlette.routing import Mount
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
-from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.page.upload_guard import UPLOAD_SECONDS, UploadGuard
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
-from hopgraph.tools.apps.server.service import Service
 from hopgraph.tools.io.framework_internals import page_logins
 from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.io.optional_packages import require
@@ -88,9 +86,8 @@ def _create_private(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
-    """Create the page's table, and remove old uploads now and then; at the end its turns are stopped and stored."""
-    await TurnStore(service.threads).prepare()
+async def page_open(app: FastAPI) -> AsyncGenerator[None]:
+    """Remove old uploads now and then; at the end the page's turns are stopped and stored."""
     app.state.chat_session.closed = False  # an app may be opened again
     cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
     try:

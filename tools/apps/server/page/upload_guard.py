@@ -14,6 +14,7 @@ import asyncio
 import json
 import logging
 import re
+import traceback
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,6 +31,8 @@ from hopgraph.tools.apps.server.page.document_store import BLOCK
 from hopgraph.tools.apps.server.refusal import Refusal, path_in_app
 from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody
 from hopgraph.tools.apps.server.server_options import OWNER, UPLOAD_PATH
+from hopgraph.tools.apps.server.turn import replace_surrogates
+from hopgraph.tools.text.sanitize import truncate_line
 
 UPLOAD_SECONDS = 3600.0
 """Then an upload that was not indexed is removed, and so is what Gradio leaves of one that was broken off."""
@@ -37,6 +41,7 @@ _FULL = Refusal(
     507, "you have uploaded too much that is not indexed yet; index it, or try again in an hour", "no_room", CLOSING
 )
 _NO_DISK = Refusal(507, "the disk of this server is full, or fails; tell its owner", "no_room", CLOSING)
+_MAX_SAID = 300  # characters
 _log = logging.getLogger(__name__)
 _API_PATH = UPLOAD_PATH.removesuffix("upload")
 FILE_PATH = f"{_API_PATH}file="
@@ -47,13 +52,18 @@ _NEEDED = re.compile(
 
 
 def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
-    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`."""
+    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`.
+
+    Halves of surrogate pairs become `?`, as no stream could send them back.
+    """
+    if isinstance(received, str):
+        return replace_surrogates(received)
     if isinstance(received, Mapping):
         values = {key: find_uploads(each, folder, own) for key, each in cast("Mapping[str, Any]", received).items()}
         if "path" in values:
             values["path"] = str(_upload(values["path"], folder, own))
         return values
-    if isinstance(received, Sequence) and not isinstance(received, str | bytes):
+    if isinstance(received, Sequence) and not isinstance(received, bytes):
         return [find_uploads(each, folder, own) for each in cast("Sequence[Any]", received)]
     return received
 
@@ -78,9 +88,10 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
             own = uploads.get((request and request.username) or OWNER, set[str]())
             try:
                 inputs = find_uploads(inputs, Path(get_upload_folder()), own)
-            except SettingsError as error:
-                raise gr.Error(str(error), print_exception=False) from None
-            return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
+                return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
+            except Exception as error:  # noqa: BLE001 - Gradio would log a traceback with all that was sent
+                said = str(error) if isinstance(error, SettingsError) else _log_failure("an event of the page", error)
+                raise gr.Error(truncate_line(said, _MAX_SAID), print_exception=False) from None
 
         def get_state_ids_to_track(self, block_fn: Any, state: Any) -> Any:
             for _ in range(100):  # Gradio iterates over functions to which a render in another thread adds
@@ -89,6 +100,15 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
             return cast("Any", super().get_state_ids_to_track(block_fn, state))
 
     return GuardedBlocks
+
+
+def _log_failure(what: str, error: Exception) -> str:
+    """Log in one line where something failed, without what was sent; return the line for the caller."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    line = f"{what} failed ({type(error).__name__})"
+    _log.warning("%s at %s:%s", line, Path(place.filename).name, place.lineno)
+    _log.debug("%s", line, exc_info=error)
+    return f"{line}; load the page anew"
 
 
 class UploadGuard:
@@ -114,9 +134,29 @@ class UploadGuard:
                 await FileResponse(found, filename=found.name)(scope, receive, send)
         elif path == UPLOAD_PATH and user:
             await self._upload(user, scope, receive, send)
+        elif _NEEDED.match(path.removeprefix(_API_PATH)):
+            await self._pass_on(scope, receive, send)
         else:
-            needed = _NEEDED.match(path.removeprefix(_API_PATH))
-            await (self._app if needed else Refusal(404, "there is no such page"))(scope, receive, send)
+            await Refusal(404, "there is no such page")(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Gradio answer; what it cannot read is refused."""
+        status = 0
+
+        async def unless_failed(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            if status != 500:
+                await send(message)
+
+        try:
+            await self._app(scope, receive, unless_failed)
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            said = _log_failure("a request of the page", error)
+            if status in (0, 500):
+                await Refusal(400, said)(scope, receive, send)
 
     async def _upload(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a user upload as much as the share has room for, counted as it comes."""
