@@ -15,7 +15,9 @@ from hopgraph.tools.apps.server.index_upload import IndexingStage
 from hopgraph.tools.apps.server.mcp_server import SHARE
 from hopgraph.tools.apps.server.page.document_store import UserDocuments
 from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.models.offline import OfflineExtractive
 from support.servers.by_hand import by_hand
+from support.servers.openai_server import OpenAIServer
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 from support.waiting import until
@@ -50,6 +52,28 @@ async def test_more_mcp_sessions_end_the_same_users_oldest(tmp_path: Path) -> No
         assert [each for each in anns if not await lives(ANN, each)] == anns[1:6]
         assert await lives(BEN, bens)
         assert not await lives(BEN, anns[0])
+
+
+async def test_who_asks_much_waits_for_themselves_alone(tmp_path: Path) -> None:
+    """Of eight places and as many to wait in, a user has a quarter."""
+    ended = list[tuple[str, int]]()
+    with OpenAIServer(OfflineExtractive(), latency=0.5) as model:
+        settings = {"model": f"openai:any?base_url={model.base_url}"}
+        options = without_page(tmp_path, keys=KEYS, settings=settings, max_running=8, max_waiting=8)
+        async with open_app(options) as app, httpx.AsyncClient(base_url=app.url, timeout=60) as client:
+
+            async def ask(key: str) -> None:
+                body = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+                headers = {"Authorization": f"Bearer {key}"}
+                reply = await client.post("/v1/chat/completions", json=body, headers=headers)
+                ended.append((KEYS[key], reply.status_code))
+
+            anns = [asyncio.create_task(ask(ANN)) for _ in range(20)]
+            await until(lambda: len(ended) == 16)
+            assert set(ended) == {("ann", 429)}
+            await asyncio.gather(ask(BEN), *anns)
+    assert [each for each in ended if each[1] == 200].index(("ben", 200)) < 4
+    assert len(ended) == 21
 
 
 @pytest.fixture
