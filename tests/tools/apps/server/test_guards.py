@@ -310,3 +310,10 @@ async def test_streams_pass_as_they_come() -> None:
     assert not going.done()
     sent_on.set()
     await going
+
+
+def test_a_clock_that_is_set_back_gives_no_more_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = RateLimiter(2)
+    assert [rates.wait("ann") for _ in range(2)] == [0.0, 0.0]
+    monkeypatch.setattr("hopgraph.tools.apps.server.guards.time.time", lambda: 0.0)
+    assert rates.wait("ann") > 0

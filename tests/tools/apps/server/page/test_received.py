@@ -74,7 +74,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-async def test_an_upload_is_its_sessions_alone(tmp_path: Path) -> None:
+async def test_an_upload_is_its_users_alone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
     async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
         place = await ann.uploaded("rain.txt", "Rain falls in Bergen.")
