@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hopgraph.tools.apps.server import request_body
+from hopgraph.tools.apps.server import mcp_server, request_body
 from hopgraph.tools.apps.server.index_upload import IndexingStage
 from hopgraph.tools.apps.server.mcp_server import SHARE
 from hopgraph.tools.apps.server.page.document_store import UserDocuments
@@ -185,3 +185,15 @@ async def test_an_upload_that_the_disk_cannot_hold_is_one_line(
         lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
         assert [each.getMessage().partition(":")[0] for each in lines] == ["an upload cannot be stored"]
         assert not lines[0].exc_info
+
+
+async def test_an_idle_mcp_session_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "_IDLE_SECONDS", 0.5)
+    async with (
+        open_app(without_page(tmp_path, keys=KEYS)) as app,
+        httpx.AsyncClient(base_url=app.url, timeout=60) as client,
+    ):
+        session = (await ask_mcp(client, ANN, what="initialize")).headers["mcp-session-id"]
+        assert (await ask_mcp(client, ANN, session)).status_code == 200
+        await asyncio.sleep(1.5)
+        assert (await ask_mcp(client, ANN, session)).status_code == 404
