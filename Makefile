@@ -15,7 +15,7 @@
 # make docs       the site, in build/site
 # make wheel      build the wheel, install it in an environment of its own, and use it as README says
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
-# make benchmark  speed and memory, measured
+# make benchmark  speed and memory, measured; fifty users beside a hostile one take HOPGRAPH_LOAD_SECONDS=300 twice
 PYTHON ?= python3
 QUESTION ?= In which city was the director of the film Pan's Labyrinth born?
 export QUESTION

@@ -10,10 +10,12 @@ import httpx
 import pytest
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server import guards
-from hopgraph.tools.apps.server.server_options import proxies_from_environment
+from hopgraph.tools.apps.server import request_body
+from hopgraph.tools.apps.server.server_options import ServingOptions, proxies_from_environment
 from hopgraph.tools.models.offline import OfflineExtractive
+from support.servers.by_hand import by_hand
 from support.servers.openai_server import OpenAIServer
+from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 from support.waiting import until
 
@@ -40,7 +42,7 @@ def head(path: str, length: int) -> bytes:
 async def test_a_body_that_does_not_come_is_not_waited_for(
     app: WebApp, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guards, "_BODY_SECONDS", 0.1)
+    monkeypatch.setattr(request_body, "_BODY_SECONDS", 0.1)
     reader, writer = await connected(app)
     writer.write(head(path, 1000) + b'{"model": ')
     reply = await reader.read()  # until it is closed
@@ -84,7 +86,7 @@ async def test_an_address_has_so_many_streams_and_another_is_let_in(tmp_path: Pa
             await until(lambda: app.service.admission.active == 3)
             refused = await ask("192.0.2.1")
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-            assert "has 3 requests open" in refused.json()["error"]["message"]
+            assert "you have 3 requests open at 192.0.2.1" in refused.json()["error"]["message"]
             other = asyncio.create_task(ask("192.0.2.2"))
             await until(lambda: app.service.admission.active == 4)
             assert (await client.get("/health")).json()["turns"] == 4
@@ -109,7 +111,7 @@ async def test_who_is_no_named_proxy_speaks_for_itself(tmp_path: Path) -> None:
     """Whoever names another address for each request stays one caller, as where keys are guessed."""
     keys = {"key-of-ann-0123456789": "ann"}
     async with (
-        open_app(without_page(tmp_path, keys=keys, requests_per_minute=3)) as app,
+        open_app(without_page(tmp_path, keys=keys, requests_per_minute=12)) as app,
         httpx.AsyncClient(base_url=app.url) as client,
     ):
         replies = [await client.get("/v1/models", headers={"X-Forwarded-For": f"192.0.2.{n}"}) for n in range(5)]
@@ -123,3 +125,33 @@ def test_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("HOPGRAPH_PROXIES", wrong)
         with pytest.raises(SettingsError, match="is no address and no network"):
             proxies_from_environment()
+
+
+@pytest.mark.parametrize("whose", ["strangers", "ann"])
+async def test_who_holds_connections_locks_out_no_user_at_the_same_address(
+    tmp_path: Path, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither at the endpoints nor on the page, where the heartbeat of each open tab is a request that does not end."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann", BEN: "ben"}, streams_per_address=12)
+    async with open_app(options) as app, by_hand(app.url, "ben", BEN) as ben, by_hand(app.url, "ann", ANN) as ann:
+        cookies = ann.client.cookies if whose == "ann" else {}
+        async with httpx.AsyncClient(base_url=app.url, cookies=cookies, timeout=60) as hostile:
+
+            async def heartbeat(number: int) -> int:
+                async with hostile.stream("GET", f"/chat/gradio_api/heartbeat/{number}") as reply:
+                    if reply.status_code == 200:
+                        await asyncio.sleep(30)
+                    return reply.status_code
+
+            held = [asyncio.create_task(heartbeat(number)) for number in range(20)]
+            most = 12 if whose == "ann" else 3
+            await until(lambda: sum(each.done() for each in held) == 20 - most)
+            assert {each.result() for each in held if each.done()} == {429}
+            assert (await ben.client.post("/chat/gradio_api/reset", json={"event_id": "x"})).status_code == 200
+            key = {"Authorization": f"Bearer {BEN}"}
+            assert (await ben.client.get("/v1/models", headers=key)).status_code == 200
+            others = await (hostile if whose == "ann" else ann.client).get("/chat/gradio_api/startup-events")
+            assert others.status_code == (429 if whose == "ann" else 200)
+            for each in held:
+                each.cancel()

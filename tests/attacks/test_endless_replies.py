@@ -225,3 +225,18 @@ async def test_what_cannot_be_unpacked_is_an_unreadable_reply(encoding: str, bod
     async with RawServer([body], f"content-encoding: {encoding}").at() as url:
         with pytest.raises(HopgraphError, match=r"^[^\n]*not (in the OpenAI format|JSON)[^\n]*$"):
             await ask(url, retries=0)
+
+
+async def test_a_long_stream_is_read_in_linear_time() -> None:
+    """What is told of it on the way is a small multiple of it, not its square."""
+    count, told = 4_000, list[int]()
+    events = EVENT % b'{\\"knowledge\\": \\"' + EVENT % (b"a" * 1000) * count + EVENT % b'\\"}' + b"data: [DONE]\n\n"
+    async with RawServer([events], headers="content-type: text/event-stream").at() as url:
+        handle = await resolve_model(f"openai:m?base_url={url}", Sampling(request_timeout=60))
+        how = SendOptions(parallel=1, retries=0, on_text=lambda text: told.append(len(text)))
+        reply = await send(handle, MESSAGES, Known, how)
+    assert Known.model_validate_json(reply.text).knowledge == "a" * 1000 * count
+    assert told == sorted(told)
+    assert told[0] < 20  # at once
+    assert told[-1] == len(reply.text)
+    assert sum(told) < 8 * len(reply.text)

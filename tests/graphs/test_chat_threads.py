@@ -16,7 +16,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from hopgraph.graphs import chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO
-from hopgraph.tools.apps.server.page.page_turns import TurnStore
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import BusyError, open_service
 from hopgraph.tools.apps.server.threads import StorageError, Threads, default_path, open_threads, thread_key
@@ -320,7 +319,6 @@ async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
 
     async def begin(number: int) -> None:
         async with open_threads(new) as threads:
-            await TurnStore(threads).prepare()
             await threads.create("many", thread=str(number))
 
     await asyncio.gather(*(begin(number) for number in range(6)))

@@ -3,6 +3,7 @@
 import posixpath
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
@@ -17,6 +18,7 @@ _DROPPED = frozenset(
 """What is deleted, hidden in fields, or read by itself."""
 
 
+_LARGEST_IN_LETTERS = 3999  # larger numbers would be as long as texts
 _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
     *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
@@ -143,10 +145,14 @@ class _Reader:
     def _chunk(self, node: Any) -> Iterator[Element]:
         """Read a page of HTML that the document embeds."""
         key = next((value for name, value in node.items() if name.endswith("}id")), "")
-        relations = parse_xml(read_entry(self._archive, "word/_rels/document.xml.rels") or b"<none/>")
-        place = next((each.get("Target", "") for each in relations if each.get("Id") == key), "")
+        place = self._targets.get(key, "")
         content = read_entry(self._archive, posixpath.normpath(posixpath.join("word", place)).lstrip("/"))
         yield from read_html(content.decode("utf-8", "replace")).elements
+
+    @cached_property
+    def _targets(self) -> dict[str, str]:
+        relations = parse_xml(read_entry(self._archive, "word/_rels/document.xml.rels") or b"<none/>")
+        return {each.get("Id", ""): each.get("Target", "") for each in relations}
 
     def _read_styles(self) -> dict[str, _Style]:
         root = parse_xml(read_entry(self._archive, "word/styles.xml") or b"<none/>")
@@ -190,7 +196,9 @@ class _Reader:
 def _write_number(number: int, form: str) -> str:
     if form in ("bullet", "none"):
         return "-"
-    if form.endswith("Letter"):
+    if number > _LARGEST_IN_LETTERS:
+        mark = str(number)
+    elif form.endswith("Letter"):
         mark = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif form.endswith("Roman"):
         mark, rest = "", number

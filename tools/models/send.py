@@ -4,8 +4,9 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
 import httpx
@@ -108,6 +109,8 @@ _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0
 _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
+_LONG = 1 << 14
+"""Characters of a reply; of a longer one, what has come is told when there is a quarter more."""
 _NOT_JSON = "the reply is no JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """Of every request: what is traced is not streamed."""
@@ -308,18 +311,61 @@ async def _streamed(
     handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None]
 ) -> AIMessage | None:
     """Stream a reply; None from a server that refuses to, or says nothing."""
-    whole: AIMessage | None = None
+    written = _Written()
     usage = {"stream_usage": True} if is_openai(handle.model) else {}
     try:
         async for chunk in model.astream(messages, config=CONFIG, **usage):
-            whole = chunk if whole is None else cast("AIMessage", whole + chunk)
-            on_text(reply_text(whole))
+            if written.add(chunk):
+                on_text(written.text())
     except Exception as error:
         # A ValueError of langchain-core says that the stream was empty.
-        if whole is not None or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
+        if written.others or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
             raise
+    whole = written.message() if written.others else None
     # An empty stream may hide an error in a form of the server's own; a request without streaming shows it.
-    return whole if whole and (reply_text(whole) or _ended_by(whole.response_metadata)) else None
+    if not whole or not (reply_text(whole) or _ended_by(whole.response_metadata)):
+        return None
+    on_text(reply_text(whole))
+    return whole
+
+
+@dataclass
+class _Written:
+    """What has come of a reply; adding up its chunks one after another would copy, and parse, all before each."""
+
+    content: list[str] = field(default_factory=list[str])
+    arguments: list[str] = field(default_factory=list[str])  # of the first function that is called
+    others: list[AIMessage] = field(default_factory=list[AIMessage])
+    """The chunks without both."""
+    call: Any = None
+    size = told = 0
+
+    def add(self, chunk: AIMessage) -> bool:
+        """Add a chunk; whether there is enough that is new: some, or a quarter of what has come of a long reply."""
+        for each in getattr(chunk, "tool_call_chunks", ()):
+            self.call = each["index"] if self.call is None else self.call
+            self.arguments += [each["args"] or ""] if each["index"] == self.call else []
+            self.size += len(each["args"] or "")
+        self.content.append(chunk.text)
+        self.size += len(chunk.text)
+        bare: dict[str, Any] = {"content": "", "tool_calls": [], "invalid_tool_calls": [], "tool_call_chunks": []}
+        self.others.append(chunk.model_copy(update=bare))
+        enough = self.size - self.told > (self.told // 4 if self.told > _LONG else 0)
+        self.told = self.size if enough else self.told
+        return enough
+
+    def text(self) -> str:
+        """Return the text that should hold the object, as `reply_text` does."""
+        content, arguments = "".join(self.content), "".join(self.arguments)
+        return arguments if arguments.strip(" {}") or not content else content
+
+    def message(self) -> AIMessage:
+        """Return all as one message, whose content is the text."""
+        parts = self.others
+        while len(parts) > 1:
+            pairs = zip_longest(parts[::2], parts[1::2])
+            parts = [cast("AIMessage", left + right) if right else left for left, right in pairs]
+        return parts[0].model_copy(update={"content": self.text()})
 
 
 def _read_reply(

@@ -25,8 +25,9 @@ def sanitize_line(text: str) -> str:
 
 def truncate_line(text: str, columns: int) -> str:
     """Return untrusted text as one line of at most `columns` characters, ending in `…` where it was cut."""
-    line = sanitize_line(text)
-    return line if len(line) <= columns else f"{line[: columns - 1].rstrip()}…"
+    start = text[: 16 * columns + 4096]  # a text may be of any size
+    line = sanitize_line(start)
+    return line if len(line) <= columns and start == text else f"{line[: columns - 1].rstrip()}…"
 
 
 def pluralize(number: int, noun: str, plural: str = "") -> str:

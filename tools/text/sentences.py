@@ -80,6 +80,8 @@ RULE = re.compile(r"^[ \t]*+\|[ \t:|]*+-[ \t:|-]*+$", re.MULTILINE)
 """The line below the names of a table's columns."""
 _LONGEST_ITEM = 400  # characters of an item that is not split into its sentences
 _WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
+_MARK = re.compile(r"[.!?]\s")
+_LEAST_PROSE = 1024  # characters; a text of more, of which every fourth ends a sentence, is no prose, and takes long
 _CONTEXT = 40
 _CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
 _NOT_AN_OPENING = re.compile(_CLOSING + r"""(?:[,;:.!?\u2026)\]]|['\u2019]s\b)""")
@@ -182,6 +184,8 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _openings(text: str) -> list[int]:
     """Find where the second and each later sentence of a text begins."""
+    if len(text) > _LEAST_PROSE and 4 * len(_MARK.findall(text)) > len(text):
+        return []
     spans: Iterable[tuple[tuple[int, int], tuple[int, int]]] = pairwise(_tokenizer().span_tokenize(text))
     return [start for (_, end), (start, _) in spans if not _continues(text, end, start)]
 

@@ -1,5 +1,6 @@
 """Calls, tokens and seconds: what is left, and what is left over for later steps."""
 
+import time
 from typing import Any
 
 import pytest
@@ -52,3 +53,13 @@ def test_calls_under_way_count_for_all_steps_of_their_run_and_of_no_other() -> N
 )
 def test_when_the_budget_is_used_up(settings: dict[str, Any], exhausted: bool) -> None:
     assert is_exhausted(MigresContext(**settings), spent(model_call(), ago=2), calls=2) is exhausted
+
+
+def test_a_clock_that_is_set_back_gives_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = begin_run(MigresContext(deadline_seconds=10), MigresContext)
+    so_far, later = spent(model_call()), time.perf_counter() + 11
+    assert not is_exhausted(settings, so_far, calls=1)
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert not is_exhausted(settings, so_far, calls=1)
+    monkeypatch.setattr(time, "perf_counter", lambda: later)
+    assert is_exhausted(settings, so_far, calls=1)

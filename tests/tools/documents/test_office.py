@@ -61,6 +61,13 @@ def test_title_headings_numbers_headers_formulas_and_changes(tmp_path: Path) -> 
     ]
 
 
+def test_items_with_large_numbers_are_not_as_long_as_texts(tmp_path: Path) -> None:
+    """In letters, the last mark would have 2,308 of them, and all together 69 million."""
+    found = read_docx(tmp_path / "a.docx", paragraph("Turn", numbered=1) * 60_000)
+    assert found.elements[26] == Element("item", "  aa. Turn")
+    assert found.elements[-1] == Element("item", "  60000. Turn")
+
+
 def test_the_first_row_of_a_table_has_its_names_and_merged_cells_repeat_downwards(tmp_path: Path) -> None:
     def row(*cells: str) -> str:
         return f"<w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr>"

@@ -35,7 +35,7 @@ from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.apps.server.service import Service
-from hopgraph.tools.apps.server.threads import StorageError
+from hopgraph.tools.apps.server.threads import NoRoomError, StorageError
 from hopgraph.tools.apps.server.turn import TurnEnd, answer_payload, error_line, replace_surrogates, rest_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -47,6 +47,7 @@ _ENCODER = EventEncoder()
 _STATUS: dict[type[Exception], int] = {
     BusyError: 429,
     SettingsError: 422,
+    NoRoomError: 507,
     StorageError: 503,
     HopgraphError: 502,
     TimeoutError: 504,

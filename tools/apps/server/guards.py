@@ -10,19 +10,18 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
 * One line is logged for each request, under an id that the reply's X-Request-ID repeats.
 """
 
-import asyncio
 import json
 import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import httpx
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.apps.server.caller_settings import read_limit
@@ -33,9 +32,9 @@ from hopgraph.tools.apps.server.refusal import (
     QuotaError,
     Refusal,
     begin_request,
-    drain_body,
     path_in_app,
 )
+from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody, at_most
 from hopgraph.tools.apps.server.server_options import (
     OWNER,
     PAGE_PATH,
@@ -49,25 +48,41 @@ from hopgraph.tools.text.sanitize import truncate_line
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
-_CLOSED_PATHS = ("/internal", "/deploy")
-"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key."""
+_CLOSED_PATHS = ("/internal", "/deploy", "/ui")
+"""Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key, or
+fail with a traceback where a graph has no interface of its own."""
+_KEY_PATHS = ("/docs", "/openapi.json", "/info", "/metrics")
+"""Those that it answers without a key."""
 _ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 _FORWARDED = ("x-forwarded-for", "forwarded")
 _FORM_OVERHEAD = 100_000  # bytes that a form adds to its files
-_BODY_SECONDS, _BYTES_PER_SECOND = 30, 10_000
-"""A body may take so many seconds, and one more for each so many bytes of it that came."""
-_CLOSING = {"Connection": "close"}  # else what is still sent would be read and discarded without end
+_NO_KEY = Refusal(
+    401,
+    "no key, or a wrong one: send Authorization: Bearer KEY",
+    "invalid_api_key",
+    {"WWW-Authenticate": "Bearer"},
+)
+_STRANGERS_PART = 4
+"""Callers without a key have so many times less, at each address, than one with a key."""
 _log = logging.getLogger("hopgraph.access")
 
 
 class Guards:
     """Guards an app; in another server, which chooses the address, only the paths that begin with any of `paths`."""
 
-    def __init__(self, app: ASGIApp, options: ServingOptions, paths: Sequence[str] = ()) -> None:
-        self._app, self._options, self._paths = app, options, paths
+    def __init__(
+        self,
+        app: ASGIApp,
+        options: ServingOptions,
+        paths: Sequence[str] = (),
+        logged_in: Callable[[Mapping[str, str]], str | None] = lambda cookies: None,
+    ) -> None:
+        # `logged_in` gives the user of a page's cookies.
+        self._app, self._options, self._paths, self._logged_in = app, options, paths, logged_in
         self._hosts = _HostCheck(options, mounted=bool(paths))
-        self._limiter, self._open = RateLimiter(options.requests_per_minute), Counter[str]()
+        self._limiter, self._open = RateLimiter(options.requests_per_minute), Counter[tuple[str | None, str]]()
+        self._strangers = RateLimiter(max(1, options.requests_per_minute // _STRANGERS_PART))
         self._let_in: ASGIApp = self._check_key
         if options.origins:
             self._let_in = CORSMiddleware(self._check_key, options.origins, allow_methods=["*"], allow_headers=["*"])
@@ -123,44 +138,54 @@ class Guards:
 
     async def _check_key(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, client = path_in_app(scope), scope.get("client")
-        of_page, keys, streams = _is_within(path, PAGE_PATH), self._options.keys, self._options.streams_per_address
-        sent = Headers(scope=scope)
-        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), keys) if keys else OWNER
-        # Those who guess keys are counted by address, and so are people who have yet to log in.
+        user, of_page = self._user(scope), _is_within(path, PAGE_PATH)
         address = client[0] if client else "?"
-        name = user if user and keys else f"at {address}"
+        # Those who guess keys are counted by address, apart from its users, and so are people who have yet to log in.
+        limiter, name = (self._limiter, user) if user else (self._strangers, address)
+        place, most = (user, address), self._options.streams_per_address
+        most = most if user else max(1, most // _STRANGERS_PART)
         free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET")
         answer: ASGIApp = self._limit_body
-        if self._open[address] >= streams and path != "/health":
-            why = f"{address} has {streams} requests open; end one, or try again in a moment"
+        if self._open[place] >= most and path != "/health":
+            whose = f"you have {most} requests open at {address}" if user else f"{address} has {most} requests open"
+            why = f"{whose}{'' if user else ' without a key'}; end one, or try again in a moment"
             answer = Refusal(429, why, "rate_limit_exceeded", {"Retry-After": "1"})
-        elif wait := 0.0 if free else self._limiter.wait(name):
+        elif wait := 0.0 if free else limiter.wait(name):
             headers = {"Retry-After": str(math.ceil(wait))}
             answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
         elif user is None and not of_page and path not in _PUBLIC_PATHS:
-            headers = {"WWW-Authenticate": "Bearer"}
-            answer = Refusal(401, "no key, or a wrong one: send Authorization: Bearer KEY", "invalid_api_key", headers)
-        elif user and not of_page:
+            answer = _NO_KEY
+        elif user:
             scope.setdefault("state", {})["user"] = user
-        self._open[address] += 1
+        self._open[place] += 1
         try:
             await answer(scope, receive, send)
         finally:
-            self._open[address] -= 1
-            if not self._open[address]:
-                del self._open[address]
+            self._open[place] -= 1
+            if not self._open[place]:
+                del self._open[place]
+
+    def _user(self, scope: Scope) -> str | None:
+        """Return whose key a request carries, or who is logged in to the page that sends it; None for a stranger."""
+        sent, keys = Headers(scope=scope), self._options.keys
+        if not keys:
+            return OWNER
+        if _is_within(path_in_app(scope), PAGE_PATH):
+            return self._logged_in(Request(scope).cookies)
+        return user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), keys)
 
     async def _limit_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         uploads = path_in_app(scope).startswith(UPLOAD_PATH)
         limit = self._options.max_upload_bytes + _FORM_OVERHEAD if uploads else self._options.max_body_bytes
-        await _Body(limit, receive, send).pass_on(self._app, scope)
+        await RequestBody(at_most(limit), receive, send).pass_on(self._app, scope, limit)
 
 
 class ServerGuard:
-    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route."""
+    """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route, nor how much comes."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app, self._hosts = app, _HostCheck(options, mounted=True)
+        self._app, self._keys, self._hosts = app, options.keys, _HostCheck(options, mounted=True)
+        self._max_body, self._sent = options.max_body_bytes, DailyCount("HOPGRAPH_BYTES_PER_DAY", "sent {:,} bytes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse or pass on; what the server asks itself, which no request can pretend, is passed on."""
@@ -169,15 +194,41 @@ class ServerGuard:
         await answer(scope, receive, send)
 
     async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, sent = path_in_app(scope), Headers(scope=scope)
+        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), self._keys)
+        answer: ASGIApp = self._answer
+        if any(_is_within(path, each) for each in _CLOSED_PATHS):
+            answer = Refusal(403, f"{path!r:.80} is closed", "closed")
+        elif self._keys and not user and any(_is_within(path, each) for each in _KEY_PATHS):
+            answer = _NO_KEY
+        elif user and scope["type"] == "http":
+            body = RequestBody(self._count(user), receive, send)
+            await body.pass_on(self._answer, scope, self._max_body)
+            return
+        await answer(scope, receive, send)
+
+    def _count(self, user: str) -> Callable[[int], Refusal | None]:
+        """Refuse a body that is too large, or more than a user may send in a day, as it may be stored."""
+        too_large = at_most(self._max_body)
+
+        def count(more: int) -> Refusal | None:
+            try:
+                self._sent.left(user)
+            except QuotaError as error:
+                return Refusal(507, str(error), "no_room", CLOSING) if more else None
+            self._sent.count(user, more)
+            return too_large(more)
+
+        return count
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = path_in_app(scope)
-        closed = any(_is_within(path, each) for each in _CLOSED_PATHS)
-        answer = Refusal(403, f"{path!r:.80} is closed", "closed") if closed else self._app
         if path != MCP_PATH:
-            await answer(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         # The server's MCP endpoint asks the server itself, takes its refusal for a failure, and reads all there is.
         try:
-            await answer(scope, receive, send)
+            await self._app(scope, receive, send)
         except httpx.HTTPStatusError as error:
             status, text = error.response.status_code, error.response.text
             await Refusal(status, str(json.loads(text)["detail"]) if status < 500 else text)(scope, receive, send)
@@ -244,74 +295,29 @@ class RateLimiter:
         return 0.0 if tokens >= 1 else (1 - tokens) * 60 / self._capacity
 
 
-class DailyCalls:
-    """How many model calls each key's user makes a day of UTC, since the process started; a cached reply is no call."""
+class DailyCount:
+    """How much each key's user does a day of UTC, since the process started; `done` says what, with the limit in it."""
 
-    def __init__(self) -> None:
-        self.limit = read_limit("HOPGRAPH_CALLS_PER_DAY")
-        self._day, self._made = 0, Counter[str]()
+    def __init__(self, variable: str, done: str) -> None:
+        self.limit = read_limit(variable)
+        self._why = f"you have {done.format(self.limit)} today, which is all; go on tomorrow (UTC)"
+        self._day, self._done = 0, Counter[str]()
 
     def left(self, user: str) -> int:
-        """Return how many a user may still make today; a QuotaError for none."""
+        """Return how much a user may still do today; a QuotaError for nothing."""
         if (today := int(time.time() // (24 * 3600))) != self._day:
-            self._day, self._made = today, Counter[str]()
-        if self._made[user] >= self.limit:
-            raise QuotaError(f"you have made {self.limit:,} model calls today, which is all; ask again tomorrow (UTC)")
-        return self.limit - self._made[user]
+            self._day, self._done = today, Counter[str]()
+        if self._done[user] >= self.limit:
+            raise QuotaError(self._why)
+        return self.limit - self._done[user]
 
-    def count(self, user: str) -> None:
-        """Count a call."""
-        self._made[user] += 1
-
-
-class _RefusedError(Exception):
-    """A body has grown too large on its way, or takes too long."""
+    def count(self, user: str, more: int = 1) -> None:
+        """Count some of it."""
+        self._done[user] += more
 
 
-class _Body:
-    """The body of one request on its way: refused where it is too large, also a chunked one, or too slow."""
+class DailyCalls(DailyCount):
+    """How many model calls each key's user makes a day; a cached reply is no call."""
 
-    def __init__(self, limit: int, receive: Receive, send: Send) -> None:
-        self._limit, self._receive, self._send = limit, receive, send
-        self._size, self._more, self._began = 0, True, asyncio.get_running_loop().time()
-        why = f"the request has more than {limit:,} bytes; send less"
-        self._too_large = Refusal(413, why, "request_too_large", _CLOSING)
-        self._refusal: Refusal | None = None
-        self._answered = False
-
-    async def pass_on(self, app: ASGIApp, scope: Scope) -> None:
-        """Let an app answer; what it answers to a body that is refused on its way is dropped."""
-        stated = Headers(scope=scope).get("content-length", "")
-        if stated.isdecimal() and int(stated) > self._limit:
-            self._refusal = self._too_large
-        else:
-            try:
-                await app(scope, self.receive, self.send)
-            except Exception:  # frameworks wrap `_RefusedError`; what failed because of a refusal is answered by it
-                if self._refusal is None:
-                    raise
-        if self._refusal and not self._answered:
-            if self._refusal is self._too_large:
-                await drain_body(self._receive)
-            await self._refusal(scope, self._receive, self._send)
-
-    async def receive(self) -> Message:
-        if self._refusal is None:
-            try:
-                until = self._began + _BODY_SECONDS + self._size / _BYTES_PER_SECOND
-                async with asyncio.timeout_at(until if self._more else None):
-                    message = await self._receive()
-            except TimeoutError:
-                self._refusal = Refusal(408, "the request's body came too slowly", "request_timeout", _CLOSING)
-            else:
-                self._size += len(message.get("body", b""))
-                self._more = message.get("more_body", False)
-                if self._size <= self._limit:
-                    return message
-                self._refusal = self._too_large
-        raise _RefusedError
-
-    async def send(self, message: Message) -> None:
-        if self._answered or self._refusal is None:
-            self._answered = True
-            await self._send(message)
+    def __init__(self) -> None:
+        super().__init__("HOPGRAPH_CALLS_PER_DAY", "made {:,} model calls")

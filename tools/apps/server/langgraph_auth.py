@@ -5,13 +5,14 @@ Each sees only their own threads and assistants, and the assistants that the ser
 caller changes. Settings come in with runs and assistants only, and are checked as those of a chat's caller.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 from uuid import UUID
 
-from langgraph_sdk import Auth
+from langgraph_sdk import Auth, get_client
 
 from hopgraph.graphs import list_methods
 from hopgraph.nodes.core.state_edits import check_command, for_a_caller
@@ -36,6 +37,7 @@ auth = Auth()
 _Context = Auth.types.AuthContext
 _keys = cache(keys_from_environment)
 _LONGEST_WAIT = 24 * 3600
+_LARGEST_METADATA = 16_000  # characters
 
 
 _limiter = cache(lambda: RateLimiter(read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")))
@@ -69,6 +71,8 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"create", "update", "create_run"}:
         _mark(value, owned)
+    if _keys() and (ctx.action == "create" or (ctx.action == "create_run" and value.get("if_not_exists") == "create")):
+        await _check_threads(owned)
     if ctx.action == "update":  # of the state, in what follows in this request
         for_a_caller.set(not callers_are_trusted())
     if ctx.action == "create_run":
@@ -78,6 +82,13 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         if _keys():
             _check_quota(ctx.user.identity)
     return owned
+
+
+async def _check_threads(owned: Mapping[str, str]) -> None:
+    """Refuse another thread to a user who has as many as the server stores for one."""
+    most = read_limit("HOPGRAPH_THREADS_PER_USER")
+    if await get_client().threads.count(metadata=dict(owned)) >= most:  # in this process
+        raise Auth.exceptions.HTTPException(507, f"you have {most:,} threads, which is all; delete some")
 
 
 def _check_quota(user: str) -> None:
@@ -108,6 +119,9 @@ def _mark(value: dict[str, Any], marks: Mapping[str, str]) -> None:
     if value.get("metadata") is None:
         value["metadata"] = {}
     value["metadata"].update(marks)
+    if (size := len(json.dumps(value["metadata"], default=str))) > _LARGEST_METADATA:
+        why = f"the metadata has {size:,} characters as JSON; send at most {_LARGEST_METADATA:,}"
+        raise Auth.exceptions.HTTPException(413, why)
 
 
 def _check_settings(given: Mapping[str, Any]) -> None:

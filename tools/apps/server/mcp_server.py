@@ -6,6 +6,7 @@ and the same as structured content. Steps are reported as progress to a client t
 cancels its run, and a question that cannot be answered is a tool error of one line.
 """
 
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
@@ -18,6 +19,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import TypeAdapter
 from starlette.datastructures import Headers
@@ -51,7 +53,8 @@ _INPUT_SCHEMA: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
-_MAX_SESSIONS = 1000  # over HTTP at once
+SHARE = 32  # sessions of a user at once over HTTP
+_IDLE_SECONDS = 300.0  # then a session ends
 
 
 def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
@@ -131,9 +134,15 @@ async def _call(
 
 
 class McpOverHttp:
-    """The server as an ASGI app (streamable HTTP), open while `running`; to other users a session is "not found"."""
+    """The server as an ASGI app (streamable HTTP), open while `running`; to other users a session is "not found".
+
+    Each user has a share of sessions: one more ends the one that the same user has not used for longest.
+    """
 
     _sessions: StreamableHTTPSessionManager
+
+    def __init__(self) -> None:
+        self._of_user = defaultdict[str, OrderedDict[str, None]](OrderedDict)
 
     @asynccontextmanager
     async def running(self, service: Service) -> AsyncGenerator[None]:
@@ -141,7 +150,7 @@ class McpOverHttp:
         # Hosts and origins are checked by the guards, which know the names under which the app is reached.
         size = service.options.max_body_bytes
         self._sessions = StreamableHTTPSessionManager(
-            mcp_server(service), max_request_body_size=size, max_sessions=_MAX_SESSIONS
+            mcp_server(service), max_request_body_size=size, max_sessions=None, session_idle_timeout=_IDLE_SECONDS
         )
         async with self._sessions.run():
             yield
@@ -162,7 +171,34 @@ class McpOverHttp:
 
         user = scope.get("state", {}).get("user", OWNER)
         authenticated = AuthenticatedUser(AccessToken(token="", client_id=user, scopes=[]))
-        await self._sessions.handle_request({**scope, "user": authenticated}, replay, send)
+        of_user: Scope = {**scope, "user": authenticated}
+
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self._note(user, Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER), of_user)
+            await send(message)
+
+        await self._sessions.handle_request(of_user, replay, note)
+
+    async def _note(self, user: str, session: str | None, scope: Scope) -> None:
+        """Note that a user's session is used, and end the oldest beyond the share, as its client would."""
+        if session is None:
+            return
+        sessions = self._of_user[user]
+        sessions[session] = None
+        sessions.move_to_end(session)
+        while len(sessions) > SHARE:
+            oldest, _ = sessions.popitem(last=False)
+            headers = [(MCP_SESSION_ID_HEADER.encode(), oldest.encode())]
+            await self._sessions.handle_request({**scope, "method": "DELETE", "headers": headers}, _no_body, _unsent)
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b""}
+
+
+async def _unsent(message: Message) -> None:
+    """Drop a reply that nobody waits for."""
 
 
 async def run_stdio(service: Service, only: Sequence[str] = ()) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, run_turn
 from hopgraph.tools.text.sanitize import truncate_line
 
+_USERS_PART = 4
 MAX_FIRST_TITLE = 60  # characters of a thread's first question
 _log = logging.getLogger(__name__)
 
@@ -50,10 +52,16 @@ def resolve_name(name: str) -> str:
 
 
 class Admission:
-    """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread."""
+    """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread.
 
-    def __init__(self, running: int, waiting: int) -> None:
+    Where it is `shared` by users, each has a quarter of both at most: what more they ask waits for their own turns.
+    """
+
+    def __init__(self, running: int, waiting: int, *, shared: bool = False) -> None:
+        part = _USERS_PART if shared else 1
         self._slots, self._limit = asyncio.Semaphore(running), running + waiting
+        self._own_slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, running // part)))
+        self._own_limit, self._own_active = max(1, self._limit // part), Counter[str]()
         self._threads = set[str]()
         self.active = 0  # how many turns run or wait
 
@@ -73,17 +81,23 @@ class Admission:
             self._threads.discard(thread)
 
     @asynccontextmanager
-    async def reserve(self, thread: str = "") -> AsyncGenerator[None]:
+    async def reserve(self, user: str, thread: str = "") -> AsyncGenerator[None]:
         """Reserve a slot, on a thread unless its key is empty; a BusyError if it is busy or too much waits."""
         with self.exclusive(thread) if thread else nullcontext():
             if self.active >= self._limit:
                 raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")
+            if self._own_active[user] >= self._own_limit:
+                raise BusyError(
+                    f"{self._own_limit} questions of yours are being answered or wait; try again in a moment"
+                )
             self.active += 1
+            self._own_active[user] += 1
             try:
-                async with self._slots:
+                async with self._own_slots[user], self._slots:
                     yield
             finally:
                 self.active -= 1
+                self._own_active[user] -= 1
 
 
 @dataclass(frozen=True)
@@ -157,10 +171,11 @@ class Service:
                 settings = settings.model_copy(update={"max_llm_calls": most})
             key = thread_key(user, thread) if thread else ""
             locked = self.threads.lock(user, thread) if thread else nullcontext(True)
-            async with self.admission.reserve(key), locked as acquired:
+            async with self.admission.reserve(user, key), locked as acquired:
                 if not acquired:
                     raise BusyError("this thread is being answered by another process; wait for its reply")
                 if thread:
+                    await self.check_room(user, thread)
                     await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
                     graph, config = self.chat, self.threads.config(user, thread)
                 config["callbacks"] = [record]
@@ -170,6 +185,11 @@ class Service:
                         yield step
                 if thread:
                     await self._prune(user, thread)
+
+    async def check_room(self, user: str, thread: str) -> None:
+        """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
+        if self.options.keys:
+            await self.threads.check_room(user, thread)
 
     async def _prune(self, user: str, thread: str) -> None:
         try:
@@ -187,6 +207,7 @@ async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
         builder = chat.build()  # here, with the methods that were named on the command line
         graph, threadless = builder.compile(checkpointer=threads.saver, name="Chat"), builder.compile(name="Chat")
         calls = DailyCalls() if options.keys else None
-        admission = Admission(options.max_running, options.max_waiting)
+        shared = len(set(options.keys.values())) > 1
+        admission = Admission(options.max_running, options.max_waiting, shared=shared)
         metrics = QuestionMetrics(lambda: admission.active)
         yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls, threadless)

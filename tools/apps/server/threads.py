@@ -21,11 +21,11 @@ import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
@@ -33,6 +33,7 @@ from langgraph.constants import START
 from typing_extensions import TypedDict, override
 
 from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.io.guarded_files import HAS_LOCKS, try_lock
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
@@ -45,6 +46,11 @@ MAX_TITLE = 200  # characters
 _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_threads (
     owner TEXT NOT NULL, thread TEXT NOT NULL, title TEXT NOT NULL,
     created DOUBLE PRECISION NOT NULL, changed DOUBLE PRECISION NOT NULL, PRIMARY KEY (owner, thread))"""
+_TURNS_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
+    owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
+    PRIMARY KEY (owner, thread, turn))"""
+_BYTES = """SELECT COALESCE(SUM({size}), 0) FROM {table} WHERE thread_id IN
+    (SELECT owner || ':' || thread FROM hopgraph_threads WHERE owner = ?)"""
 
 _MAX_POOL_SIZE = 20  # besides the connection that holds the locks
 _CONNECT_SECONDS, _SETUP_POLL_SECONDS = 10, 0.05
@@ -56,6 +62,10 @@ Row = Sequence[Any]
 
 class StorageError(HopgraphError, RuntimeError):
     """The database of the threads failed; one line, without the password."""
+
+
+class NoRoomError(StorageError):
+    """A user has stored as much as one may, or the disk is full: what is stored can be read, and nothing added."""
 
 
 class Thread(TypedDict):
@@ -71,6 +81,9 @@ class Threads(ABC):
 
     Every method may raise a `StorageError`, and a `SettingsError` for a malformed user or thread's id.
     """
+
+    sizes: ClassVar[Mapping[str, str]]
+    """The checkpointer's tables, and the bytes of a row of each, in SQL."""
 
     def __init__(self, saver: Any, place: str, error: type[Exception]) -> None:
         """Take over the checkpointer: from now on it raises database errors as a StorageError, too."""
@@ -95,12 +108,19 @@ class Threads(ABC):
         try:
             yield
         except self._error as error:
+            advice = await self.recover(error)
+            if self.is_full(error):
+                raise NoRoomError("the disk with the threads is full; they can be read, and not continued") from None
             line = f"threads at {_mask_password(self._place)} cannot be used: {_one_line(error)}"
-            raise StorageError(f"{line}; {await self.recover(error)}") from None
+            raise StorageError(f"{line}; {advice}") from None
 
     @abstractmethod
     async def recover(self, error: Exception) -> str:
         """Make the database usable again after an error; return what a person can do about it."""
+
+    @abstractmethod
+    def is_full(self, error: Exception) -> bool:
+        """Whether an error of the database's says that there is no room for more."""
 
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
@@ -154,6 +174,21 @@ class Threads(ABC):
         )
         return thread
 
+    async def check_room(self, user: str, thread: str) -> None:
+        """Raise a NoRoomError for a thread more than a user may have, or where theirs have all bytes that they may."""
+        _check_names(user, thread)
+        others = "SELECT COUNT(*) FROM hopgraph_threads WHERE owner = ? AND thread <> ?"
+        most = read_limit("HOPGRAPH_THREADS_PER_USER")
+        if (await self.rows(others, (user, thread)))[0][0] >= most:
+            raise NoRoomError(f"you have {most:,} conversations, which is all; delete some on the page")
+        used = (await self.rows("SELECT COALESCE(SUM(LENGTH(kept)), 0) FROM hopgraph_turns WHERE owner = ?", (user,)))[
+            0
+        ][0]
+        for table, size in self.sizes.items():
+            used += (await self.rows(_BYTES.format(table=table, size=size), (user,)))[0][0]
+        if used >= (most := read_limit("HOPGRAPH_THREAD_BYTES")):
+            raise NoRoomError(f"your conversations have {used:,} bytes, of {most:,}; delete some on the page")
+
     async def list_for(self, user: str) -> list[Thread]:
         """Return the user's threads, the last changed one first; empty for none."""
         _check_names(user)
@@ -191,6 +226,8 @@ class Threads(ABC):
 
 
 class _SqliteThreads(Threads):
+    sizes = {"checkpoints": "LENGTH(checkpoint) + LENGTH(metadata)", "writes": "LENGTH(value)"}  # noqa: RUF012
+
     def __init__(self, saver: Any, place: str, error: type[Exception], connection: Any) -> None:
         super().__init__(saver, place, error)
         self._connection = connection
@@ -204,6 +241,10 @@ class _SqliteThreads(Threads):
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             return "another process is using the file; end it, or try again"
         return "check the file and its disk"
+
+    @override
+    def is_full(self, error: Exception) -> bool:
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
@@ -240,6 +281,11 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
 
 
 class _PostgresThreads(Threads):
+    sizes = {  # noqa: RUF012
+        "checkpoints": "pg_column_size(checkpoint) + pg_column_size(metadata)",
+        **dict.fromkeys(("checkpoint_blobs", "checkpoint_writes"), "pg_column_size(blob)"),
+    }
+
     def __init__(self, saver: Any, place: str, error: type[Exception], pool: Any, lock_pool: Any) -> None:
         super().__init__(saver, place, error)
         self._pool, self._lock_pool, self._locked = pool, lock_pool, set[str]()
@@ -247,6 +293,10 @@ class _PostgresThreads(Threads):
     @override
     async def recover(self, error: Exception) -> str:
         return "check whether the server is up, and try again"
+
+    @override
+    def is_full(self, error: Exception) -> bool:
+        return getattr(error, "sqlstate", "") == "53100"
 
     @override
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
@@ -357,10 +407,11 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
     """Open the threads at a file for SQLite, by default `default_path`, or at `postgresql://USER@HOST:PORT/DATABASE`.
 
     A SettingsError, without the password, where a package is missing or the place cannot be opened; a StorageError
-    where its table cannot be created.
+    where its tables cannot be created.
     """
     at_address = isinstance(place, str) and re.match(r"postgres(?:ql)?://", place)
     opened = open_postgres(str(place)) if at_address else open_sqlite(Path(place or default_path()))
     async with opened as threads:
         await threads.create_table(_TABLE)
+        await threads.create_table(_TURNS_TABLE)
         yield threads

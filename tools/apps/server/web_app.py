@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, cast
 
@@ -33,7 +34,7 @@ from hopgraph.tools.apps.server import ag_ui, openai_api
 from hopgraph.tools.apps.server.connections import connection_options
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
-from hopgraph.tools.apps.server.page import mount_page, page_open
+from hopgraph.tools.apps.server.page import mount_page, page_open, page_user
 from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
@@ -59,7 +60,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         async with open_service(options) as service, mcp.running(service):
             app.state.service = service
             try:
-                async with page_open(app, service) if options.page else nullcontext():
+                async with page_open(app) if options.page else nullcontext():
                     yield
             finally:
                 del app.state.service
@@ -90,7 +91,9 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         app.add_api_route(PAGE_PATH, _page, **hidden)
         app = mount_page(app, options)
     app.add_middleware(_OpenedOnDemand, owner=app)
-    app.add_middleware(Guards, options=options, paths=() if alone else _GUARDED_PATHS)  # the last one added comes first
+    paths = () if alone else _GUARDED_PATHS
+    logged_in = partial(page_user, app)
+    app.add_middleware(Guards, options=options, paths=paths, logged_in=logged_in)  # the last one added comes first
     return app
 
 

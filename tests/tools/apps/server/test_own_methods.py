@@ -68,7 +68,6 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
     find_method(str(tmp_path / "asking.py"))
     async with open_app(without_page(tmp_path, settings={"use_method": "asking"})) as app:
         page = ChatSession(lambda: app.service)
-        await page.turn_store.prepare()
         views = [view async for view in (await page.ask("ann", "", "Who?", TurnOptions(method="asking"))).follow()]
         assert views[-1].turns[-1].ended == "paused"
         gradio: Any = import_module("gradio")

@@ -3,25 +3,24 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.routing import Mount
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
-from hopgraph.tools.apps.server.page.page_turns import TurnStore
-from hopgraph.tools.apps.server.page.upload_guard import UploadGuard
+from hopgraph.tools.apps.server.page.upload_guard import UPLOAD_SECONDS, UploadGuard
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
-from hopgraph.tools.apps.server.service import Service
+from hopgraph.tools.io.framework_internals import page_logins
 from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.io.optional_packages import require
 
 _UPLOADS = "GRADIO_TEMP_DIR"
-_UPLOAD_SECONDS = 3600.0  # then one that was not indexed is removed
 _ICON = """<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
 %3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
 
@@ -44,8 +43,8 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     from hopgraph.tools.apps.server.page.page_components import read_asset, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
-    by_session = dict[str, set[str]]()  # the names of the files that each session has uploaded
-    app.add_middleware(UploadGuard, folder=uploads, max_upload_bytes=options.max_upload_bytes, uploads=by_session)
+    uploaded = dict[str, set[str]]()  # the names of the files that each user has uploaded
+    app.add_middleware(UploadGuard, folder=uploads, max_upload_bytes=options.max_upload_bytes, uploads=uploaded)
     app.state.chat_session = ChatSession(lambda: app.state.service)
 
     def authenticate(user: str, key: str) -> bool:
@@ -55,7 +54,7 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
     return gradio.mount_gradio_app(
         app,
-        build_page(app.state.chat_session, options, by_session),
+        build_page(app.state.chat_session, options, uploaded),
         PAGE_PATH,
         footer_links=[],
         auth=authenticate if options.keys else None,
@@ -66,6 +65,14 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         css=read_asset("page.css"),
         head=_ICON,
     )
+
+
+def page_user(app: FastAPI, cookies: Mapping[str, str]) -> str | None:
+    """Return who is logged in to an app's page with these cookies; None for a stranger."""
+    given = (value for name, value in cookies.items() if name.startswith("access-token-"))
+    pages = (each.app for each in app.routes if isinstance(each, Mount) and each.path == PAGE_PATH)
+    logins = next(map(page_logins, pages), dict[str, str]())
+    return next((logins[token] for token in given if token in logins), None)
 
 
 def _create_private(folder: Path) -> Path:
@@ -79,9 +86,8 @@ def _create_private(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
-    """Create the page's table, and remove old uploads now and then; at the end its turns are stopped and stored."""
-    await TurnStore(service.threads).prepare()
+async def page_open(app: FastAPI) -> AsyncGenerator[None]:
+    """Remove old uploads now and then; at the end the page's turns are stopped and stored."""
     app.state.chat_session.closed = False  # an app may be opened again
     cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
     try:
@@ -94,5 +100,5 @@ async def page_open(app: FastAPI, service: Service) -> AsyncGenerator[None]:
 async def _remove_old_uploads(folder: Path) -> None:
     while True:
         if folder.name == UPLOADS:
-            await asyncio.to_thread(remove_old_files, folder, _UPLOAD_SECONDS)
-        await asyncio.sleep(_UPLOAD_SECONDS / 6)
+            await asyncio.to_thread(remove_old_files, folder, UPLOAD_SECONDS)
+        await asyncio.sleep(UPLOAD_SECONDS / 6)

@@ -161,6 +161,7 @@ class ChatSession:
             settings = self.settings(user, options)
             turn.about, stand_in = await self.describe(user, options)
             turn.stand_in = bool(stand_in)
+            await self.service().check_room(user, before.thread or "new")
             opened = before.thread or await self.service().threads.create(user, truncate_line(text, MAX_FIRST_TITLE))
         except HopgraphError as error:
             return LiveTurn(replace(before, problem=error_line(error)), over=True)

@@ -11,6 +11,7 @@ import shutil
 import stat
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -43,11 +44,13 @@ DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
 """The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
 JOINED = "+"
 """What follows the id of a chosen corpus where it is asked together with the app's documents."""
-_MAX_CONCURRENT = 2  # corpora that are indexed at once; others wait
+_MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others wait
+_LEAST_SECONDS, _BYTES_PER_SECOND = 60, 50_000
+"""An upload may take so many seconds, and one more for each so many bytes of it and of the corpus that it changes."""
 _ID = re.compile(r"[0-9a-f]{12}")
 _RECORD = "corpus.json"
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
-_BLOCK = 4096  # bytes that even an empty file takes
+BLOCK = 4096  # bytes that even an empty file takes
 _STALE_SECONDS = 24 * 3600  # then what a killed upload left is removed
 SUFFIXES = readable_suffixes()
 
@@ -68,12 +71,13 @@ class UserDocuments:
 
     folder: Path
     max_bytes: int  # of the files of one upload together
-    max_seconds: int = MAX_SECONDS
+    max_seconds: int = MAX_SECONDS  # of the largest upload
     max_memory: int = MAX_MEMORY
     quota_files: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_FILES"))
     quota_bytes: int = field(default_factory=lambda: read_limit("HOPGRAPH_DOCUMENT_BYTES"))
     """Of all documents of one user, with their indexes."""
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
+    _of_user: dict[Path, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     _busy: set[Path] = field(default_factory=set[Path])
 
     async def list_for(self, user: str) -> list[UserCorpus]:
@@ -118,6 +122,7 @@ class UserDocuments:
         if before and not named and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
         folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
+        size = sum(each.stat().st_size for each in named.values()) + await asyncio.to_thread(folder_size, folder)
         await self._check_quota(folder, named)
         job = UploadJob(
             folder=folder,
@@ -126,7 +131,7 @@ class UserDocuments:
             unread=unread,
             removed=[*remove],
             language=language,
-            max_seconds=self.max_seconds,
+            max_seconds=min(self.max_seconds, _LEAST_SECONDS + size // _BYTES_PER_SECOND),
             max_memory=self.max_memory,
         )
         async with aclosing(self._run(job)) as stages:
@@ -152,9 +157,10 @@ class UserDocuments:
         corpus: UserCorpus | None = None
         self._busy.add(folder)
         try:
-            if self._slots.locked():
+            of_user = self._of_user[folder.parent]
+            if self._slots.locked() or of_user.locked():
                 yield IndexingStage("waiting")
-            async with self._slots:
+            async with of_user, self._slots:  # so each user stands in the queue once
                 _make_folder(folder)
                 async with aclosing(index_in_process(job)) as stages:
                     async for each in stages:
@@ -275,5 +281,5 @@ def folder_size(folder: Path) -> int:
     for place, _, files in os.walk(folder):
         for name in files:
             with suppress(OSError):
-                total += max(Path(place, name).lstat().st_size, _BLOCK)
+                total += max(Path(place, name).lstat().st_size, BLOCK)
     return total

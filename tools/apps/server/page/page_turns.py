@@ -27,10 +27,6 @@ from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.threads import Threads
 from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, error_line
 
-_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
-    owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
-    PRIMARY KEY (owner, thread, turn))"""
-
 _PAUSE_SECONDS = 0.05
 """After what is new was shown; steps that arrive meanwhile are shown together, as drawing each would cost more."""
 
@@ -98,10 +94,6 @@ class TurnStore:
     """The turns of all users' threads, in the threads' own database."""
 
     threads: Threads
-
-    async def prepare(self) -> None:
-        """Create the table if it does not exist."""
-        await self.threads.create_table(_TABLE)
 
     async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
         """Write a turn, replacing what was written of it before."""

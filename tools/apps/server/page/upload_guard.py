@@ -3,31 +3,46 @@
 Gradio treats any value that looks like one of its files as a file, in every component: a question of the form
 `{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
 Its own check works only in apps that were launched, not in one that is mounted into another. Nor does it limit how
-much was uploaded and not used. An event that comes while a part of the page is rendered could be lost, too.
+much was uploaded and not used, or bear a full disk. An event that comes while a part of the page is rendered could be
+lost, too.
 
-So a browser knows an upload by a name within the folder of uploads, which only its own session can use, and never
-where the folder is. Of Gradio's interface only what the page needs is open: other routes serve or fetch files, too.
+So a browser knows an upload by a name within the folder of uploads, which only its own user can use, and never where
+the folder is. Of Gradio's interface only what the page needs is open: other routes serve or fetch files, too.
 """
 
 import asyncio
 import json
+import logging
 import re
+import traceback
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.document_store import folder_size
-from hopgraph.tools.apps.server.refusal import Refusal, drain_body, path_in_app
-from hopgraph.tools.apps.server.server_options import UPLOAD_PATH
+from hopgraph.tools.apps.server.page.document_store import BLOCK
+from hopgraph.tools.apps.server.refusal import Refusal, path_in_app
+from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody
+from hopgraph.tools.apps.server.server_options import OWNER, UPLOAD_PATH
+from hopgraph.tools.apps.server.turn import replace_surrogates
+from hopgraph.tools.text.sanitize import truncate_line
 
-_MAX_UPLOADS = 10  # of the maximum size, before they are indexed
+UPLOAD_SECONDS = 3600.0
+"""Then an upload that was not indexed is removed, and so is what Gradio leaves of one that was broken off."""
+_SHARE = 10  # uploads of the maximum size that a user may have before they are indexed
+_FULL = Refusal(
+    507, "you have uploaded too much that is not indexed yet; index it, or try again in an hour", "no_room", CLOSING
+)
+_NO_DISK = Refusal(507, "the disk of this server is full, or fails; tell its owner", "no_room", CLOSING)
+_MAX_SAID = 300  # characters
+_log = logging.getLogger(__name__)
 _API_PATH = UPLOAD_PATH.removesuffix("upload")
 FILE_PATH = f"{_API_PATH}file="
 _NEEDED = re.compile(
@@ -36,19 +51,19 @@ _NEEDED = re.compile(
 """What the page asks of Gradio's interface."""
 
 
-def session_of(cookies: Mapping[str, str]) -> str:
-    """Return what tells log-ins apart; empty where no key is set and there are no log-ins."""
-    return " ".join(sorted(value for name, value in cookies.items() if name.startswith("access-token-")))
-
-
 def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
-    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`."""
+    """Return values, as decoded from JSON, with whole paths; a SettingsError for a `path` that is not `own`.
+
+    Halves of surrogate pairs become `?`, as no stream could send them back.
+    """
+    if isinstance(received, str):
+        return replace_surrogates(received)
     if isinstance(received, Mapping):
         values = {key: find_uploads(each, folder, own) for key, each in cast("Mapping[str, Any]", received).items()}
         if "path" in values:
             values["path"] = str(_upload(values["path"], folder, own))
         return values
-    if isinstance(received, Sequence) and not isinstance(received, str | bytes):
+    if isinstance(received, Sequence) and not isinstance(received, bytes):
         return [find_uploads(each, folder, own) for each in cast("Sequence[Any]", received)]
     return received
 
@@ -63,19 +78,20 @@ def _upload(name: Any, folder: Path, own: Container[str]) -> Path:
 
 
 def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
-    """Return a subclass of Gradio's Blocks whose functions accept only `uploads` of the caller's session."""
+    """Return a subclass of Gradio's Blocks whose functions accept only the `uploads` of the caller."""
     from gradio.utils import get_upload_folder
 
     class GuardedBlocks(gr.Blocks):
         async def process_api(
             self, block_fn: Any, inputs: Any, state: Any = None, request: Any = None, **more: Any
         ) -> Any:
-            own = uploads.get(session_of(request.cookies if request else {}), set[str]())
+            own = uploads.get((request and request.username) or OWNER, set[str]())
             try:
                 inputs = find_uploads(inputs, Path(get_upload_folder()), own)
-            except SettingsError as error:
-                raise gr.Error(str(error), print_exception=False) from None
-            return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
+                return cast("Any", await super().process_api(block_fn, inputs, state, request, **more))
+            except Exception as error:  # noqa: BLE001 - Gradio would log a traceback with all that was sent
+                said = str(error) if isinstance(error, SettingsError) else _log_failure("an event of the page", error)
+                raise gr.Error(truncate_line(said, _MAX_SAID), print_exception=False) from None
 
         def get_state_ids_to_track(self, block_fn: Any, state: Any) -> Any:
             for _ in range(100):  # Gradio iterates over functions to which a render in another thread adds
@@ -86,61 +102,117 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
     return GuardedBlocks
 
 
+def _log_failure(what: str, error: Exception) -> str:
+    """Log in one line where something failed, without what was sent; return the line for the caller."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    line = f"{what} failed ({type(error).__name__})"
+    _log.warning("%s at %s:%s", line, Path(place.filename).name, place.lineno)
+    _log.debug("%s", line, exc_info=error)
+    return f"{line}; load the page anew"
+
+
 class UploadGuard:
-    """Names uploads, shows each to its session alone, and refuses more where there is no room."""
+    """Names uploads, shows each to its user alone, and refuses more than a user's share, or than the disk holds."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_upload_bytes: int, uploads: dict[str, set[str]]) -> None:
-        self._app, self._folder, self._max_upload = app, folder, max_upload_bytes
-        self._arriving, self._uploads = 0, uploads
+        self._app, self._folder, self._share = app, folder, _SHARE * max_upload_bytes
+        self._uploads, self._open = uploads, Counter[str]()
+        self._used, self._left = Counter[str](), Counter[str]()  # bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse."""
         path = path_in_app(scope)
+        user = scope.get("state", {}).get("user")
         if scope["type"] != "http" or not path.startswith(_API_PATH):
             await self._app(scope, receive, send)
-            return
-        session = session_of(Request(scope).cookies)
-        if path.startswith(FILE_PATH):
+        elif path.startswith(FILE_PATH):
             try:
-                found = _upload(path.removeprefix(FILE_PATH), self._folder, self._uploads.get(session, ()))
+                found = _upload(path.removeprefix(FILE_PATH), self._folder, self._uploads.get(user, ()))
             except SettingsError:
                 await Refusal(404, "there is no such file")(scope, receive, send)
             else:
                 await FileResponse(found, filename=found.name)(scope, receive, send)
-        elif path == UPLOAD_PATH:
-            await self._upload_if_room(session, scope, receive, send)
+        elif path == UPLOAD_PATH and user:
+            await self._upload(user, scope, receive, send)
+        elif _NEEDED.match(path.removeprefix(_API_PATH)):
+            await self._pass_on(scope, receive, send)
         else:
-            needed = _NEEDED.match(path.removeprefix(_API_PATH))
-            await (self._app if needed else Refusal(404, "there is no such page"))(scope, receive, send)
+            await Refusal(404, "there is no such page")(scope, receive, send)
 
-    async def _upload_if_room(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        begun: list[Message] = []
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Gradio answer; what it cannot read is refused."""
+        status = 0
 
-        async def name(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                begun.append(message)
-                return
-            body = message.get("body", b"")
-            with suppress(ValueError):  # a refusal in words
-                if isinstance(paths := json.loads(body or "null"), list):
-                    names = [Path(each).relative_to(self._folder).as_posix() for each in cast("list[str]", paths)]
-                    self._uploads.setdefault(session, set()).update(names)
-                    body = json.dumps(names).encode()
-            for each in begun:
-                MutableHeaders(scope=each)["content-length"] = str(len(body))
-                await send(each)
-            begun.clear()
-            await send({**message, "body": body})
+        async def unless_failed(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            if status != 500:
+                await send(message)
 
-        stated = Headers(scope=scope).get("content-length", "")
-        size = int(stated) if stated.isdecimal() else self._max_upload
-        self._arriving += size
         try:
-            if await asyncio.to_thread(folder_size, self._folder) + self._arriving <= _MAX_UPLOADS * self._max_upload:
-                await self._app(scope, receive, name)
-                return
+            await self._app(scope, receive, unless_failed)
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            said = _log_failure("a request of the page", error)
+            if status in (0, 500):
+                await Refusal(400, said)(scope, receive, send)
+
+    async def _upload(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a user upload as much as the share has room for, counted as it comes."""
+        self._open[user] += 1
+        reply, came = _UploadReply(self._folder, send), 0
+
+        def count(more: int) -> Refusal | None:
+            nonlocal came
+            came += more
+            self._used[user] += more
+            return _FULL if self._used[user] > self._share else None
+
+        try:
+            if self._open[user] == 1:  # what comes meanwhile counts, whether it is stored or fails
+                before = self._used[user]
+                self._used[user] += await asyncio.to_thread(self._stored, user) - before
+            await RequestBody(count, receive, reply.send).pass_on(self._app, scope)
+        except OSError as error:
+            _log.warning("an upload cannot be stored: %s", error.strerror or error)
+            await _NO_DISK(scope, receive, send)
+        else:
+            self._uploads.setdefault(user, set()).update(reply.names)
         finally:
-            self._arriving -= size
-        await drain_body(receive)
-        full = "too much was uploaded and not indexed yet; index it, or try again in an hour"
-        await Refusal(507, full, "no_room", {"Connection": "close"})(scope, receive, send)
+            self._open[user] -= 1
+            if not reply.names:
+                self._left[user] += came
+                asyncio.get_running_loop().call_later(UPLOAD_SECONDS, self._left.subtract, {user: came})
+
+    def _stored(self, user: str) -> int:
+        """Return the bytes of a user's uploads, and of what is left of some, and forget those that are gone."""
+        sizes = dict[str, int]()
+        for name in self._uploads.get(user, ()):
+            with suppress(OSError):
+                sizes[name] = max((self._folder / name).lstat().st_size, BLOCK)
+        self._uploads[user] = set(sizes)
+        return sum(sizes.values()) + self._left[user]
+
+
+class _UploadReply:
+    """What Gradio answers to an upload, with names in place of paths; an error waits until what failed is known."""
+
+    def __init__(self, folder: Path, send: Send) -> None:
+        self._folder, self._send, self._start = folder, send, dict[str, Any]()
+        self.names = list[str]()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = {**message}
+            return
+        if self._start["status"] == 500:
+            return
+        body = message.get("body", b"")
+        with suppress(ValueError):  # a refusal in words
+            if isinstance(paths := json.loads(body or "null"), list):
+                self.names = [Path(each).relative_to(self._folder).as_posix() for each in cast("list[str]", paths)]
+                body = json.dumps(self.names).encode()
+        MutableHeaders(scope=self._start)["content-length"] = str(len(body))
+        await self._send(self._start)
+        await self._send({**message, "body": body})

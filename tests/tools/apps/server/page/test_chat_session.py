@@ -38,7 +38,6 @@ async def opened(folder: Path, model: str = "offline:extractive", **settings: Js
     options = ServingOptions(threads=folder / "threads.sqlite", settings={"model": model, **settings})
     async with open_service(options) as service:
         chat_session = ChatSession(lambda: service)
-        await chat_session.turn_store.prepare()
         yield chat_session
 
 

@@ -58,7 +58,6 @@ async def ask_in_ten_conversations(options: ServingOptions) -> None:
     """Ask as the page does, without a browser."""
     async with open_service(options) as service:
         session = ChatSession(lambda: service)
-        await session.turn_store.prepare()
         for number in range(10):
             question = f"Who painted Guernica, number {number}?"
             async for _ in (await session.ask(OWNER, "", question, TurnOptions(method="one_step"))).follow():
