@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.marked_text import append_marks, settle_marks, split_at_marks
@@ -91,6 +92,9 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
     retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
     usage = total(calls.values(), state["iteration"])
     stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
+    seconds = seconds_left(runtime.context, state)
+    if stop_reason == "unanswerable" and seconds is not None and seconds <= 0:
+        stop_reason = "budget"  # what the deadline ended has found nothing
     explanation = state["explanation"][:MAX_TEXT_CHARACTERS]  # steps may have joined many
     done: Update = {
         "explanation": explanation,
