@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -139,7 +139,8 @@ def find_links(passages: PassageStore) -> Links:
     """Find the links of a corpus, of any size, by reading its passages twice.
 
     A passage is linked with each whose name stands in its text, in the same case, at word boundaries; of names that
-    overlap the longest counts. Names that are too frequent are none.
+    overlap the longest counts. The first passage of a file has the file's name, too. Names that are too frequent are
+    none.
     """
     count = len(passages)
     names, rows_of_names = _collect_names(passages)
@@ -172,9 +173,12 @@ def names_of(title: str) -> set[str]:
 
 def _collect_names(passages: PassageStore) -> tuple[dict[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the names that are not too frequent, each with its number; and pairs of a name's number and a row."""
-    met, numbers, rows = dict[str, int](), array("q"), array("q")
+    met, numbers, rows, files = dict[str, int](), array("q"), array("q"), set[str]()
     for row, passage in enumerate(passages):
-        for name in sorted(names_of(passage.title)):
+        file = passage.metadata.get("source")
+        is_first = isinstance(file, str) and file not in files
+        files.update([file] if is_first else ())
+        for name in sorted(names_of(passage.title) | ({PurePath(str(file)).name} if is_first else set())):
             numbers.append(met.setdefault(name, len(met)))
             rows.append(row)
     all_numbers, all_rows = np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)

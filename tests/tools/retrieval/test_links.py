@@ -93,6 +93,12 @@ def test_names_that_too_many_have_or_mention_say_nothing() -> None:
     assert len(edges(find_links(passages(("a", "Malmö", "Near Lund."), *often[1:], *same[1:])))) == 110
 
 
+def test_a_file_is_mentioned_by_its_name() -> None:
+    parts = [StoredPassage(f"r{number}", "", "Rates.", {"source": "rules/rates.xlsx"}) for number in range(2)]
+    found = find_links([StoredPassage("a", "", "The sums are in rates.xlsx.", {"source": "a.md"}), *parts])
+    assert edges(found) == {(0, 1)}
+
+
 @pytest.mark.parametrize("rows", [[], [("a", "", "Nothing here.")]])
 def test_a_corpus_without_names_has_no_links(rows: list[tuple[str, str, str]]) -> None:
     links = find_links(passages(*rows))
