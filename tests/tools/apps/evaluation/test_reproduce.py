@@ -143,7 +143,7 @@ def test_the_family_chooses_preset_and_demonstrations() -> None:
     for dataset, family in (("nq", "open_domain"), ("strategyqa", "yes_no"), ("musique", "multi_hop")):
         rows = plan_runs(table_named("migres/table3"), dataset, has_corpus=True)
         run = next(each for each in rows if each.row.label == "MIGRES*")
-        assert (run.preset, run.assignments) == (family, ("abstain=false", f"demonstrations={family}"))
+        assert (run.preset, run.assignments) == (family, ("links=false", "abstain=false", f"demonstrations={family}"))
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ra_isf/table3", 1), ("genground/table3", 5), ("genground/section7_3", 0)])
@@ -216,7 +216,7 @@ def test_misplaced_settings_are_refused(given: str, said: str) -> None:
 def test_settings_of_the_user_reach_the_methods_that_have_them() -> None:
     rows = plan_runs(table_named("tor/table1"), "hotpotqa", ["early_stop=2", "reranker=lexical"], has_corpus=False)
     given = {each.row.label: each.assignments for each in rows}
-    always = ("abstain=false", "demonstrations=multi_hop")
+    always = ("links=false", "abstain=false", "demonstrations=multi_hop")
     assert given["ToR"] == ("early_stop=2", "reranker=lexical", *always)
     assert given["ReAct"] == ("reranker=lexical", *always, "max_hops=3")
     assert given["Self-Ask"] == ("reranker=lexical", *always, "max_hops=3", "prompting=joint")
