@@ -67,7 +67,8 @@ async def call_tools(
 ) -> ModelReply:
     """Ask for calls of these tools, one at least; the reply's text is a `ToolTurn` as JSON.
 
-    ToolsRefusedError where the server takes no tools, which is then known of the model; other errors as of `send`.
+    ToolsRefusedError where the server takes no tools, or ignores them, which is then known of the model; else the errors
+    of `send`.
     """
     return await run_on(handle.loop(), _call_tools(handle, messages, tools, options))
 
@@ -84,7 +85,7 @@ async def _call_tools(
             model: Any = replace_leaves(plain, lambda leaf: leaf.bind_tools(list(tools), **choice))  # noqa: B023 - used at once
             try:
                 request = partial(send_request, handle, model, messages, read=_as_turn)
-                return await request_with_retries(handle, options, request)
+                reply = await request_with_retries(handle, options, request)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
                 note_refused_key(handle, error)
                 said = message_of(error).lower()
@@ -96,6 +97,10 @@ async def _call_tools(
                         continue
                 handle.shared.takes_tools = False
                 raise ToolsRefusedError(f"{handle.name} takes no tools: {said:.200}") from None
+            if choice and not reply.problem and reply.text.endswith('"calls":[]}'):
+                handle.shared.takes_tools = False  # the server was told to force a call, and pays no heed
+                raise ToolsRefusedError(f"{handle.name} calls no tools")
+            return reply
 
 
 def _as_turn(message: AIMessage) -> str:

@@ -11,9 +11,10 @@ from langgraph.types import Command
 
 from hopgraph.graphs.baselines import agent
 from hopgraph.state import SettingsError
-from hopgraph.state.events import QuerySent, Retrieved, parse_event
+from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory
 from hopgraph.tools.retrieval.corpora import SourceRecord
+from support.servers.faults import ErrorStatus
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -147,23 +148,33 @@ def test_a_budget_that_is_spent_ends_the_run() -> None:
     assert (state["answer"], state["stop_reason"], state["usage"]["llm_calls"]) == ("", "budget", 1)
 
 
-def test_a_reply_without_a_call_is_asked_for_again() -> None:
-    turns = [AIMessage("I think it is Guadalajara."), turn(search("Guillermo del Toro")), turn(FOUND)]
-    state, events, _ = run(*turns, ignores=frozenset({"tools"}))
-    assert (state["answer"], state["usage"]["parse_failures"]) == ("Guadalajara", 1)
-    assert [each.query for each in events if isinstance(each, QuerySent)] == ["Guillermo del Toro"]
+ACTS = [
+    '{"thought": "Who?", "action": "search[Guillermo del Toro]"}',
+    '{"thought": "He.", "action": "finish[Guadalajara]", "used_passages": [1]}',
+]
 
 
-def test_a_server_without_tools_is_asked_for_actions() -> None:
-    acts = [
-        '{"thought": "Who?", "action": "search[Guillermo del Toro]"}',
-        '{"thought": "He.", "action": "finish[Guadalajara]", "used_passages": [1]}',
-    ]
-    with OpenAIServer(ScriptedChatModel(replies=[AIMessage(each) for each in acts]), rejects={"tools"}) as server:
-        context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False)
+@pytest.mark.parametrize(
+    ("server", "before"), [({"rejects": {"tools"}}, []), ({"ignores": {"tools"}}, ["I think it is Guadalajara."])]
+)
+def test_a_server_without_tools_is_asked_for_actions(server: Any, before: list[str]) -> None:
+    replies = [AIMessage(each) for each in [*before, *ACTS]]
+    with OpenAIServer(ScriptedChatModel(replies=replies), **server) as running:
+        context = agent.Context(model=f"openai:any?base_url={running.base_url}", links=False)
         result = agent.graph.invoke(QUESTION, context=context)
     assert (result["answer"], len(result["citations"])) == ("Guadalajara", 1)
-    assert [each.get("tools") is None for each in bodies(server)][-1]
+    assert ["tools" in each and bool(each["tools"]) for each in bodies(running)].count(True) == 1
+
+
+def test_a_model_that_may_choose_is_asked_again_for_a_call() -> None:
+    """A server that does not know how to force a call is asked without; a reply without one is unusable then."""
+    replies = [AIMessage("I think it is Guadalajara."), turn(search("Guillermo del Toro")), turn(FOUND)]
+    with OpenAIServer(ScriptedChatModel(replies=replies), ignores={"tools"}) as server:
+        server.fail_next(ErrorStatus(400, "tool_choice required is not supported"))
+        context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False)
+        result = agent.graph.invoke(QUESTION, context=context)
+    assert (result["answer"], result["usage"]["parse_failures"]) == ("Guadalajara", 1)
+    assert [each.get("tool_choice") for each in bodies(server)] == ["required", None, None, None]
 
 
 @pytest.mark.parametrize("begin", ["sync", "async"])
