@@ -67,7 +67,7 @@ async def call_tools(
 ) -> ModelReply:
     """Ask for calls of these tools, one at least; the reply's text is a `ToolTurn` as JSON.
 
-    ToolsRefusedError where the server takes no tools, or ignores them, which is then known of the model; else the errors
+    ToolsRefusedError where the server takes no tools, or ignores them, which is then remembered; else the errors
     of `send`.
     """
     return await run_on(handle.loop(), _call_tools(handle, messages, tools, options))
