@@ -175,10 +175,11 @@ def _collect_names(passages: PassageStore) -> tuple[dict[str, int], tuple[NDArra
     """Return the names that are not too frequent, each with its number; and pairs of a name's number and a row."""
     met, numbers, rows, files = dict[str, int](), array("q"), array("q"), set[str]()
     for row, passage in enumerate(passages):
-        file = passage.metadata.get("source")
-        is_first = isinstance(file, str) and file not in files
-        files.update([file] if is_first else ())
-        for name in sorted(names_of(passage.title) | ({PurePath(str(file)).name} if is_first else set())):
+        own, file = names_of(passage.title), passage.metadata.get("source")
+        if isinstance(file, str) and file not in files:
+            files.add(file)
+            own.add(PurePath(file).name)
+        for name in sorted(own - {""}):
             numbers.append(met.setdefault(name, len(met)))
             rows.append(row)
     all_numbers, all_rows = np.array(numbers, dtype=np.int64), np.array(rows, dtype=np.int64)
