@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.state import RunError, SettingsError, SpecError
+from hopgraph.state.cascade import CascadeContext, read_stage
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
@@ -29,8 +31,10 @@ from hopgraph.tools.apps.cli.console import (
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation import student_check
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import MANIFEST, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
+from hopgraph.tools.apps.evaluation.cascade_stages import read_target, write_stages
+from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
@@ -64,11 +68,45 @@ def _run_folder(given: Path) -> tuple[Path, Path]:
 
 def run_build(options: evaluation_options.BuildOptions) -> int:
     """Run or resume the evaluation, write the file of what it has finished, and return the exit code."""
-    (methods, write), (out, run) = TRAINING_FILES[options.method], _run_folder(options.out)
+    if options.method == "cascade":
+        return _build_cascade(options)
+    if options.methods or options.target:
+        raise SettingsError(f"--methods and --target: {options.method} has no choice, cascade has")
+    return _answer_and_write(options, *TRAINING_FILES[options.method])
+
+
+def _answer_and_write(
+    options: evaluation_options.BuildOptions, methods: str, write: Callable[[RunReader, Path], str]
+) -> int:
+    out, run = _run_folder(options.out)
     code = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return code
+
+
+def _build_cascade(options: evaluation_options.BuildOptions) -> int:
+    """Choose the stages from the methods of a run, or of one that is made now."""
+    prices = read_prices(options.prices)
+    target = read_target(options.target, priced=bool(prices)) if options.target else None
+    stages = [read_stage(each) for each in (options.methods.split(",") if options.methods else CascadeContext().stages)]
+    methods = ",".join(name for name, _ in stages)
+    own = [f"{name}.{key}={value}" for name, settings in stages for key, value in settings.items()]
+    options = replace(options, assignments=[*own, *(options.assignments or ())])
+    names = list(eval_command.settings_by_method(evaluation_options.eval_options(options, methods=methods)))
+    if len(names) < len(stages):
+        raise SettingsError(f"--methods {options.methods!r:.80}: a run has each method once; leave out the second")
+    source = options.dataset.expanduser()
+    if not (source / MANIFEST).exists():
+        write = partial(write_stages, names=names, target=target, prices=prices)
+        return _answer_and_write(options, methods, write)
+    if options.methods and own:
+        raise SettingsError(f"--methods {options.methods!r:.80}: {source} has been run with settings of its own")
+    chosen = names if options.methods else None
+    out, _ = _run_folder(options.out)
+    text = write_stages(RunReader(source), out, names=chosen, target=target, prices=prices)
+    console_on().print(Text(text), soft_wrap=True)
+    return 0
 
 
 def run_distill(options: evaluation_options.DistillOptions) -> int:
