@@ -226,7 +226,7 @@ class BuildOptions(RunOptions):
     methods: str | None = option(
         "What cascade chooses stages from, each NAME or NAME?setting=value&….",
         metavar="A,B,…",
-        show_default="its default stages",
+        show_default="its default stages and chain_of_reviews",
     )
     target: str | None = option(
         "Of cascade: the cheapest stages with this F1, or the best within calls or a cost per question.",

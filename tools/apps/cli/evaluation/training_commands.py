@@ -89,7 +89,8 @@ def _build_cascade(options: evaluation_options.BuildOptions) -> int:
     """Choose the stages from the methods of a run, or of one that is made now."""
     prices = read_prices(options.prices)
     target = read_target(options.target, priced=bool(prices)) if options.target else None
-    stages = [read_stage(each) for each in (options.methods.split(",") if options.methods else CascadeContext().stages)]
+    given = options.methods.split(",") if options.methods else [*CascadeContext().stages, "chain_of_reviews"]
+    stages = [read_stage(each) for each in given]
     methods = ",".join(name for name, _ in stages)
     own = [f"{name}.{key}={value}" for name, settings in stages for key, value in settings.items()]
     options = replace(options, assignments=[*own, *(options.assignments or ())])

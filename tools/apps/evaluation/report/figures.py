@@ -176,12 +176,15 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
         points[method.name] = (x, 100 * f1)
     if not points:
         return None
-    front = [points[each.name] for each in comparison.frontier(*costs)]
+    front: dict[tuple[float, float], list[str]] = defaultdict(list)
+    for each in comparison.frontier(*costs):
+        front[points[each.name]].append(each.name)
     axes.step(
         [x for x, _ in front], [y for _, y in front], where="post", color=SOFT, linewidth=1, linestyle=(0, (4, 3))
     )
-    for each in comparison.frontier(*costs):
-        axes.annotate(each.name, points[each.name], (4, 5), textcoords="offset points", fontsize=7.5, color=SOFT)
+    for point, (name, *equal) in front.items():
+        said = f"{name} and {len(equal)} more" if equal else name
+        axes.annotate(said, point, (4, 5), textcoords="offset points", fontsize=7.5, color=SOFT)
     if min(x for x, _ in points.values()) > 0:
         axes.set_xscale("log")
         axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))

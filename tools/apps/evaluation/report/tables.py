@@ -178,14 +178,15 @@ def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
 
 def frontier_table(comparison: Comparison) -> Table:
     """List the methods by their model calls, and mark those that none beats."""
-    marked = {name: {each.name for each in comparison.frontier(name)} for name in ("llm_calls", "cost")}
+    unbeaten = {cost: comparison.frontier(cost) for cost in ("llm_calls", "cost")}
     rows: dict[str, dict[str, Cell]] = {}
     placed = [(point, each) for each in comparison.methods if (point := comparison.point(each, "llm_calls"))]
     for _, method in sorted(placed, key=lambda each: (each[0][0], -each[0][1])):
-        rows[method.name] = {"F1": _score_cell(comparison, method, "f1")}
-        for name, names in marked.items():
-            mark = text_cell("✓" if method.name in names else "")
-            rows[method.name] |= {COSTS[name]: _cost(comparison, method, name), f"by {COSTS[name]}": mark}
+        rows[method.name] = {
+            "F1": _score_cell(comparison, method, "f1"),
+            **{COSTS[name]: _cost(comparison, method, name) for name in unbeaten},
+            **{f"unbeaten ({COSTS[cost]})": text_cell("✓" * (method in found)) for cost, found in unbeaten.items()},
+        }
     note = (
         "F1 in percent, and what a question takes. ✓: with any other method as high an F1 takes more, and a higher one "
         "takes at least as much. `hopgraph compare RUN --figures DIR` draws it."
