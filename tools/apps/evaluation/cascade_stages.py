@@ -26,6 +26,8 @@ from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.metrics import bootstrap
 from hopgraph.tools.io.guarded_files import write_files
 
+CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"
+"""What stages are chosen from, and how one of them is set, where nothing else is said."""
 MOST_STAGES = 3
 """Of a cascade that is chosen: as many as the default has."""
 _SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
@@ -51,8 +53,10 @@ class Tried(NamedTuple):
     """Whether its answer would end a cascade."""
 
 
-def read_target(text: str, *, priced: bool) -> Target:
+def read_target(text: str | None, *, priced: bool) -> Target | None:
     """Read `f1=0.8`, `calls=2` or `cost=0.001`; SettingsError for anything else."""
+    if text is None:
+        return None
     measure, _, number = text.partition("=")
     try:
         target = Target(measure.strip(), float(number))
@@ -66,14 +70,13 @@ def read_target(text: str, *, priced: bool) -> Target:
 
 
 def write_stages(
-    reader: RunReader, out: Path, *, names: Sequence[str] | None, target: Target | None, prices: PriceTable
+    reader: RunReader, out: Path, *, target: Target | None = None, prices: PriceTable | None = None
 ) -> str:
     """Choose on one half of a run's questions, measure on the other, and write both; return how to use the stages.
 
-    `names`: the methods to choose from; all of the run for None. RunError: fewer than two questions that all of them
-    have answered, or no stages that reach the target.
+    RunError: fewer than two questions that all methods have answered, or no stages that reach the target.
     """
-    tried = read_tried(reader, names, prices)
+    tried = read_tried(reader, prices)
     order = np.random.default_rng(0).permutation(len(tried[0].accepted))
     half = (len(order) + 1) // 2
     stages = choose_stages(tried, order[:half], target)
@@ -89,13 +92,12 @@ def write_stages(
     return "\n".join([head, *lines, f"use it: --method cascade --set {use}"])
 
 
-def read_tried(reader: RunReader, names: Sequence[str] | None, prices: PriceTable) -> list[Tried]:
+def read_tried(reader: RunReader, prices: PriceTable | None = None) -> list[Tried]:
     """Return what every method that can be a stage made of the questions that all of them have answered."""
     methods = [
         each
         for each in compare_runs([reader], prices).methods
-        if (names is None or each.method in names)
-        and not (METHODS[each.method].takes_gold_passages or each.method == CascadeContext.method)
+        if not METHODS[each.method].takes_gold_passages and each.method != CascadeContext.method
     ]
     finished = [{name for name, row in each.rows.items() if "f1" in row and not row["failed"]} for each in methods]
     common = sorted(set[str].intersection(*finished)) if finished else []

@@ -105,7 +105,7 @@ def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: 
     cascade = ("--methods", "cascade", "--set", f"stages={stages}", "--out", str(tmp_path / "cascade"))
     assert run("eval", str(films), *cascade, *model).code == 0
     names = stages.split(",")
-    by_name = {each.stage: each for each in read_tried(RunReader(tmp_path / "run"), names, PriceTable())}
+    by_name = {each.stage: each for each in read_tried(RunReader(tmp_path / "run"))}
     f1, calls = run_through([by_name[name] for name in names]).mean(axis=0)
     real = compare_runs([RunReader(tmp_path / "cascade")])
     assert f1 == pytest.approx(real.mean(real.methods[0], "f1"), abs=0.05)
@@ -115,7 +115,7 @@ def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: 
 
 def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "stages.json", ("--model", f"rehearsal:{films}", "--set", "links=false")
-    few = ("--methods", "one_step?passages_per_query=3,react", "--target", "f1=1")
+    few = ("--methods", "one_step,react", "--set", "one_step.passages_per_query=3", "--target", "f1=1")
     built = run("build", "cascade", str(films), *few, *model, "--out", str(out))
     assert built.code == 0
     assert "chosen on 4 questions; on 4 others" in built.out
@@ -133,6 +133,9 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
     chosen = run("build", "cascade", f"{out}.run", *again)
     assert (chosen.code, chosen.err) == (0, "")
     assert json.loads((tmp_path / "again.json").read_text())["cascade"].keys() == {"f1", "calls", "cost"}
+    refused = run("build", "cascade", f"{out}.run", "--methods", "react", "--out", str(tmp_path / "more.json"))
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "is a run, which has its methods" in refused.err
 
 
 def test_a_cost_is_that_of_the_tokens(run: Run, films: Path, tmp_path: Path) -> None:
@@ -150,7 +153,6 @@ def test_a_cost_is_that_of_the_tokens(run: Run, films: Path, tmp_path: Path) -> 
     [
         (["cascade", "FILMS", "--target", "f1=80"], 2, "--target 'f1=80': write f1=SHARE, at most 1"),
         (["cascade", "FILMS", "--target", "cost=1"], 2, "--target cost=1: the cost needs --prices FILE"),
-        (["cascade", "FILMS", "--methods", "react,react"], 2, "a run has each method once"),
         (["cascade", "FILMS", "--methods", "nothing"], 2, "method 'nothing' is unknown"),
         (["cascade", "FILMS", "--methods", "gold_passages", "--limit", "2"], 1, "no two questions"),
         (["cascade", "FILMS", "--limit", "1"], 1, "no two questions with gold answers were answered by every method"),

@@ -224,9 +224,9 @@ class BuildOptions(RunOptions):
     ]
     _: KW_ONLY
     methods: str | None = option(
-        "What cascade chooses stages from, each NAME or NAME?setting=value&….",
+        "What cascade chooses stages from.",
         metavar="A,B,…",
-        show_default="its default stages and chain_of_reviews",
+        show_default="one_step of 10 passages, chain_of_reviews, react, migres",
     )
     target: str | None = option(
         "Of cascade: the cheapest stages with this F1, or the best within calls or a cost per question.",

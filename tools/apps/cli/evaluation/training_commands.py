@@ -5,7 +5,6 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from rich.text import Text
 
 from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.state import RunError, SettingsError, SpecError
-from hopgraph.state.cascade import CascadeContext, read_stage
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
@@ -33,7 +31,7 @@ from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation import student_check
 from hopgraph.tools.apps.evaluation.batch.run_directory import MANIFEST, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
-from hopgraph.tools.apps.evaluation.cascade_stages import read_target, write_stages
+from hopgraph.tools.apps.evaluation.cascade_stages import CANDIDATES, FIRST_STAGE, read_target, write_stages
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.report.figures import drawing
@@ -53,6 +51,7 @@ from hopgraph.tools.students.student_record import StudentRecord, read_examples
 from hopgraph.tools.students.training import LOSSES, TrainingPlan, choose_settings, train
 from hopgraph.tools.text.sanitize import sanitize_line
 
+_TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
 _FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
 """Settings that say what becomes an example."""
 
@@ -68,46 +67,25 @@ def _run_folder(given: Path) -> tuple[Path, Path]:
 
 def run_build(options: evaluation_options.BuildOptions) -> int:
     """Run or resume the evaluation, write the file of what it has finished, and return the exit code."""
-    if options.method == "cascade":
-        return _build_cascade(options)
-    if options.methods or options.target:
+    (methods, write), (out, run) = _TRAINING_FILES[options.method], _run_folder(options.out)
+    source, is_cascade = options.dataset.expanduser(), options.method == "cascade"
+    if is_cascade:
+        prices = read_prices(options.prices)
+        write = partial(write_stages, target=read_target(options.target, priced=bool(prices)), prices=prices)
+    elif options.methods or options.target:
         raise SettingsError(f"--methods and --target: {options.method} has no choice, cascade has")
-    return _answer_and_write(options, *TRAINING_FILES[options.method])
-
-
-def _answer_and_write(
-    options: evaluation_options.BuildOptions, methods: str, write: Callable[[RunReader, Path], str]
-) -> int:
-    out, run = _run_folder(options.out)
-    code = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
+    if is_cascade and (source / MANIFEST).exists():
+        if options.methods:
+            raise SettingsError(f"--methods: {source} is a run, which has its methods; leave the option out")
+        code, run = 0, source
+    else:
+        more = [FIRST_STAGE] if is_cascade and not options.methods else []
+        options = replace(options, assignments=[*more, *(options.assignments or ())])
+        changes = {"methods": options.methods or methods, "out": run, "processes": None}
+        code = eval_command.run_eval(evaluation_options.eval_options(options, **changes))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return code
-
-
-def _build_cascade(options: evaluation_options.BuildOptions) -> int:
-    """Choose the stages from the methods of a run, or of one that is made now."""
-    prices = read_prices(options.prices)
-    target = read_target(options.target, priced=bool(prices)) if options.target else None
-    given = options.methods.split(",") if options.methods else [*CascadeContext().stages, "chain_of_reviews"]
-    stages = [read_stage(each) for each in given]
-    methods = ",".join(name for name, _ in stages)
-    own = [f"{name}.{key}={value}" for name, settings in stages for key, value in settings.items()]
-    options = replace(options, assignments=[*own, *(options.assignments or ())])
-    names = list(eval_command.settings_by_method(evaluation_options.eval_options(options, methods=methods)))
-    if len(names) < len(stages):
-        raise SettingsError(f"--methods {options.methods!r:.80}: a run has each method once; leave out the second")
-    source = options.dataset.expanduser()
-    if not (source / MANIFEST).exists():
-        write = partial(write_stages, names=names, target=target, prices=prices)
-        return _answer_and_write(options, methods, write)
-    if options.methods and own:
-        raise SettingsError(f"--methods {options.methods!r:.80}: {source} has been run with settings of its own")
-    chosen = names if options.methods else None
-    out, _ = _run_folder(options.out)
-    text = write_stages(RunReader(source), out, names=chosen, target=target, prices=prices)
-    console_on().print(Text(text), soft_wrap=True)
-    return 0
 
 
 def run_distill(options: evaluation_options.DistillOptions) -> int:
