@@ -1,7 +1,11 @@
 """The guides are true: their Python runs, and the table of nodes has what the nodes read and write."""
 
+import csv
 import re
+import shlex
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from langgraph.graph import StateGraph
 from hopgraph.graphs import ALIASES, METHODS, migres
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sentence_filter import sentence_filter
+from hopgraph.tools.apps.cli import main
 from support.node_keys import NodeKeys, name_of, nodes_in
 from support.paths import ROOT
 
@@ -97,3 +102,49 @@ async def test_a_node_in_a_plain_graph_names_the_key_that_is_missing() -> None:
     builder = StateGraph(migres.MigresState, context_schema=migres.Context)
     builder.add_sequence([("prepare", prepare_for(migres.MigresState)), ("sentence_filter", sentence_filter)])
     assert await builder.set_entry_point("prepare").compile().ainvoke(QUESTION, context=migres.Context())
+
+
+WHICH = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
+MEASURED = re.findall(r"^\| `(\w+)` \| [\d.]+ \| (\S+ \[.*?\]) \|.*\| ([\d.]+) \|$",
+    (ROOT / "docs" / "language_model.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+
+
+def test_the_page_on_choosing_has_the_figures_of_the_run_and_marks_its_frontier() -> None:
+    shown = re.findall(r"^\| `(\w+)` \| (\S+ \[.*?\]) \| ([\d.]+) \|(.*?)\|$", WHICH, re.MULTILINE)
+    assert {row[:3] for row in shown} == {row for row in MEASURED if row[0] != "gold_passages"}
+    points = {name: (float(calls), -float(f1.split()[0])) for name, f1, calls, _ in shown}
+    unbeaten = {
+        name
+        for name, (calls, f1) in points.items()
+        if not any((x, y) != (calls, f1) and x <= calls and y <= f1 for x, y in points.values())
+    }
+    assert {name for name, *_, mark in shown if mark.strip() == "✓"} == unbeaten
+    assert [*points.values()] == sorted(points.values())
+
+
+def test_the_page_on_choosing_computes_its_cascades_from_the_answers() -> None:
+    with (ROOT / "docs" / "language_model.csv").open(encoding="utf-8", newline="") as file:
+        answers = {(row["method"], row["dataset"], row["id"]): row for row in csv.DictReader(file)}
+    cascades = re.findall(r"^\| `(\w+)`, `(\w+)` \| ([\d.]+) \| ([\d.]+) \|$", WHICH, re.MULTILINE)
+    assert len(cascades) == 2
+    asked = {key[1:] for key in answers}
+    for first, second, f1, calls in cascades:
+        runs = [[answers[name, *question] for name in (first, second)] for question in asked]
+        runs = [steps[: 1 + len([*takewhile(lambda row: not row["answer"], steps[:1])])] for steps in runs]
+        assert f1 == f"{100 * sum(float(steps[-1]['f1']) for steps in runs) / len(runs):.1f}"
+        assert calls == f"{sum(int(row['llm_calls']) for steps in runs for row in steps) / len(runs):.1f}"
+    own = [row for key, row in answers.items() if key[0] == "one_step" and row["answer"]]
+    assert f"answered {len(own)} of the 36 questions" in WHICH
+    assert f"with an F1 of {100 * sum(float(row['f1']) for row in own) / len(own):.0f}" in WHICH.replace("\n ", "")
+
+
+def test_the_commands_of_the_page_on_choosing_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```sh\n(.*?)^```$", WHICH, re.DOTALL | re.MULTILINE)
+    for command in "".join(blocks).splitlines():
+        assert main(shlex.split(command)[1:]) == 0, command
+        out = capsys.readouterr().out
+        assert "Guadalajara" in out or "F1" in out or "use it: --method cascade" in out
+        assert "--frontier" not in command or "unbeaten (model calls)" in out

@@ -12,7 +12,14 @@ from pydantic import JsonValue
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader, models_in
-from hopgraph.tools.apps.evaluation.batch.scores import PerQuestion, gold_names, retrieved_names, score_questions
+from hopgraph.tools.apps.evaluation.batch.scores import (
+    BOUND,
+    PerQuestion,
+    gold_names,
+    retrieved_names,
+    score_questions,
+)
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
 
@@ -88,6 +95,24 @@ class Comparison:
         values = [row[score] for row in method.rows.values() if score in row]
         return bootstrap(values) if values else None
 
+    def point(self, method: ScoredMethod, *costs: str) -> tuple[float, float] | None:
+        """Return the sum of a method's mean costs, and its F1; None where it lacks one of them."""
+        means = [mean for name in (*costs, "f1") if (mean := self.mean(method, name)) is not None]
+        return (sum(means[:-1]), means[-1]) if len(means) > len(costs) else None
+
+    def frontier(self, *costs: str) -> list[ScoredMethod]:
+        """List the methods that none beats, cheapest first: as high an F1 costs more, a higher one at least as much.
+
+        Without the reader of the gold passages, which nobody can choose.
+        """
+        choices = [each for each in self.methods if each.method != BOUND]
+        points = [(*point, each) for each in choices if (point := self.point(each, *costs))]
+        front: list[tuple[float, float, ScoredMethod]] = []
+        for cost, f1, each in sorted(points, key=lambda point: (point[0], -point[1])):
+            if not front or f1 > front[-1][1] or (cost, f1) == front[-1][:2]:
+                front.append((cost, f1, each))
+        return [each for _, _, each in front]
+
     def differences(self, score: str, against: str) -> list[Difference]:
         """Compare every other method with the one of this name; RunError where there is none."""
         by_name = {method.name: method for method in self.methods}
@@ -114,8 +139,11 @@ class Comparison:
         return [each._replace(p_holm=corrected[each.name]) for each in found]
 
 
-def compare_runs(readers: Sequence[RunReader]) -> Comparison:
-    """Read runs to compare; RunError for other questions (names in them may differ), or where a run is given twice."""
+def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:
+    """Read runs to compare, and price what their questions took.
+
+    RunError: other questions (names in them may differ), or a run that is given twice.
+    """
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
     first = readers[0].manifest.dataset
     for reader in readers[1:]:
@@ -132,7 +160,19 @@ def compare_runs(readers: Sequence[RunReader]) -> Comparison:
         for reader, own, label in zip(readers, questions, labels, strict=True)
         for method in reader.manifest.methods
     ]
-    return Comparison(questions[0], methods)
+    return Comparison(questions[0], [_priced(each, prices or PriceTable()) for each in methods])
+
+
+def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
+    """Add to a method's rows what each question cost, where a single model with a price answered."""
+    if len({*models_in(method.settings)}) > 1 or not prices.knows(method.model):
+        return method
+    tokens = ("prompt_tokens", "completion_tokens")
+    rows = {
+        name: {**row, "cost": prices.price(method.model, *(row[each] for each in tokens))} if tokens[0] in row else row
+        for name, row in method.rows.items()
+    }
+    return method._replace(rows=rows)
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:

@@ -41,7 +41,7 @@ _TABLE = TypeAdapter(dict[str, ModelPrice])
 class PriceTable(dict[str, ModelPrice]):
     """Prices by the beginning of a model's spec or name."""
 
-    def price(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+    def price(self, model: str, prompt_tokens: float, completion_tokens: float) -> float:
         """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
         if not self.knows(model):
             return 0.0

@@ -146,3 +146,17 @@ def test_runs_over_other_questions_are_refused(tmp_path: Path, facts: dict[str, 
     two = write_run(tmp_path / "two", QUESTIONS, [], SETTINGS, **facts)
     with pytest.raises(RunError, match=r"two asked other questions \(.*\) than .*one \(hand\.json, all\); compare"):
         compare_runs([one, two])
+
+
+def test_the_frontier_is_what_nothing_beats(tmp_path: Path) -> None:
+    """As good for fewer calls, or better for as few; equals stay together, and the bound is no choice."""
+    made = {"one_step": (1, 1), "react": (2, 3), "ircot": (2, 3), "migres": (2, 4), "searchain": (1, 3)}
+    made |= {"self_ask": (3, 6), "genground": (3, 7), "gold_passages": (3, 1)}
+    outcomes = [
+        outcome(name, each.id, (each.answers or ("",))[0] if number < right else "Zoe", usage=usage(calls))
+        for name, (right, calls) in made.items()
+        for number, each in enumerate(QUESTIONS)
+    ]
+    comparison = compare_runs([write_run(tmp_path / "run", QUESTIONS, outcomes, {name: {} for name in made})])
+    assert [each.name for each in comparison.frontier("llm_calls")] == ["one_step", "react", "ircot", "self_ask"]
+    assert comparison.frontier("cost") == []

@@ -20,6 +20,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeK
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
+from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report import writers
 from hopgraph.tools.apps.evaluation.report.tables import tables
@@ -38,7 +39,7 @@ def run_compare(options: CompareOptions) -> None:
     for path in out:
         if path.suffix.lower() not in writers.WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(writers.WRITERS)}")
-    comparison = compare_runs([RunReader(path.expanduser()) for path in options.runs])
+    comparison = compare_runs([RunReader(path.expanduser()) for path in options.runs], read_prices(options.prices))
     place = parse_place(against, "graph") if against else None
     made = tables(comparison, METHODS.add(place).name if place else against)
     facts = comparison.methods[0].reader.manifest.dataset

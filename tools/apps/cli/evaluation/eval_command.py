@@ -16,7 +16,13 @@ from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.apps.cli.command_options import LIMIT_REACHED, MOST_UNUSABLE, SOME_FAILED
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, print_skipped, show_progress
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, QuestionOptions
-from hopgraph.tools.apps.cli.evaluation.run_tables import print_estimate, print_summary, run_progress, summary_console
+from hopgraph.tools.apps.cli.evaluation.run_tables import (
+    print_estimate,
+    print_summary,
+    print_table,
+    run_progress,
+    summary_console,
+)
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.batch.local_engine import (
     JobRunner,
@@ -30,8 +36,10 @@ from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
 from hopgraph.tools.apps.evaluation.batch.scores import judge_run, summarize_run
+from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
+from hopgraph.tools.apps.evaluation.report.tables import frontier_table
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
 from hopgraph.tools.retrieval.resolve import SAMPLE
@@ -56,6 +64,8 @@ def run_eval(options: EvalOptions) -> int:
         summary = summarize_run(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
+    if options.frontier:
+        print_table(summary_console(), frontier_table(compare_runs([directory], read_prices(options.prices))))
     return tell_trouble(directory, ", and count as wrong")
 
 

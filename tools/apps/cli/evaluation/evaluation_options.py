@@ -62,7 +62,7 @@ class RunOptions(QuestionOptions, ModelChoice):
 @command(
     "evaluation.eval_command.run_eval",
     "hopgraph eval hotpot_dev.json --methods migres,one_step --model openai:gpt-4.1-mini --out runs/hotpot --limit 100",
-    "hopgraph eval hotpot_dev.json --methods all --model rehearsal --out runs/dry --limit 20",
+    "hopgraph eval hotpot_dev.json --methods all --model rehearsal --out runs/dry --limit 20 --frontier",
     "hopgraph eval nq-open.jsonl --methods all --corpus my-index --add-contexts --out runs/nq --sample random:7 "
     "--limit 500",
     "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",
@@ -96,6 +96,9 @@ class EvalOptions(RunOptions):
     add_contexts: bool = flag("Add the contexts of DATASET to the corpus (MIGRES's oracle).")
     ids: list[str] | None = option("Ask this one; repeatable.", "--id", metavar="ID")
     repeats: int = option("Ask each question K times; scores are means.", "--repeat", default=1, metavar="K", min=1)
+    frontier: bool = flag(
+        "Mark the methods that no other beats in F1 at as few model calls, or by --prices at its cost."
+    )
     preset: str | None = option("The papers' settings for a family, where a method has them.", metavar="FAMILY")
     estimate_only: bool = flag("Say what the run would take, from its first questions, and stop.", "--estimate")
     rename: int | None = option(
@@ -138,6 +141,7 @@ class CompareOptions:
     against: str | None = option(
         "Test the others against it.", metavar="METHOD", show_default="one_step, else the first"
     )
+    prices: Path | None = option("As of `eval`; tables and figures then have the cost, too.", metavar="FILE")
     out: list[Path] | None = option("Write the tables to FILE.md, FILE.html or FILE.csv; repeatable.", metavar="FILE")
     figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
     trec: Path | None = option("Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
@@ -196,22 +200,39 @@ class ReproduceOptions(RunOptions):
     'hopgraph ask "…" --method skr_knn --corpus wiki --model openai:gpt-4.1-mini --set labels=labels.jsonl',
     "hopgraph build dsp hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 20 --out dsp-examples",
     'hopgraph ask "…" --method dsp --corpus wiki --model openai:gpt-4.1-mini --set demonstrations=dsp-examples',
+    "hopgraph build cascade hotpot_train.json --corpus wiki --model openai:gpt-4.1-mini --limit 200 --target f1=0.8 "
+    "--out stages.json",
+    "hopgraph build cascade runs/hotpot --target calls=2 --out stages.json",
 )
 class BuildOptions(RunOptions):
     """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
 
     skr_knn: a file of questions by whether retrieval helps or harms (a call without passages, and one with).
     dsp: a folder of worked examples, the steps of questions that it answers right.
+    cascade: a file with the stages that reach --target, chosen on half of the questions and measured on the other.
     """
 
     method: Annotated[
-        Literal["skr_knn", "dsp"], typer.Argument(metavar="skr_knn|dsp", help="The method that reads it.")
+        Literal["skr_knn", "dsp", "cascade"],
+        typer.Argument(metavar="skr_knn|dsp|cascade", help="The method that reads it."),
     ]
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    dataset: Annotated[
+        Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`; of cascade also a run of them.")
+    ]
     out: Annotated[
         Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
     ]
     _: KW_ONLY
+    methods: str | None = option(
+        "What cascade chooses stages from.",
+        metavar="A,B,…",
+        show_default="one_step of 10 passages, chain_of_reviews, react, migres",
+    )
+    target: str | None = option(
+        "Of cascade: the cheapest stages with this F1, or the best within calls or a cost per question.",
+        metavar="f1=0.8|calls=2|cost=0.01",
+        show_default="the F1 of the best single method",
+    )
     estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
 
 

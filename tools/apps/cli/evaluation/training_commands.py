@@ -29,8 +29,10 @@ from hopgraph.tools.apps.cli.console import (
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation import student_check
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import MANIFEST, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
+from hopgraph.tools.apps.evaluation.cascade_stages import CANDIDATES, FIRST_STAGE, read_target, write_stages
+from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
@@ -49,6 +51,7 @@ from hopgraph.tools.students.student_record import StudentRecord, read_examples
 from hopgraph.tools.students.training import LOSSES, TrainingPlan, choose_settings, train
 from hopgraph.tools.text.sanitize import sanitize_line
 
+_TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
 _FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
 """Settings that say what becomes an example."""
 
@@ -64,8 +67,22 @@ def _run_folder(given: Path) -> tuple[Path, Path]:
 
 def run_build(options: evaluation_options.BuildOptions) -> int:
     """Run or resume the evaluation, write the file of what it has finished, and return the exit code."""
-    (methods, write), (out, run) = TRAINING_FILES[options.method], _run_folder(options.out)
-    code = eval_command.run_eval(evaluation_options.eval_options(options, methods=methods, out=run, processes=None))
+    (methods, write), (out, run) = _TRAINING_FILES[options.method], _run_folder(options.out)
+    source, is_cascade = options.dataset.expanduser(), options.method == "cascade"
+    if is_cascade:
+        prices = read_prices(options.prices)
+        write = partial(write_stages, target=read_target(options.target, priced=bool(prices)), prices=prices)
+    elif options.methods or options.target:
+        raise SettingsError(f"--methods and --target: {options.method} has no choice, cascade has")
+    if is_cascade and (source / MANIFEST).exists():
+        if options.methods:
+            raise SettingsError(f"--methods: {source} is a run, which has its methods; leave the option out")
+        code, run = 0, source
+    else:
+        more = [FIRST_STAGE] if is_cascade and not options.methods else []
+        options = replace(options, assignments=[*more, *(options.assignments or ())])
+        changes = {"methods": options.methods or methods, "out": run, "processes": None}
+        code = eval_command.run_eval(evaluation_options.eval_options(options, **changes))
     if not options.estimate_only:
         console_on().print(Text(write(RunReader(run), out)), soft_wrap=True)
     return code

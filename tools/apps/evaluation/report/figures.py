@@ -71,6 +71,7 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
     yield "quality-by-calls", quality_figure(comparison, "model calls per question", "llm_calls")
     tokens = ("prompt_tokens", "completion_tokens")
     yield "quality-by-tokens", quality_figure(comparison, "tokens per question, prompt and reply", *tokens)
+    yield "quality-by-cost", quality_figure(comparison, "cost per question", "cost")
     yield "calls", calls_figure(comparison)
     yield "losses", losses_figure(comparison)
     for name, lines in settings_swept(comparison).items():
@@ -160,27 +161,31 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
-    """Draw F1 against the sum of costs per question, with a line along the best; None where no method has both."""
+    """Draw F1 against the sum of costs per question, a line along those that none beats; None where none has both."""
     figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
     (axes,) = figure.axes
-    points: list[tuple[float, float]] = []
-    costs_seen: list[float] = []
+    points: dict[str, tuple[float, float]] = {}
     for number, method in enumerate(comparison.methods):
-        means = [mean for name in costs if (mean := comparison.mean(method, name)) is not None]
-        f1, interval = comparison.mean(method, "f1"), comparison.interval(method, "f1")
-        if f1 is None or interval is None or len(means) < len(costs):
+        point, interval = comparison.point(method, *costs), comparison.interval(method, "f1")
+        if point is None or interval is None:
             continue
-        x, (colour, marker), is_bound = sum(means), look(number), method.method == BOUND
+        (x, f1), (colour, marker), is_bound = point, look(number), method.method == BOUND
         axes.vlines(x, 100 * interval.low, 100 * interval.high, color=colour, alpha=0.28, linewidth=1.6, zorder=2)
         looks = {"marker": marker, "color": "white" if is_bound else colour, "markeredgecolor": colour}
         axes.plot(x, 100 * f1, linestyle="", markersize=6, label=method.name, zorder=3, **looks)
-        costs_seen.append(x)
-        points += [] if is_bound else [(x, 100 * f1)]  # no method can be chosen to reach the bound
-    if not costs_seen:
+        points[method.name] = (x, 100 * f1)
+    if not points:
         return None
-    if front := _front(points):
-        axes.step(*zip(*front, strict=True), where="post", color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
-    if min(costs_seen) > 0:
+    front: dict[tuple[float, float], list[str]] = defaultdict(list)
+    for each in comparison.frontier(*costs):
+        front[points[each.name]].append(each.name)
+    axes.step(
+        [x for x, _ in front], [y for _, y in front], where="post", color=SOFT, linewidth=1, linestyle=(0, (4, 3))
+    )
+    for point, (name, *equal) in front.items():
+        said = f"{name} and {len(equal)} more" if equal else name
+        axes.annotate(said, point, (4, 5), textcoords="offset points", fontsize=7.5, color=SOFT)
+    if min(x for x, _ in points.values()) > 0:
         axes.set_xscale("log")
         axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))
         axes.xaxis.set_major_formatter("{x:,.10g}")
@@ -190,15 +195,6 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
     axes.set_ylabel("F1, in percent, with the 95 % interval")
     add_legend(figure)
     return figure
-
-
-def _front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """List the points (cost, F1) that no cheaper or equally cheap one beats, cheapest first."""
-    front: list[tuple[float, float]] = []
-    for x, y in sorted(points, key=lambda each: (each[0], -each[1])):
-        if not front or y > front[-1][1]:
-            front.append((x, y))
-    return front
 
 
 def settings_swept(comparison: Comparison) -> dict[str, dict[str, Points]]:

@@ -34,6 +34,7 @@ COSTS = {
     "passages": "passages read",
     "prompt_tokens": "prompt tokens",
     "completion_tokens": "completion tokens",
+    "cost": "cost",
     "seconds": "seconds",
     "parse_failures": "unusable replies",
     "failed": "failed",
@@ -104,6 +105,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     made = [
         _scores(comparison),
         _costs(comparison),
+        frontier_table(comparison),
         _renamed(comparison),
         _tests(comparison, against or default_base(comparison)),
         _groups(comparison, "By type of question", lambda question: question.type),
@@ -160,15 +162,36 @@ def _scores(comparison: Comparison) -> Table:
 
 def _costs(comparison: Comparison) -> Table:
     rows = {
-        method.name: {label: _cost(comparison.mean(method, name)) for name, label in COSTS.items()}
+        method.name: {label: _cost(comparison, method, name) for name, label in COSTS.items()}
         for method in comparison.methods
     }
     note = "Per question. Replies from a cache count as the calls that they once were; seconds are as measured."
     return _table("Costs", note, rows)
 
 
-def _cost(mean: float | None) -> Cell:
+def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
+    mean = comparison.mean(method, name)
+    if name == "cost" and mean is not None:
+        return Cell(mean, f"{mean:.3g}")
     return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2)
+
+
+def frontier_table(comparison: Comparison) -> Table:
+    """List the methods by their model calls, and mark those that none beats."""
+    unbeaten = {cost: comparison.frontier(cost) for cost in ("llm_calls", "cost")}
+    rows: dict[str, dict[str, Cell]] = {}
+    placed = [(point, each) for each in comparison.methods if (point := comparison.point(each, "llm_calls"))]
+    for _, method in sorted(placed, key=lambda each: (each[0][0], -each[0][1])):
+        rows[method.name] = {
+            "F1": _score_cell(comparison, method, "f1"),
+            **{COSTS[name]: _cost(comparison, method, name) for name in unbeaten},
+            **{f"unbeaten ({COSTS[cost]})": text_cell("✓" * (method in found)) for cost, found in unbeaten.items()},
+        }
+    note = (
+        "F1 in percent, and what a question takes. ✓: with any other method as high an F1 takes more, and a higher one "
+        "takes at least as much. `hopgraph compare RUN --figures DIR` draws it."
+    )
+    return _table("Frontier", note, rows)
 
 
 def _renamed(comparison: Comparison) -> Table:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from hopgraph.graphs import METHODS
 from hopgraph.tools.apps.cli.evaluation import run_tables
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
@@ -41,6 +43,31 @@ def test_it_scores_and_the_same_command_again_goes_on(run: Run, tmp_path: Path) 
     again = run(*evaluate(tmp_path / "run"))
     assert again.out == ran.out
     assert "Resuming: 6 of 6 are finished" in again.err
+
+
+def test_the_frontier_is_marked_by_calls_and_by_cost(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[rehearsal]\nprompt = 1\ncompletion = 2\n")
+    prices = ["--prices", str(tmp_path / "prices.toml")]
+    methods = ["--methods", "one_step,react,migres,gold_passages", "--model", "rehearsal", "--frontier"]
+    out = str(tmp_path / "run")
+    ran = run("eval", str(SAMPLE), *methods, "--out", out, *prices)
+    assert ran.code == 0, ran.err
+    lines = [line.split() for line in ran.out.partition("Frontier")[2].splitlines() if line]
+    marked = {line[0]: line.count("✓") for line in lines if line[0] in METHODS}
+    assert [*marked.items()] == [("gold_passages", 0), ("one_step", 2), ("react", 2), ("migres", 0)]
+    pytest.importorskip("matplotlib")
+    compared = run("compare", out, *prices, "--figures", str(tmp_path / "figures"))
+    assert compared.code == 0
+    assert "Frontier (rehearsal: no language model)" in compared.out
+    for name in ("quality-by-calls", "quality-by-cost"):
+        drawn = (tmp_path / "figures" / f"{name}.svg").read_text()
+        shown = re.findall(r"<!-- (\w+) -->", drawn)
+        assert {name: shown.count(name) for name in ("one_step", "react", "migres")} == {
+            "one_step": 2,
+            "react": 2,
+            "migres": 1,
+        }
+    assert "quality-by-cost" not in run("compare", out, "--figures", str(tmp_path / "plain")).out
 
 
 def test_every_option_reaches_the_run(run: Run, tmp_path: Path) -> None:

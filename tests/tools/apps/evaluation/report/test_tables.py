@@ -67,6 +67,7 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
     assert list(found) == [
         "Scores",
         "Costs",
+        "Frontier",
         "Against one_step",
         "By type of question",
         "By number of hops",

@@ -1,0 +1,166 @@
+"""Choose a cascade's stages on training questions: arithmetic over what every method made of each of them.
+
+A stage's answer counts where it cites a passage; else the next one's does, and what both spent. What stages hand on to
+the next is not counted, nor is what `verify` refuses.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from hopgraph.graphs import METHODS
+from hopgraph.state import RunError, SettingsError
+from hopgraph.state.cascade import CascadeContext
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, frozen_settings
+from hopgraph.tools.apps.evaluation.comparison import ScoredMethod, compare_runs
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
+from hopgraph.tools.apps.evaluation.metrics import bootstrap
+from hopgraph.tools.io.guarded_files import write_files
+
+CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"
+"""What stages are chosen from, and how one of them is set, where nothing else is said."""
+MOST_STAGES = 3
+"""Of a cascade that is chosen: as many as the default has."""
+_SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
+"""What is measured → its name among a run's scores; in the order of `Tried.measured`."""
+_PLACES = list(_SCORES)
+
+
+class Target(NamedTuple):
+    """What a cascade is to reach: at least this `f1`, or at most these `calls` or this `cost` per question."""
+
+    measure: str
+    value: float
+
+
+class Tried(NamedTuple):
+    """What one method made of the questions."""
+
+    stage: str
+    """The method with its settings, as in the setting `stages`."""
+    measured: NDArray[np.float64]
+    """Of shape (questions, measures): F1, calls, and the cost where it is known."""
+    accepted: NDArray[np.bool_]
+    """Whether its answer would end a cascade."""
+
+
+def read_target(text: str | None, *, priced: bool) -> Target | None:
+    """Read `f1=0.8`, `calls=2` or `cost=0.001`; SettingsError for anything else."""
+    if text is None:
+        return None
+    measure, _, number = text.partition("=")
+    try:
+        target = Target(measure.strip(), float(number))
+    except ValueError:
+        target = Target("", 0)
+    if not 0 < target.value <= {"f1": 1, "calls": inf, "cost": inf}.get(target.measure, 0):
+        raise SettingsError(f"--target {text!r:.80}: write f1=SHARE, at most 1, calls=NUMBER or cost=AMOUNT")
+    if target.measure == "cost" and not priced:
+        raise SettingsError(f"--target {text}: the cost needs --prices FILE, with the price of the model")
+    return target
+
+
+def write_stages(
+    reader: RunReader, out: Path, *, target: Target | None = None, prices: PriceTable | None = None
+) -> str:
+    """Choose on one half of a run's questions, measure on the other, and write both; return how to use the stages.
+
+    RunError: fewer than two questions that all methods have answered, or no stages that reach the target.
+    """
+    tried = read_tried(reader, prices)
+    order = np.random.default_rng(0).permutation(len(tried[0].accepted))
+    half = (len(order) + 1) // 2
+    stages = choose_stages(tried, order[:half], target)
+    single = {each.stage: _figures([each], order[half:]) for each in tried}
+    chosen = _figures(stages, order[half:])
+    names = [each.stage for each in stages]
+    record = {"stages": names, "target": target, "questions": [half, len(order) - half], "cascade": chosen}
+    write_files({out: f"{json.dumps({**record, 'single': single}, indent=2)}\n".encode("ascii")})
+    lines = [f"{', '.join(names)}: {_in_words(chosen)}"]
+    lines += [f"{name} alone: {_in_words(figures)}" for name, figures in single.items()]
+    head = f"chosen on {half:,} questions; on {len(order) - half:,} others, with 95 % intervals:"
+    use = shlex.quote(f"stages={','.join(names)}")
+    return "\n".join([head, *lines, f"use it: --method cascade --set {use}"])
+
+
+def read_tried(reader: RunReader, prices: PriceTable | None = None) -> list[Tried]:
+    """Return what every method that can be a stage made of the questions that all of them have answered."""
+    methods = [
+        each
+        for each in compare_runs([reader], prices).methods
+        if not METHODS[each.method].takes_gold_passages and each.method != CascadeContext.method
+    ]
+    finished = [{name for name, row in each.rows.items() if "f1" in row and not row["failed"]} for each in methods]
+    common = sorted(set[str].intersection(*finished)) if finished else []
+    if len(common) < 2:
+        raise RunError(f"{reader.folder}: no two questions with gold answers were answered by every method; ask more")
+    scores = [name for name in _SCORES.values() if all(name in each.rows[common[0]] for each in methods)]
+    return [_tried(each, common, scores) for each in methods]
+
+
+def _tried(method: ScoredMethod, questions: Sequence[str], scores: Sequence[str]) -> Tried:
+    cited = {
+        each["id"]
+        for each in method.reader.latest(method.method).values()
+        if each["answer"] and not each["repeat"] and any(quoted["kind"] == "passage" for quoted in each["citations"])
+    }
+    measured = np.array([[method.rows[name][score] for score in scores] for name in questions])
+    return Tried(as_stage(method.method, method.settings), measured, np.array([name in cited for name in questions]))
+
+
+def as_stage(method: str, settings: Mapping[str, JsonValue]) -> str:
+    """Write a method with those of its settings that are not the defaults; the model is the cascade's."""
+    plain = frozen_settings(METHODS[method].Context())
+    changed: dict[str, str] = {}
+    for name, value in settings.items():
+        if value is not None and value != plain.get(name) and name not in {"model", "models"}:
+            changed[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{method}?{urlencode(changed)}" if changed else method
+
+
+def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: Target | None) -> list[Tried]:
+    """Choose the stages that reach an F1 with the fewest calls (where known, the lowest cost), or the best within some.
+
+    Without a target the F1 is that of the best single method.
+    """
+    choices = [each for size in range(1, MOST_STAGES + 1) for each in permutations(tried, size)]
+    means = np.array([run_through(each)[questions].mean(axis=0) for each in choices]).round(9)
+    measure, value = target or Target("f1", float(means[: len(tried), 0].max()))
+    f1, spent = means[:, 0], means[:, _PLACES.index(measure) or -1]  # for an F1 the last, the cost where it is known
+    fits, keys = (f1 >= value, (spent, -f1)) if measure == "f1" else (spent <= value, (-f1, spent))
+    if not fits.any():
+        least = f1.max() if measure == "f1" else spent.min()
+        raise RunError(f"--target {measure}={value:g}: no stages reach it, the best {least:.3g}; try more --methods")
+    places = np.flatnonzero(fits)
+    best = places[np.lexsort([key[places] for key in reversed(keys)])[0]]
+    return list(choices[int(best)])
+
+
+def run_through(stages: Sequence[Tried]) -> NDArray[np.float64]:
+    """Compute each question's measures in a cascade: the F1 of the last stage that runs, and what all of them spend."""
+    total, left = np.zeros_like(stages[0].measured), np.ones(len(stages[0].accepted), dtype=bool)
+    for stage in stages:
+        total[left, 0] = stage.measured[left, 0]
+        total[left, 1:] += stage.measured[left, 1:]
+        left &= ~stage.accepted
+    return total
+
+
+def _figures(stages: Sequence[Tried], questions: NDArray[np.intp]) -> dict[str, list[float]]:
+    """Return of each measure the mean and the ends of its interval."""
+    columns = run_through(stages)[questions].T
+    return {name: [float(each.mean()), *bootstrap(each.tolist())] for name, each in zip(_PLACES, columns, strict=False)}
+
+
+def _in_words(figures: Mapping[str, Sequence[float]]) -> str:
+    scaled = ((name, [100 * each for each in ends] if name == "f1" else ends) for name, ends in figures.items())
+    return ", ".join(f"{name} {mean:.3g} [{low:.3g}, {high:.3g}]" for name, (mean, low, high) in scaled)
