@@ -18,6 +18,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import Field, JsonValue
 
+from hopgraph.nodes.cascade import RememberingRetriever
 from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.compiled_method import CompiledMethod
@@ -34,10 +35,12 @@ from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
-from hopgraph.tools.prompts import escape
+from hopgraph.tools.prompts import escape, unescape
 from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
 from hopgraph.tools.retrieval.linked_index import read_document
 
+_UNCITED = "uncited"
+"""The artifact of the one reply that asks for citations."""
 MOST_PASSAGES = 50
 """Passages that one search can bring."""
 _runtime: ContextVar[ToolRuntime[AgentContext, AgentRunState]] = ContextVar("hopgraph_tool_runtime")
@@ -75,15 +78,18 @@ async def read(
 ) -> Command[Any]:
     """Show the document that a passage is from, at that passage and after it."""
     runtime = _runtime.get()
-    known = passages_by_id(runtime.state["passages"])
+    known = _known(runtime.state)
     if id not in known:
         return _said(runtime, f"no passage {id!r:.80} was shown; there are: {', '.join(known) or 'none'}", wrong=True)
+    passage = known[id]
     settings = runtime.context
     for given in (settings.retriever, *filter(None, [settings.second_retriever])):
         retriever = await get_retriever(given)
-        if documents := await read_document(retriever, id, offset, settings.passages_per_query):
+        if isinstance(retriever, RememberingRetriever):
+            retriever = retriever.retriever
+        if documents := await read_document(retriever, passage["id"], offset, settings.passages_per_query):
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
-            return _observed(runtime, distinguish_texts(passages, known))
+            return _observed(runtime, distinguish_texts(passages, passages_by_id(runtime.state["passages"])))
     return (
         _said(runtime, "there is no more of this document at hand", wrong=bool(offset))
         if offset
@@ -98,12 +104,13 @@ async def answer(
     """End with the answer to the question."""
     runtime = _runtime.get()
     state, settings = runtime.state, runtime.context
-    known = passages_by_id(state["passages"])
-    ids = list(dict.fromkeys(each for each in citations or () if each in known))
+    known = _known(state)
+    ids = list(dict.fromkeys(known[each]["id"] for each in citations or () if each in known))
     text = short_answer(answer, yes_no=settings.answer_type == "yes_no")
-    first = not any(isinstance(each, ToolMessage) and each.name == "answer" for each in state["messages"])
+    first = not any(isinstance(each, ToolMessage) and each.artifact == _UNCITED for each in state["messages"])
     if text and known and not ids and first and not is_last_turn(state, settings):
-        return _said(runtime, f"cite the passages that it rests on, by id: {', '.join(known)}", wrong=True)
+        said = f"cite the passages that it rests on, by id: {', '.join(known)}"
+        return _said(runtime, said, wrong=True, artifact=_UNCITED)
     statement = f"{state['question']} {text}"
     resting = Evidence(id="1.1.1", statement=statement, passage_ids=ids, quote="", verified=False)
     thought = next((each.text for each in reversed(state["messages"]) if isinstance(each, AIMessage)), "")
@@ -120,8 +127,19 @@ def _observed(runtime: ToolRuntime[Any, Any], passages: Sequence[Passage], **upd
 
 
 def _shown(passage: Passage) -> str:
-    key, title = (" ".join(escape(passage[name]).replace('"', "&quot;").split()) for name in ("id", "title"))
-    return f'<passage id="{key}" title="{title}">{escape(passage["text"])}</passage>'
+    title = _attribute(passage["title"])
+    return f'<passage id="{_attribute(passage["id"])}" title="{title}">{escape(passage["text"])}</passage>'
+
+
+def _attribute(text: str) -> str:
+    return " ".join(escape(text).replace('"', "&quot;").split())
+
+
+def _known(state: AgentRunState) -> dict[str, Passage]:
+    """Return the passages that the model was shown, by their ids as it saw them, and as it may write them."""
+    passages = passages_by_id(state["passages"])
+    shown = [passages[key] for key in _order(state)]
+    return {name: each for each in shown for name in (unescape(_attribute(each["id"])), _attribute(each["id"]))}
 
 
 def _said(
@@ -208,7 +226,7 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
         final, more = await _asked(state, runtime, ends=True)
         turn, spent = final, {**spent, **more}
     ending = [each for each in turn.record.calls if each.name == "answer"][:1]
-    wanted = enumerate(ending or turn.record.calls, start=1)
+    wanted = enumerate(ending or ([] if is_last or limit == "budget" else turn.record.calls), start=1)
     calls = [_as_tool_call(each.name, each.args, f"{number}.{place}") for place, each in wanted]
     update: Update = {"stop_reason": limit} if limit else {}
     return AIMessage(turn.record.text, tool_calls=calls), {"calls": spent, "iteration": number, **update}
@@ -307,8 +325,8 @@ def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Act
 
 def _order(state: AgentRunState) -> list[str]:
     """List the passages that tools returned by their ids, in the order of their return."""
-    found = (each.artifact for each in state["messages"] if isinstance(each, ToolMessage) and each.artifact)
-    return list(dict.fromkeys(key for ids in found for key in ids))
+    found = (each.artifact for each in state["messages"] if isinstance(each, ToolMessage))
+    return list(dict.fromkeys(key for ids in found if isinstance(ids, list) for key in cast("list[str]", ids)))
 
 
 def _as_turn(action: Action, state: AgentRunState, *, ends: bool) -> ToolTurn:

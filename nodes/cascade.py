@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from pydantic import ConfigDict, InstanceOf, SkipValidation
+from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
@@ -26,7 +26,7 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, SettingsError, Spent, Update, Usage, empty_call
 from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_stage
-from hopgraph.state.context import explicit_settings, make_settings
+from hopgraph.state.context import PROMPT, explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.state.events import StageEnded
 from hopgraph.tools.io.background import run_in_background
@@ -36,6 +36,10 @@ from hopgraph.tools.retrieval.passage_metadata import INDEX
 
 _FROM_STAGE = 1000
 """Ids of evidence begin with this and the stage's number, so that no method's own are like them."""
+
+
+_OUTSIDE = frozenset({"labels", "embedding"})
+"""Settings of single methods that name a file or a model."""
 
 
 class StageMethod(Protocol):
@@ -72,7 +76,7 @@ class RememberingRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     retriever: InstanceOf[Runnable[str, Any]]
-    found: SkipValidation[dict[str, Search]]
+    found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # of what is told of it, as it grows
     """By query; it grows."""
 
     def _get_relevant_documents(
@@ -117,9 +121,13 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
             for each in stages:  # before the first spends anything
                 await check_settings(each.settings)
         stage, searched = stages[number], dict(state["searched"])
-        settings = limits_left(stage.settings, state, step_start_time(runtime))
-        settings = settings.model_copy(update=await _remembering(settings, searched))
-        result = await _result_of(stage.graph, state, settings, runtime)
+        left = limits_left(runtime.context, state, step_start_time(runtime))
+        limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
+        settings = stage.settings.model_copy(update={**limits, **await _remembering(stage.settings, searched)})
+        # Only where a person may pause it, a stage has checkpoints of its own, by a checkpointer that is not sync only.
+        pauses = settings.review_queries or settings.review_evidence
+        graph = stage.graph if pauses else stage.graph.copy({"checkpointer": False})
+        result = await _result_of(graph, state, settings, runtime)
         return {**_taken_over(state, result, stage), "searched": searched}
 
     return run_stage
@@ -128,13 +136,16 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
 def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, StageMethod]) -> Stage:
     """Find a stage's method and make its settings: its own, else the cascade's; SettingsError where that cannot be.
 
-    A stage answers briefly: the cascade itself writes the sentence that is asked for.
+    Its own are those of its method alone, `passages_per_query` and `links`: models, retrievers, files and limits are
+    the cascade's. A stage answers briefly: the cascade itself writes the sentence that is asked for.
     """
     name, own = read_stage(given)
     method = methods.get(name)
     cls = cast("type[Context]", method.graph.context_schema) if method else None
     if not (method and cls) or method.takes_gold_passages or issubclass(cls, CascadeContext):
         raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {', '.join(methods)}")
+    if refused := sorted(own.keys() & cls.model_fields.keys() - _settings_of_stages(cls)):
+        raise SettingsError(f"stages: {given:.200}: {refused[0]!r} is a setting of the cascade, and of no single stage")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
     if settings.answer_type == "sentence":
         shared["answer_type"] = "short"
@@ -142,6 +153,11 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
         return Stage(name, method.graph, with_environment(make_settings(cls, {**shared, **own})))
     except SettingsError as error:
         raise SettingsError(f"stages: {given:.200}: {error}") from None
+
+
+def _settings_of_stages(cls: type[Context]) -> set[str]:
+    own = cls.model_fields.keys() - Context.model_fields.keys() - _OUTSIDE
+    return {*(name for name in own if not name.startswith(PROMPT)), "passages_per_query", "links"}
 
 
 async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, BaseRetriever]:
@@ -152,9 +168,10 @@ async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]
     made: dict[str, BaseRetriever] = {}
     for name, each in given.items():
         if each is not None or name == "retriever":
-            searched[name] = dict(searched.get(name, {}))
+            kind = name if settings.links else f"{name} without links"
+            searched[kind] = dict(searched.get(kind, {}))
             retriever = await get_retriever(each, links=settings.links)
-            made[name] = RememberingRetriever(retriever=retriever, found=searched[name])
+            made[name] = RememberingRetriever(retriever=retriever, found=searched[kind])
     return made
 
 
@@ -266,7 +283,8 @@ async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -
         shown = [{"title": passages[key]["title"], "text": passages[key]["text"]} for key in cited]
         variables = {"passages": shown, "question": state["question"], "short_answer": state["answer"]}
         answered = await ask(runtime, state, Ask("judge_support", variables, Verdict, Verdict(supported=False)))
-        return "" if answered.record.supported else "the model does not find it supported", calls_of([answered])
+        said = "the budget is used up" if answered.outcome == "budget" else "the model does not find it supported"
+        return "" if answered.record.supported else said, calls_of([answered])
     return "", {}
 
 

@@ -72,7 +72,7 @@ def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Co
     if (tokens := tokens_left(settings, spent)) is not None:
         limits["max_tokens"] = max(1, tokens)
     if settings.deadline_seconds is not None:
-        passed = max(0.0, (now or time.time()) - spent["started_at"])
+        passed = max(0.0, (now or time.time()) - spent["started_at"] - paused_seconds(spent))
         limits["deadline_seconds"] = max(0.001, settings.deadline_seconds - passed)
     return settings.model_copy(update=limits)
 

@@ -1,12 +1,14 @@
 """The cascade: the next stage only where an answer is not accepted, with what the ones before have found."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from hopgraph.graphs import METHODS, cascade
@@ -137,6 +139,11 @@ def test_the_cascade_writes_the_sentence() -> None:
         (["cascade"], "stages: 'cascade' is no method"),
         (["gold_passages"], "stages: 'gold_passages' is no method"),
         (["react", "one_step?k=3"], "stages: one_step[?]k=3: setting 'k' is unknown for one_step"),
+        (["one_step?model=openai:x"], "stages: .*'model' is a setting of the cascade"),
+        (["one_step?cache_dir=/tmp/x"], "stages: .*'cache_dir' is a setting of the cascade"),
+        (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' is a setting of the cascade"),
+        (["migres?prompt_decide=x"], "stages: .*'prompt_decide' is a setting of the cascade"),
+        (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' is a setting of the cascade"),
         (["one_step?passages_per_query=0"], "stages: one_step.*setting 'passages_per_query'"),
         ([], "setting 'stages'"),
     ],
@@ -160,6 +167,26 @@ def test_every_method_can_be_a_stage(name: str) -> None:
     assert state["answer"]
     assert all(each["quote"] for each in state["citations"])
     assert isinstance(method.Context(), Context)
+
+
+def test_a_checkpointer_may_be_sync_only(tmp_path: Path) -> None:
+    context = cascade.Context(model=declines("one_step"), links=False)
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+        graph = cascade.build().compile(checkpointer=saver)
+        assert graph.invoke(QUESTION, THREAD, context=context)["answer"] == "Guadalajara"
+
+
+async def test_an_agent_can_be_reviewed_in_a_stage() -> None:
+    graph = cascade.build().compile(checkpointer=InMemorySaver())
+    model, stages = declines("one_step"), ["one_step", "agent"]
+    context = cascade.Context(model=model, links=False, review_queries=True, stages=stages, deadline_seconds=60)
+    given: Any = QUESTION
+    for _ in range(6):
+        result: Any = await graph.ainvoke(given, THREAD, context=context)
+        given = Command(resume="approve")
+        if "__interrupt__" not in result:
+            break
+    assert result["answer"] == "Guadalajara"
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])

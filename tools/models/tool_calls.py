@@ -1,5 +1,6 @@
 """Ask a model to call tools."""
 
+import json
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, JsonValue, field_validator
+from pydantic_core import to_json
 
 from hopgraph.state import ModelError
 from hopgraph.tools.io.background import run_on
@@ -25,6 +27,12 @@ from hopgraph.tools.models.send import (
     request_with_retries,
     send_request,
 )
+from hopgraph.tools.prompts import clean
+
+MOST_CALLS = 8
+"""Calls of one turn that count: the first ones."""
+_LONGEST = 20_000
+"""Characters of what a model says, or of the arguments of a call."""
 
 
 class ToolsRefusedError(ModelError):
@@ -105,6 +113,17 @@ async def _call_tools(
 
 def _as_turn(message: AIMessage) -> str:
     """Write a reply as a `ToolTurn`; arguments that are no JSON object make an empty one, which the tool refuses."""
-    calls = [ToolCall(name=each["name"], args=each["args"]) for each in message.tool_calls]
-    broken = [ToolCall(name=each["name"] or "") for each in message.invalid_tool_calls]
-    return ToolTurn.model_construct(text=str(message.text), calls=[*calls, *broken]).model_dump_json()
+    calls = [ToolCall(name=clean(each["name"])[:100], args=_bounded(each["args"])) for each in message.tool_calls]
+    broken = [ToolCall(name=clean(each["name"] or "")[:100]) for each in message.invalid_tool_calls]
+    text = clean(str(message.text))[:_LONGEST]
+    return ToolTurn.model_construct(text=text, calls=[*calls, *broken][:MOST_CALLS]).model_dump_json()
+
+
+def _bounded(args: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments that can be kept, and none in place of those that are too long or too deep."""
+    try:
+        text = json.dumps(args)
+        to_json(args)  # refuses half surrogates
+        return args if len(text) <= _LONGEST else {}
+    except (ValueError, TypeError, RecursionError):
+        return {}

@@ -126,7 +126,8 @@ def update_index(
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
     recalled = recall_problems(corpus, goal, plans)
-    if dry_run or (old and not (changes or delete or (vectors and not vectors.old))):
+    lacks_links = not (goal / LINKS).is_dir()  # as it was made by an earlier version
+    if dry_run or (old and not (changes or delete or lacks_links or (vectors and not vectors.old))):
         report = _report_unwritten(goal, corpus, old, changes)
     else:
         reading, gone = CorpusReading(skip_bad), frozenset(delete)

@@ -35,6 +35,8 @@ _ASKED = 0.5
 """What a passage gets whose title the query has, over the root of their number."""
 _SHORTEST_NAME, _LONGEST_ASKED = 4, 8
 """Characters of a name at least; words of one that is looked up in a query at most."""
+_LONGEST_TITLE = 200
+"""Characters of a title's last heading in which a name is looked for."""
 _MOST_NAMESAKES, _MOST_MENTIONS = 10, 100
 """A name that more passages have, or that more mention (and more than 1 % of the corpus), says nothing."""
 _MOST_ASKED_WORDS = 512
@@ -165,8 +167,8 @@ def names_of(title: str) -> set[str]:
 
     Names have 4 characters at least, and a capital or a digit.
     """
-    last = title.translate(_FOLD).rsplit(" > ", 1)[-1].strip()
-    bare = re.sub(r"\s*\([^()]*\)$", "", last).strip() or last
+    last = " ".join(title.translate(_FOLD).rsplit(" > ", 1)[-1][:_LONGEST_TITLE].split())
+    bare = re.sub(r" ?\([^()]*\)$", "", last) or last
     found = {bare, re.sub(r"^(?:The|A|An) (?=\S)", "", bare)}
     return {name for name in found if len(name) >= _SHORTEST_NAME and any(c.isupper() or c.isdigit() for c in name)}
 

@@ -12,6 +12,7 @@ from langgraph.types import Command
 from hopgraph.graphs.baselines import agent
 from hopgraph.state import SettingsError
 from hopgraph.state.events import Retrieved, parse_event
+from hopgraph.tools.models.tool_calls import MOST_CALLS
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from support.servers.faults import ErrorStatus
@@ -114,6 +115,20 @@ def test_passages_cannot_leave_their_delimiters() -> None:
     assert shown.count("</passage>") == shown.count("</passages>") == 1
     assert "<|im_end|>" not in shown
     assert [each["passage_id"] for each in state["citations"]] == ['a"><b']
+
+
+def test_one_turn_has_only_so_many_calls_and_the_last_one_no_search() -> None:
+    many = turn(*(search(f"fact {number}", k=1) for number in range(50)))
+    state, events, _ = run(many, turn(search("more")), max_turns=2)
+    assert len([each for each in events if isinstance(each, QuerySent)]) == MOST_CALLS
+    assert (state["answer"], state["stop_reason"]) == ("", "max_iterations")
+
+
+@pytest.mark.parametrize("args", [{"query": "x" * 100_000}, {"query": ["deep"] * 20_000}, {"query": {"a": {"b": 1}}}])
+def test_odd_arguments_end_nothing(args: dict[str, Any]) -> None:
+    state, _, _ = run(turn(("search", args)), turn(search("Guillermo del Toro")), turn(FOUND))
+    assert state["answer"] == "Guadalajara"
+    assert max(len(each.text) for each in told(state)) < 30_000
 
 
 def test_read_shows_more_of_a_document(tmp_path: Any) -> None:

@@ -1,6 +1,8 @@
 """Links between passages: what they are, how far they raise what is linked, over every kind of index."""
 
 import json
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,25 @@ def test_an_update_has_the_links_of_a_new_index(tmp_path: Path) -> None:
     build_index(source, tmp_path / "fresh")
     for file in sorted((tmp_path / "fresh" / FOLDER).iterdir()):
         assert file.read_bytes() == (tmp_path / "index" / FOLDER / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize("title", ["A" + " " * 100_000 + "x", "X" * 100_000, "(" * 50_000 + "A", "A (b" * 20_000])
+def test_hostile_titles_take_no_time(title: str) -> None:
+    began = time.process_time()
+    find_links(passages(("a", title, title), ("b", "Malmö", title)))
+    assert time.process_time() - began < 2
+
+
+def test_an_update_gives_an_index_of_an_earlier_version_its_links(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "films.jsonl", *FILMS)
+    index = build_index(source, tmp_path / "index").path
+    manifest = json.loads((index / "manifest.json").read_text())
+    manifest["files"] = {name: size for name, size in manifest["files"].items() if not name.startswith(FOLDER)}
+    (index / "manifest.json").write_text(json.dumps(manifest))
+    shutil.rmtree(index / FOLDER)
+    assert not isinstance(with_links(open_index(index), index), LinkedIndex)
+    update_index(source, index)
+    assert isinstance(with_links(open_index(index), index), LinkedIndex)
 
 
 def test_an_index_without_links_is_searched_without(films: Path, tmp_path: Path) -> None:
