@@ -17,7 +17,7 @@ from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.state.search_r1 import SearchR1Context, SearchR1State
 from hopgraph.tools.models.completions import TextRequest, WrittenText
 from hopgraph.tools.prompts import Value, clean, escape
-from hopgraph.tools.text import contains
+from hopgraph.tools.text import contains, content_terms
 
 # The weights were trained on exactly these words and forms, so they are an interface, as the authors published it.
 PROTOCOL = (
@@ -57,25 +57,32 @@ async def write_turn(state: SearchR1State, runtime: Runtime[SearchR1Context]) ->
     """Let the model write on after all turns and what their searches found: the next search, or the answer.
 
     A turn that does neither is told so, as in training. The answer rests on the passages that contain it, else on those
-    of the last search. Writes `written`, `queries` and `iteration`, or the keys of a final answer: at the end, after
+    of the last search. The budget's last call is for an answer, *ours*, before which the question is searched for if
+    nothing was. Writes `written`, `queries` and `iteration`, or the keys of a final answer: at the end, after
     `max_turns` or the budget's end, too. An unusable record searches for the question, or later ends the run.
     """
-    settings, is_last = runtime.context, len(state["written"]) >= runtime.context.max_turns
-    answered = await ask(runtime, state, _next_turn(state, settings))
-    turn, number = _read_turn(answered.record.text, settings), len(state["written"]) + 1
-    calls: Update = {"calls": calls_of([answered]), "written": [*state["written"], turn.text], "queries": []}
-    if answered.outcome == "budget":
-        return {**calls, **reading_update(Draft(reasoning="", answer="", evidence=[]), runtime, limit="budget")}
-    done = turn.answer is not None
-    emit(runtime, ThoughtAdded(number=number, text=turn.thought, new=True, reached=done, limit=is_last))
-    if not done and not is_last:
-        if turn.query:
-            query = Query(text=turn.query, why="")
-            return {**calls, "queries": [query], "iteration": len(state["knowledge"]) + 1}
-        return calls
-    limit: StopReason | None = None if done else "max_iterations"
-    reading = Draft(reasoning=turn.thought, answer=turn.answer or "", evidence=_evidence(state, turn.answer or ""))
-    return {**calls, **reading_update(reading, runtime, limit=limit)}
+    settings, number = runtime.context, len(state["written"]) + 1
+    is_last, ends = number > settings.max_turns, state["stop_reason"] == "budget"
+    asked = [await ask(runtime, state, _ask(state, settings, ends), reserve_calls=None if is_last or ends else 1)]
+    turn = _read_turn(asked[0].record.text, settings, ends)
+    if asked[0].outcome == "budget" and not (is_last or ends):
+        ends, turn = True, _Turn(f"<search> {state['question']} </search>", "", state["question"], None)
+        if state["knowledge"]:
+            asked.append(await ask(runtime, state, _ask(state, settings, ends)))
+            turn = _read_turn(asked[1].record.text, settings, ends)
+    cut_off, searched = asked[-1].outcome == "budget", bool(state["knowledge"])
+    update = {"calls": calls_of(asked), "written": [*state["written"], turn.text], "queries": []}
+    if not cut_off:
+        done = turn.answer is not None
+        emit(runtime, ThoughtAdded(number=number, text=turn.thought, new=True, reached=done, limit=is_last or ends))
+    if turn.answer is None and not is_last and not (ends and searched):
+        queries = [Query(text=turn.query, why="")] if turn.query else []
+        update |= {"queries": queries, "stop_reason": "budget" if ends else None}
+        return {**update, "iteration": len(state["knowledge"]) + 1} if queries else update
+    answer = "" if cut_off else turn.answer or ""
+    limit: StopReason | None = "budget" if ends or cut_off else "max_iterations" if turn.answer is None else None
+    reading = Draft(reasoning=turn.thought, answer=answer, evidence=_evidence(state, answer))
+    return {**update, **reading_update(reading, runtime, limit=limit)}
 
 
 async def show_found(state: SearchR1State) -> Update:
@@ -91,15 +98,18 @@ def route_turn(state: SearchR1State) -> Literal["search", "answer", "neither"]:
     return "answer" if state["stop_reason"] else "neither"
 
 
-def _next_turn(state: SearchR1State, settings: SearchR1Context) -> Ask[WrittenText]:
+def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> Ask[WrittenText]:
+    """Ask for the next turn, or where the run ends for the answer, whose tag is opened."""
     variables: dict[str, Value] = {
         "passages": kept_passages(state)[1],
         "history": _history(state),
         "question": state["question"],
         **yes_no_variable(settings),
+        **({"last_turn": "answer now"} if ends else {}),
     }
     text = "<answer> unanswerable" if state["knowledge"] else f"<search> {state['question']}"
-    request = TextRequest(prompt=prompt_of(state, settings), max_tokens=_MOST_TOKENS, stop=_STOP)
+    prompt = prompt_of(state, settings) + ("<answer>" if ends else "")
+    request = TextRequest(prompt=prompt, max_tokens=_MOST_TOKENS, stop=_STOP)
     request = None if settings.prompting == "records" else request
     return Ask("write_turn", variables, WrittenText, WrittenText(text=text), text=request)
 
@@ -141,9 +151,10 @@ def _history(state: SearchR1State) -> list[str]:
     return lines
 
 
-def _read_turn(text: str, settings: SearchR1Context) -> _Turn:
+def _read_turn(text: str, settings: SearchR1Context, ends: bool) -> _Turn:
     """Read a turn up to its first closing tag, by the last tag that opens before; its end may be missing."""
     said = re.split("|".join(_STOP), clean(text), maxsplit=1)[0]
+    said = f"<answer>{said}" if ends and not _LAST_TAG.match(said) else said
     found = _LAST_TAG.match(said)
     if not found:
         return _Turn(f"{said}{INVALID}", _thought(said), "", None)
@@ -159,11 +170,13 @@ def _thought(text: str) -> str:
 
 
 def _evidence(state: SearchR1State, answer: str) -> list[Evidence]:
-    """Rest an answer on the kept passages that contain it, else on those of the last search that are kept."""
+    """Rest an answer on the kept passages that contain it; else, as "yes", on those of the last search."""
     excerpts, passages = kept_passages(state)[0], passages_by_id(state["passages"])
     if not answer or not excerpts:
         return []
-    ids = [each["passage_id"] for each in excerpts if contains(with_title(passages[each["passage_id"]]), answer)]
+    said = answer if content_terms(answer) else ""
+    kept = [each["passage_id"] for each in excerpts]
+    ids = [key for key in kept if said and contains(with_title(passages[key]), said)]
     ids = ids or [each["passage_id"] for each in state["knowledge"][-1]["excerpts"]]
     statement = f"{state['question']} {answer}"
     return [Evidence(id="1.1.1", statement=statement, passage_ids=ids, quote="", verified=False)] if ids else []

@@ -14,7 +14,8 @@ Where this differs:
 * text of passages and questions that looks like a tag or a role's marker is changed, so that it is neither;
 * a missing closing tag is added, and the last tag that opens counts; an empty search is none;
 * greedy, where the authors' example samples; a passage is not cut;
-* the answer cites the passages that contain it, else those of the last search.
+* the answer cites the passages that contain it, else those of the last search;
+* the budget's last call opens `<answer>` itself, after a search for the question where there was none.
 
 H searches cost H + 1 calls.
 """

@@ -128,7 +128,9 @@ async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, opti
             return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
         except Exception as error:  # noqa: BLE001 - as `send`; others pass
             note_refused_key(handle, error)
-            raise as_model_error(handle, error) from None
+            said = as_model_error(handle, error)
+            no_endpoint = status_of(error) in (404, 405)
+            raise (ModelError(f"{said}, with a completions endpoint") if no_endpoint else said) from None
 
 
 @dataclass(frozen=True)

@@ -275,11 +275,12 @@ def _act(player: Player) -> Reply:
 
 def _write_turn(player: Player) -> Reply:
     """Search for the next thing between tags, or answer."""
-    found, thought = player.answer(Given()), _reason(player, Given()) or "Nothing is known yet."
+    is_last = "last_turn" in player.prompt.blocks
+    found = player.answer(Given(wants="last" if is_last else "sure"))
     searched = _SEARCH_TAGS.findall(" ".join(_listed(player.prompt, "history")))
-    query = "" if found.text else _next(player, Given(), searched)
+    query = "" if found.text or is_last else _next(player, Given(), searched)
     does = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
-    return {"text": f"<think> {thought} </think>\n{does}"}
+    return {"text": f"<think> {_reason(player, Given())} </think>\n{does}"}
 
 
 def _next_thought(player: Player) -> Reply:
