@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, with_title
-from hopgraph.nodes.core.reply_text import short_answer
+from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages, reading_update
 from hopgraph.state import Draft, Evidence, Knowledge, Query, StopReason, Update
@@ -16,7 +16,7 @@ from hopgraph.state.events import ThoughtAdded
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.state.search_r1 import SearchR1Context, SearchR1State
 from hopgraph.tools.models.completions import TextRequest, WrittenText
-from hopgraph.tools.prompts import Value, clean, escape
+from hopgraph.tools.prompts import Value, clean, escape, unescape
 from hopgraph.tools.text import contains, content_terms
 
 # The weights were trained on exactly these words and forms, so they are an interface, as the authors published it.
@@ -64,24 +64,25 @@ async def write_turn(state: SearchR1State, runtime: Runtime[SearchR1Context]) ->
     settings, number = runtime.context, len(state["written"]) + 1
     is_last, ends = number > settings.max_turns, state["stop_reason"] == "budget"
     asked = [await ask(runtime, state, _ask(state, settings, ends), reserve_calls=None if is_last or ends else 1)]
-    turn = _read_turn(asked[0].record.text, settings, ends)
-    if asked[0].outcome == "budget" and not (is_last or ends):
-        ends, turn = True, _Turn(f"<search> {state['question']} </search>", "", state["question"], None)
+    outcome, searches = asked[0].outcome, not (is_last or ends)
+    if outcome == "budget" and searches:
+        ends = True
         if state["knowledge"]:
             asked.append(await ask(runtime, state, _ask(state, settings, ends)))
-            turn = _read_turn(asked[1].record.text, settings, ends)
-    cut_off, searched = asked[-1].outcome == "budget", bool(state["knowledge"])
-    update = {"calls": calls_of(asked), "written": [*state["written"], turn.text], "queries": []}
-    if not cut_off:
-        done = turn.answer is not None
-        emit(runtime, ThoughtAdded(number=number, text=turn.thought, new=True, reached=done, limit=is_last or ends))
-    if turn.answer is None and not is_last and not (ends and searched):
-        queries = [Query(text=turn.query, why="")] if turn.query else []
-        update |= {"queries": queries, "stop_reason": "budget" if ends else None}
-        return {**update, "iteration": len(state["knowledge"]) + 1} if queries else update
-    answer = "" if cut_off else turn.answer or ""
-    limit: StopReason | None = "budget" if ends or cut_off else "max_iterations" if turn.answer is None else None
-    reading = Draft(reasoning=turn.thought, answer=answer, evidence=_evidence(state, answer))
+            outcome, searches = asked[1].outcome, False
+    turn = _read_turn(asked[-1].record.text, settings, ends)
+    if outcome != "replied" and searches and not state["knowledge"]:
+        turn = _Turn(f"<search> {escape(state['question'])} </search>", "", state["question"], None)
+    update: Update = {"calls": calls_of(asked), "written": [*state["written"], turn.text], "queries": []}
+    done = turn.answer is not None
+    if outcome == "replied":
+        emit(runtime, ThoughtAdded(number=number, text=turn.thought, new=True, reached=done, limit=not searches))
+    if searches and not done:
+        update |= {"stop_reason": "budget"} if ends else {}
+        query = Query(text=turn.query, why="")
+        return {**update, "queries": [query], "iteration": len(state["knowledge"]) + 1} if turn.query else update
+    limit: StopReason | None = "budget" if ends or outcome == "budget" else None if done else "max_iterations"
+    reading = Draft(reasoning=turn.thought, answer=turn.answer or "", evidence=_evidence(state, turn.answer or ""))
     return {**update, **reading_update(reading, runtime, limit=limit)}
 
 
@@ -107,11 +108,10 @@ def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> Ask[Wri
         **yes_no_variable(settings),
         **({"last_turn": "answer now"} if ends else {}),
     }
-    text = "<answer> unanswerable" if state["knowledge"] else f"<search> {state['question']}"
     prompt = prompt_of(state, settings) + ("<answer>" if ends else "")
     request = TextRequest(prompt=prompt, max_tokens=_MOST_TOKENS, stop=_STOP)
     request = None if settings.prompting == "records" else request
-    return Ask("write_turn", variables, WrittenText, WrittenText(text=text), text=request)
+    return Ask("write_turn", variables, WrittenText, WrittenText(text=f"<answer> {UNANSWERABLE}"), text=request)
 
 
 def prompt_of(state: SearchR1State, settings: SearchR1Context) -> str:
@@ -158,7 +158,7 @@ def _read_turn(text: str, settings: SearchR1Context, ends: bool) -> _Turn:
     found = _LAST_TAG.match(said)
     if not found:
         return _Turn(f"{said}{INVALID}", _thought(said), "", None)
-    thought, content = _thought(found["before"]), " ".join(found["inside"].split())[:MAX_TEXT_CHARACTERS]
+    thought, content = _thought(found["before"]), unescape(" ".join(found["inside"].split()))[:MAX_TEXT_CHARACTERS]
     if found["tag"] == "answer":
         answer = short_answer(content, yes_no=settings.answer_type == "yes_no")
         return _Turn(f"{said}</answer>", thought, "", answer)
