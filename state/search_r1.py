@@ -24,10 +24,9 @@ class SearchR1Context(Context):
     max_turns: int = method_setting(
         4, "turns that may search, each a call; one more, whose search is not carried out, must answer", ge=1, le=50
     )
-    prompting: Literal["base", "instruct", "plain", "records"] = method_setting(
-        "base",
-        "how the protocol reaches the model. Over the completions endpoint of an openai: or gguf: model's server: base "
-        "or instruct: in the chat template of Qwen2.5, whose base or instruct version the weights were trained from; "
-        "plain: without a template. records: each turn is a JSON record, from any chat model, as other models than "
-        "openai: and gguf: are always asked",
+    prompting: Literal["records", "base", "instruct", "plain"] = method_setting(
+        "records",
+        "records: any model writes each turn in a JSON record; for Search-R1's own weights, over the completions "
+        "endpoint of an openai: or gguf: model's server: base or instruct: in the chat template of Qwen2.5, whose base "
+        "or instruct version they were trained from; plain: without a template",
     )

@@ -76,7 +76,8 @@ class TokenLogprobs(BaseModel):
 class WrittenText(BaseModel):
     """What a model writes without log-probabilities, up to where it was to stop."""
 
-    text: str
+    text: str = Field(json_schema_extra={"maxLength": 2000})
+    """A record of a longer one is read, too."""
 
 
 @dataclass(frozen=True)
