@@ -44,7 +44,7 @@ _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXi
 _ORDER = """
     migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews cascade direct cot cot_sc one_step one_step_cot
     vanilla vanilla_s summ snippet rerank skr_knn replug self_rag react self_ask iter_retgen itrg ircot dsp
-    agent verify_and_edit vtg searchain least_to_most genread grg
+    agent search_r1 verify_and_edit vtg searchain least_to_most genread grg
 """.split()  # noqa: SIM905 - by rows, as they are read
 """Our methods as they are listed; one that is not named here comes last."""
 _log = logging.getLogger(__name__)

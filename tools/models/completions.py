@@ -1,4 +1,4 @@
-"""Log-probabilities of plain text, from a server's completions endpoint.
+"""Plain text and its log-probabilities, from a server's completions endpoint.
 
 A given text is scored by servers that echo a prompt with its log-probabilities (vLLM), else by llama.cpp, token by
 token: a bias makes it write each token of the text in turn, and is no part of the log-probabilities that it reports.
@@ -35,7 +35,7 @@ from hopgraph.tools.models.send import (
     send,
 )
 from hopgraph.tools.models.structured import is_openai
-from hopgraph.tools.prompts import format_block
+from hopgraph.tools.prompts import escape, format_block
 
 WRITTEN = "log_probabilities"
 """The block by which a stand-in is told to write tokens in place of its record."""
@@ -73,9 +73,16 @@ class TokenLogprobs(BaseModel):
         return sum(token.logprob for token in self.tokens)
 
 
+class WrittenText(BaseModel):
+    """What a model writes without log-probabilities, up to where it was to stop."""
+
+    text: str = Field(json_schema_extra={"maxLength": 2000})
+    """A record of a longer one is read, too."""
+
+
 @dataclass(frozen=True)
 class TextRequest:
-    """A request for log-probabilities in place of a record."""
+    """A request for plain text, with log-probabilities unless it says where to stop, in place of a record."""
 
     continuation: str = ""
     """The text to score. Empty: the model writes one itself."""
@@ -85,6 +92,8 @@ class TextRequest:
     """Of a written text."""
     top: int = 20
     """How many of the likeliest tokens are listed at each place of a written text; servers may give fewer."""
+    stop: tuple[str, ...] = ()
+    """Where a written text ends, before any of these; the reply is then a `WrittenText`."""
 
 
 async def complete(
@@ -93,9 +102,12 @@ async def complete(
     """Score a text after a prompt, or let the model write on; the reply's text is a `TokenLogprobs` as JSON.
 
     The prompt is the messages' texts, with blank lines between them and no chat template. A stand-in (a model with a
-    true `writes_logprobs`) is told in a block of the prompt what to score, and replies with the record itself.
+    true `writes_logprobs`) is told in a block of the prompt what to score, and replies with the record itself. With
+    `stop`, a `WrittenText`: from the completions endpoint, or as a record from any other model.
     ModelError where the request fails after the retries, or the server gives no log-probabilities.
     """
+    if request.stop and not is_openai(handle.model):
+        return await send(handle, messages, WrittenText, options)
     if getattr(handle.model, "writes_logprobs", False):
         system, prompt, *said_since = messages
         block = format_block("continuation" if request.continuation else WRITTEN, request.continuation)
@@ -117,7 +129,9 @@ async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, opti
             return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
         except Exception as error:  # noqa: BLE001 - as `send`; others pass
             note_refused_key(handle, error)
-            raise as_model_error(handle, error) from None
+            said = as_model_error(handle, error)
+            no_endpoint = status_of(error) in (404, 405)
+            raise (ModelError(f"{said}, with a completions endpoint") if no_endpoint else said) from None
 
 
 @dataclass(frozen=True)
@@ -193,7 +207,11 @@ class _Endpoint:
         return reply["tokens"]
 
     async def _write(self, request: TextRequest, prompt: str) -> ModelReply:
-        """Let the model write on; special tokens are a part of the text."""
+        """Let the model write on; special tokens are a part of the text, unless it is to stop before a text."""
+        if request.stop:
+            reply = await self._post({"prompt": prompt, "max_tokens": request.max_tokens, "stop": [*request.stop]})
+            said, usage = WrittenText(text=escape(reply["choices"][0]["text"])), reply["usage"]  # as it is unescaped
+            return ModelReply(said.model_dump_json(), "", usage["prompt_tokens"], usage["completion_tokens"])
         body = {"prompt": prompt, "max_tokens": request.max_tokens, "logprobs": request.top}
         reply = await self._post({**body, "skip_special_tokens": False})
         logprobs = self._logprobs(reply)

@@ -92,6 +92,8 @@ def answer_tokenize(body: Any) -> JsonBody:
 def _echoing(body: JsonBody, prompt: Sequence[int], new: Sequence[int]) -> JsonBody:
     """Write a choice as vLLM does; the token that begins a text is among those of an echo, with no log-probability."""
     tokens = [*prompt, *new] if body.get("echo") else [*new]
+    if body.get("logprobs") is None:
+        return {"text": b"".join(VOCABULARY[token] for token in tokens).decode(errors="replace"), "logprobs": None}
     texts, held = list[str](), b""
     for token in tokens:
         held += VOCABULARY[token]
@@ -111,7 +113,7 @@ def _echoing(body: JsonBody, prompt: Sequence[int], new: Sequence[int]) -> JsonB
         ],
         "text_offset": [sum(map(len, texts[:number])) for number in range(len(texts))],
     }
-    return {"text": "".join(texts), "logprobs": logprobs if body.get("logprobs") is not None else None}
+    return {"text": "".join(texts), "logprobs": logprobs}
 
 
 @cache
@@ -135,6 +137,8 @@ def _holding_back(body: JsonBody, prompt: Sequence[int], new: Sequence[int]) -> 
 
     if any(isinstance(_piece(token), list) for token in new):
         return {"text": "", "logprobs": None}
+    if body.get("logprobs") is None:
+        return {"text": b"".join(VOCABULARY[token] for token in new).decode(), "logprobs": None}
     content: list[JsonBody] = []
     for before, token in pairwise([prompt[-1], *new]):
         likeliest = sorted(range(len(VOCABULARY)), key=lambda each: -distribution(before)[each])[: body["logprobs"]]

@@ -21,6 +21,7 @@ _NEEDED = "What is needed next is "
 _MAX_QUOTE = 1_000  # characters of a quotation; a thought or analysis that is much longer is refused
 _LIKELY = 0.9
 _SEARCHED = re.compile(r"search\[([^\]\n]{1,500})\]")
+_SEARCH_TAGS = re.compile(r"<search> ([^<\n]{1,500}) </search>")
 _PASSAGES = re.compile(r" \[passages [\d, ]{1,80}\]$")
 _ASKED = re.compile(r"(?:^|: )((?:Wh|How|In|On|Is|Was|Are|Were|Did|Do|Does)[a-z]{0,3} [^:?]{3,300})(?:[?:]|$)")
 _TOKENS: dict[str, dict[str, str]] = {
@@ -272,6 +273,16 @@ def _act(player: Player) -> Reply:
     return {"thought": thought, "action": action, "used_passages": []}
 
 
+def _write_turn(player: Player) -> Reply:
+    """Search for the next thing between tags, or answer."""
+    is_last = "last_turn" in player.prompt.blocks
+    found = player.answer(Given(wants="last" if is_last else "sure"))
+    searched = _SEARCH_TAGS.findall(" ".join(_listed(player.prompt, "history")))
+    query = "" if found.text or is_last else _next(player, Given(), searched)
+    does = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
+    return {"text": f"<think> {_reason(player, Given())} </think>\n{does}"}
+
+
 def _next_thought(player: Player) -> Reply:
     """State the next fact that no thought has yet; then the answer, or what has to be found."""
     given, thoughts = Given(("thoughts",), memory=True), _listed(player.prompt, "thoughts")
@@ -399,6 +410,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "write_passage": lambda player: {"passage": _recall(player)},
     "write_query": _write_query,
     "write_sentence": _write_sentence,
+    "write_turn": _write_turn,
 }
 """How the reply to each step is made, by the step's name."""
 
