@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from hopgraph.graphs.baselines import agent
 from hopgraph.state import SettingsError
-from hopgraph.state.events import Retrieved, parse_event
+from hopgraph.state.events import QuerySent, Retrieved, parse_event
 from hopgraph.tools.models.tool_calls import MOST_CALLS
 from hopgraph.tools.retrieval import Bm25Retriever, build_index, index_in_memory
 from hopgraph.tools.retrieval.corpora import SourceRecord
