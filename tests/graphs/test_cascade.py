@@ -181,8 +181,9 @@ async def test_an_agent_can_be_reviewed_in_a_stage() -> None:
     model, stages = declines("one_step"), ["one_step", "agent"]
     context = cascade.Context(model=model, links=False, review_queries=True, stages=stages, deadline_seconds=60)
     given: Any = QUESTION
+    result: Any = {}
     for _ in range(6):
-        result: Any = await graph.ainvoke(given, THREAD, context=context)
+        result = await graph.ainvoke(given, THREAD, context=context)
         given = Command(resume="approve")
         if "__interrupt__" not in result:
             break
