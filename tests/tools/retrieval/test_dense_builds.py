@@ -169,7 +169,7 @@ def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
         update_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
     with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
         update_index(source, out, add=True, dense=HashedWords(8))
-    with pytest.raises(SettingsError, match="is in the language 'english'; leave --language out"):
+    with pytest.raises(SettingsError, match="is in the language 'auto:english'; leave --language out"):
         update_index(source, out, add=True, dense=HashedWords(), language="de")
     with pytest.raises(SettingsError, match="a FAISS index needs an embedding model: add --dense SPEC"):
         build_index(source, tmp_path / "plain", faiss="flat")
