@@ -37,7 +37,6 @@ from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
 from hopgraph.tools.prompts import escape, unescape
 from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
-from hopgraph.tools.retrieval.linked_index import read_document
 
 _UNCITED = "uncited"
 """The artifact of the one reply that asks for citations."""
@@ -77,6 +76,8 @@ async def read(
     offset: Annotated[int, Field(description="passages to go on from it, or back where negative")] = 0,
 ) -> Command[Any]:
     """Show the document that a passage is from, at that passage and after it."""
+    from hopgraph.tools.retrieval.linked_index import read_document  # here, as it brings NumPy
+
     runtime = _runtime.get()
     known = _known(runtime.state)
     if id not in known:

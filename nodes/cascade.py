@@ -249,7 +249,8 @@ def _as_call(method: str, usage: Usage) -> Call:
 async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
     """Accept an answer that cites passages and that, by the setting `verify`, another agrees with.
 
-    What the last stage says is taken as it is. Writes `accepted`, and says why the next stage goes on.
+    What the last stage says is taken as it is. Writes `accepted`, and says why the next stage goes on. At the end it
+    empties `searched`.
     """
     settings = runtime.context
     name, _ = read_stage(settings.stages[state["stage"] - 1])
@@ -263,7 +264,8 @@ async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) ->
     ended = StageEnded(**said, accepted=not problem, last=is_last or stops)
     emit(runtime, ended)
     limit: Update = {"stop_reason": "budget"} if stops else {} if not problem else {"stop_reason": None}
-    return {"accepted": not problem or stops, "calls": calls, **limit}
+    ends: Update = {"searched": {}} if not problem or stops else {}  # so that no text stands twice in the last state
+    return {"accepted": not problem or stops, "calls": calls, **limit, **ends}
 
 
 async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -> tuple[str, Mapping[str, Call]]:

@@ -26,6 +26,7 @@ WORTH_COMPARING = 0.02
 """Seconds: what the long text takes less is no danger, and too little to compare."""
 QUADRATIC = 24
 HOW = {
+    "_LAST_TAG": "match",
     "_ACTION": "match",
     "_ABSTAINS": "match",
     "_JUDGEMENT": "match",

@@ -22,7 +22,9 @@ PLAIN_TEXT = {"score_answer"}
 """Steps that ask for log-probabilities, and so for no record."""
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
 OWN_STEPS = [(name, step) for name in NAMES for step in METHODS[name].Context.steps if step not in PLAIN_TEXT]
-ROLES = [*OWN_STEPS, ("one_step", SENTENCE_STEP)]
+OF_ACTIONS = {("agent", "act"), ("agent", "use_tools")}
+"""The second has no reply in words, and the first, ReAct's, is asked only of models that call no tools."""
+ROLES = [each for each in (*OWN_STEPS, ("one_step", SENTENCE_STEP)) if each not in OF_ACTIONS]
 SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
 EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\}(?:\nor \{.*\})*)$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None

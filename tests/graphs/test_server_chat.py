@@ -77,7 +77,7 @@ def test_it_takes_what_agent_chat_ui_posts(client: SyncLangGraphClient) -> None:
     thread = new_thread(client)
     heard = posted(client, thread, [{"type": "text", "text": GUERNICA}])
     assert [each["type"] for each in heard.messages] == ["human", "ai"]
-    assert heard.messages[-1]["content"].startswith("Pablo Picasso [1]\n\n[1] Guernica")
+    assert heard.messages[-1]["content"].startswith("Pablo Picasso [1][2]\n\n[1] Guernica")
     assert heard.messages[-1]["additional_kwargs"]["citations"][0]["passage_id"] == "guernica"
     assert spoken(heard) == [heard.messages[-1]["content"]]
     assert {"routed", "query", "retrieved", "answered", "replied"} <= set(heard.steps)

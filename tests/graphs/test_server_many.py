@@ -72,7 +72,7 @@ def test_twenty_conversations_do_not_mix(server_url: str) -> None:
     """Follow-ups are understood from the thread that they are on."""
     said = [
         ("Who painted Guernica?", "Pablo Picasso", "Málaga"),
-        ("In what year did the sculptor of the Statue of Liberty die?", "1904", "Colmar"),
+        ("Who directed Spirited Away?", "Hayao Miyazaki", "Tokyo"),
         ("In which city was the director of the film Pan's Labyrinth born?", "Guadalajara", "Guadalajara"),
         ("Who painted The Starry Night?", "Vincent van Gogh", "Zundert"),
     ]

@@ -141,7 +141,7 @@ async def replayed(remote: LangGraphClient, name: str) -> None:
     """Each node is a stop, and from each checkpoint of each run it goes on to the same answer, on a branch."""
     reached = set[str]()
     for settings in PAPERS[name]:
-        thread = await RemoteThread.begin(remote, name, **settings)
+        thread = await RemoteThread.begin(remote, name, links=False, **settings)
         await thread.go(asking(name), interrupt_before="*")
         stops: list[str] = []
         while coming := (await thread.state())["next"]:

@@ -244,7 +244,7 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: p
     with OpenAIServer(OfflineExtractive()) as server:
         server.hold(after=1)
         async with open_endpoints(slow(server, tmp_path)) as app:
-            events = stream(app, body(QUESTION))
+            events = stream(app, body(QUESTION, props={"hopgraph": {"method": "migres"}}))
             async for event in events:
                 if isinstance(event, ag.CustomEvent):
                     break
@@ -254,7 +254,7 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: p
             await asyncio.sleep(0.4)  # a request that was on its way may still arrive
             before = len(server.requests)
             await asyncio.sleep(0.4)
-            assert len(server.requests) == before < asked()["usage"]["llm_calls"], "the model is asked no more"
+            assert len(server.requests) == before < asked(method="migres")["usage"]["llm_calls"], "asked no more"
             server.release()
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 

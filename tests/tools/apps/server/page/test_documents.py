@@ -82,11 +82,11 @@ async def test_a_text_becomes_passages_of_its_own_words(documents_in_process: Us
     stages, corpus = await added(documents_in_process, "anna", files)
     assert (corpus["name"], corpus["files"], corpus["skipped"]) == ("harbour.txt", ["harbour.txt"], 0)
     assert 4 <= corpus["passages"] <= 9
-    assert stages[-1].name == "saving"
-    order = ["reading", "indexing", "scoring", "saving"]
+    assert stages[-1].name == "linking"
+    order = ["reading", "indexing", "scoring", "saving", "linking"]
     told = [order.index(stage.name) for stage in stages]
     assert told == sorted(told)
-    assert set(told) == {0, 1, 2, 3}
+    assert set(told) == {0, 1, 2, 3, 4}
     retriever = resolve_retriever(documents_in_process.spec("anna", corpus["id"]))
     found = retriever.invoke("harbour of Bergen paragraph 7")
     assert found[0].metadata["title"] == "harbour"
