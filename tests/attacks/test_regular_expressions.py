@@ -27,7 +27,6 @@ WORTH_COMPARING = 0.02
 QUADRATIC = 24
 HOW = {
     "_LAST_TAG": "match",
-    "_MACHINE_VALUE": "match",  # of 200 characters
     "_ACTION": "match",
     "_ABSTAINS": "match",
     "_JUDGEMENT": "match",
@@ -45,6 +44,7 @@ HOW = {
 """Patterns that never search: what the product calls instead."""
 BOUNDED = {
     "_LAST_WORD": "the characters before a sentence's end",
+    "_MACHINE_VALUE": "the first 200 characters of a field",
     "_SPEC": "an option on the command line",
 }
 """What other patterns meet, which is short."""

@@ -20,7 +20,7 @@ _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read wh
 _TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
-_MACHINE_VALUE = re.compile(r"_?id (?!.*\d.*[A-Z]|.*[A-Z].*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
+_MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
 """The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
