@@ -27,6 +27,7 @@ WORTH_COMPARING = 0.02
 QUADRATIC = 24
 HOW = {
     "_LAST_TAG": "match",
+    "_NUMERAL": "fullmatch",
     "_ACTION": "match",
     "_ABSTAINS": "match",
     "_JUDGEMENT": "match",

@@ -12,8 +12,8 @@ Row = Sequence[str]
 CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
 _CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES = 8
-_NUMBER = re.compile(r"[+-]?[\d.,]*\d%?")
-_NO_NAME = re.compile(rf".{{61,}}|(?!(?:19|20)\d\d$){_NUMBER.pattern}|.*\w \w.*[.!?]", re.DOTALL)
+_NUMERAL = re.compile(r"[+-]?[\d.,]*\d%?")
+_NO_NAME = re.compile(rf".{{61,}}|(?!(?:19|20)\d\d$){_NUMERAL.pattern}|.*\w \w.*[.!?]", re.DOTALL)
 
 
 class UnreadableFileError(ValueError):
@@ -79,7 +79,7 @@ def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None
 def has_names(rows: Sequence[Row]) -> bool:
     """Whether the first row may be names of columns: not its values, as numbers but years, sentences and long texts."""
     first = rows[0] if rows else [""]
-    return not first[0] or not (_NUMBER.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
+    return not first[0] or not (_NUMERAL.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
 
 
 def split_titles(rows: Sequence[Row]) -> int:
