@@ -167,7 +167,9 @@ TRICKLING: dict[str, Callable[[], RawServer]] = {
 
 
 @pytest.mark.parametrize("ask", WAYS)
-@pytest.mark.parametrize("kind", TRICKLING)
+@pytest.mark.parametrize(
+    "kind", ["body", *(pytest.param(kind, marks=pytest.mark.slow) for kind in TRICKLING if kind != "body")]
+)
 async def test_a_reply_that_trickles_in_is_no_reply_in_time(kind: str, ask: Ask) -> None:
     server = TRICKLING[kind]()
     async with server.at() as url:
