@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from pydantic import ConfigDict, Field, InstanceOf, SkipValidation
+from pydantic import Field, InstanceOf, SkipValidation
 
 from hopgraph.nodes.core.ask import Ask, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
@@ -29,8 +27,8 @@ from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_st
 from hopgraph.state.context import PROMPT, explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.state.events import StageEnded
-from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_entailment_checker, get_retriever
+from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 
@@ -70,26 +68,15 @@ class Verdict(ReplyModel):
     supported: JudgedTrue
 
 
-class RememberingRetriever(BaseRetriever):
+class RememberingRetriever(AsyncRetriever):
     """Searches with another retriever, once for each query; a retriever's fewer documents are the first of its more."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     retriever: InstanceOf[Runnable[str, Any]]
-    found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # of what is told of it, as it grows
+    found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # from its serialized form, as it grows
     """By query; it grows."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
-    ) -> list[Document]:
-        return run_in_background(self._search(query, k))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 50
-    ) -> list[Document]:
-        return await self._search(query, k)
-
-    async def _search(self, query: str, k: int) -> list[Document]:
+    async def search(self, query: str, k: int) -> list[Document]:
+        """Return what was found before, where that is enough."""
         known = self.found.get(query)
         if known is None or (known["wanted"] < k and len(known["passages"]) == known["wanted"]):
             documents = await fetch_documents(self.retriever, query, k)
@@ -160,12 +147,12 @@ def _settings_of_stages(cls: type[Context]) -> set[str]:
     return {*(name for name in own if not name.startswith(PROMPT)), "passages_per_query", "links"}
 
 
-async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, BaseRetriever]:
+async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, RememberingRetriever]:
     """Return the retrievers of a stage, which write what they find to `searched`."""
     if "retriever" not in settings.uses:
         return {}
     given = {"retriever": settings.retriever, "second_retriever": settings.second_retriever}
-    made: dict[str, BaseRetriever] = {}
+    made: dict[str, RememberingRetriever] = {}
     for name, each in given.items():
         if each is not None or name == "retriever":
             kind = name if settings.links else f"{name} without links"

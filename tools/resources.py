@@ -44,9 +44,7 @@ async def get_retriever(given: str | Runnable[str, Any] | None, *, links: bool =
     """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
     if isinstance(given, BaseChatModel):
         raise SpecError(f"the retriever is a model ({type(given).__name__}); give a LangChain retriever, or a spec")
-    if isinstance(given, Runnable) and links:
-        return given
-    return await asyncio.to_thread(open_retriever, given or DEFAULT_RETRIEVER, links=links)
+    return await open_retriever(given if isinstance(given, Runnable) else given or DEFAULT_RETRIEVER, links=links)
 
 
 async def get_retrievers(settings: Context) -> list[Runnable[str, Any]]:

@@ -6,40 +6,29 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
-from pydantic import ConfigDict, InstanceOf
+from pydantic import InstanceOf
 
-from hopgraph.tools.io.background import gather_or_cancel, in_callers_thread, run_in_background
+from hopgraph.tools.io.background import gather_or_cancel, in_callers_thread
 from hopgraph.tools.io.runnables import leaves_of
+from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 
 
-class JoinedRetriever(BaseRetriever):
+class JoinedRetriever(AsyncRetriever):
     """Searches corpora that have nothing to do with each other, and takes from each in turn, best first.
 
     The first of each comes before the second of any, as the scores of two corpora cannot be compared.
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
     retrievers: dict[str, str | InstanceOf[Runnable[str, Any]]]
     """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
     links: bool = True
     """Whether the links between passages are followed, where an index has them."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int = 50
-    ) -> list[Document]:
-        return run_in_background(self._search(query, k))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int = 50
-    ) -> list[Document]:
-        return await self._search(query, k)
-
-    async def _search(self, query: str, k: int) -> list[Document]:
+    async def search(self, query: str, k: int) -> list[Document]:
+        """Search all of them at once; a document's score is by its rank."""
         found = await gather_or_cancel(self._search_one(mark, each, query, k) for mark, each in self.retrievers.items())
         ranks = range(max(map(len, found), default=0))
         documents = [documents[rank] for rank in ranks for documents in found if rank < len(documents)][:k]
@@ -48,7 +37,7 @@ class JoinedRetriever(BaseRetriever):
         return documents
 
     async def _search_one(self, mark: str, given: str | Runnable[str, Any], query: str, k: int) -> list[Document]:
-        retriever = await asyncio.to_thread(open_retriever, given, links=self.links)
+        retriever = await open_retriever(given, links=self.links)
         return [
             document.model_copy(
                 update={"id": document.id and f"{mark}{document.id}", "metadata": dict(document.metadata)}
@@ -57,8 +46,12 @@ class JoinedRetriever(BaseRetriever):
         ]
 
 
-def open_retriever(given: str | Runnable[str, Any], *, links: bool = True) -> Runnable[str, Any]:
-    """Return the retriever of a spec, or the one that is given; without `links` it follows none. Opens files."""
+async def open_retriever(given: str | Runnable[str, Any], *, links: bool = True) -> Runnable[str, Any]:
+    """Return the retriever of a spec, or the one that is given; without `links` it follows none."""
+    return given if links and isinstance(given, Runnable) else await asyncio.to_thread(_open, given, links=links)
+
+
+def _open(given: str | Runnable[str, Any], *, links: bool) -> Runnable[str, Any]:
     from hopgraph.tools.retrieval.linked_index import without_links  # here in the thread, as they bring NumPy
     from hopgraph.tools.retrieval.resolve import resolve_retriever
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, SkipValidation
+from pydantic import SkipValidation
 
-from hopgraph.tools.io.background import in_search_thread, run_in_background
+from hopgraph.tools.io.background import in_search_thread
+from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_copies import drop_copies
 from hopgraph.tools.retrieval.passage_metadata import INDEX, LINKED_FROM
@@ -88,36 +87,23 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
     return [hits[key]._replace(score=scores[key]) for key in order]
 
 
-class IndexRetriever(BaseRetriever):
+class IndexRetriever(AsyncRetriever):
     """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
 
     The source of a passage that has none of its own is the index. `linked_from` is the title of the passage whose link
     brought a document here.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
-
     index: SkipValidation[SearchableIndex]
-    k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
     keep_copies: bool = False
     """Whether a passage that stands word for word in several documents is returned several times."""
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return self.to_documents(run_in_background(self._asearch(query, self.k if k is None else k)))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
-    ) -> list[Document]:
-        return self.to_documents(await self._asearch(query, self.k if k is None else k))
-
-    async def _asearch(self, query: str, k: int) -> list[Hit]:
+    async def search(self, query: str, k: int) -> list[Document]:
+        """Search the index, deeper where copies take places."""
         hits = await self.index.asearch(query, k)
         if self._has_copies(hits, k):
             hits = drop_copies(await self.index.asearch(query, _DEPTH_OF_COPIES * k), k)
-        return hits
+        return self.to_documents(hits)
 
     def _has_copies(self, hits: Sequence[Hit], k: int) -> bool:
         return not self.keep_copies and len(drop_copies(hits, k)) < len(hits)
