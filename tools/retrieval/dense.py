@@ -83,8 +83,10 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
     dense = open_dense(path, named.options.get("model"), source)
-    index = FusedIndex(source, open_index(path), dense, weight) if is_hybrid else dense
-    return IndexRetriever(index=with_links(index, path))
+    if not is_hybrid:
+        return IndexRetriever(index=with_links(dense, path, PassageFile(path)))
+    bm25 = open_index(path)
+    return IndexRetriever(index=with_links(FusedIndex(source, bm25, dense, weight), path, bm25.passages))
 
 
 @dataclass(frozen=True)

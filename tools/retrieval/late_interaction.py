@@ -338,4 +338,5 @@ def open_late_interaction(spec: str) -> IndexRetriever:
         pairs = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
         return [Hit(index.passages[row], score, row) for row, score in pairs]
 
-    return IndexRetriever(index=with_links(VectorIndex(index.source, model.query, best), folder))
+    vector_index = VectorIndex(index.source, model.query, best)
+    return IndexRetriever(index=with_links(vector_index, folder, index.passages))

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,13 @@ class LinkedIndex:
     links: Links
     passages: PassageStore
     """Those between which the links are; a search finds no others."""
-    by_id: Sequence[int] | NDArray[np.int64] = ()
-    """Their rows in the order of their ids; for a base whose hits have no rows."""
+    ranks: NDArray[np.int32]
+    """The place of each among their ids in order."""
+
+    @cached_property
+    def by_id(self) -> NDArray[np.int64]:
+        """Their rows in the order of their ids; for a base whose hits have no rows, and to read on in a document."""
+        return np.argsort(self.ranks)
 
     @property
     def source(self) -> str | None:
@@ -42,7 +48,7 @@ class LinkedIndex:
         if not query.strip() or k < 1:
             return []
         hits = await self.base.asearch(query, max(k, DEPTH))
-        known = {self._row(hit): hit for hit in hits}
+        known = await self._by_row(hits)
         try:
             found = self.links.follow(query, [(row, hit.score) for row, hit in known.items()], k)
             return [self._hit(each, known.get(each.row)) for each in found]
@@ -62,6 +68,11 @@ class LinkedIndex:
     def _hit(self, found: LinkedRow, known: Hit | None) -> Hit:
         source = "" if found.source is None else self._name(found.source)
         return Hit(known.passage if known else self.passages[found.row], found.score, found.row, source)
+
+    async def _by_row(self, hits: Sequence[Hit]) -> dict[int, Hit]:
+        if all(hit.row is not None for hit in hits):
+            return {self._row(hit): hit for hit in hits}
+        return await in_search_thread(lambda: {self._row(hit): hit for hit in hits})
 
     def _row(self, hit: Hit) -> int:
         if hit.row is not None:
@@ -87,18 +98,17 @@ def _document_of(passage: StoredPassage) -> object:
     return passage.metadata.get("source") or passage.title
 
 
-def with_links(base: SearchableIndex, folder: Path) -> SearchableIndex:
+def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | None = None) -> SearchableIndex:
     """Return an index that follows the links in a folder, or the index itself where there are none.
 
-    The folder is an index of the same passages. CorpusError where it is none, or damaged.
+    The folder is an index of the same passages, from which these are read where none are given. CorpusError where it is
+    none, or damaged.
     """
-    read_manifest(folder)
-    passages = PassageFile(folder)
+    if passages is None:
+        read_manifest(folder)
+        passages = PassageFile(folder)
     links = Links.load(folder, len(passages))
-    if links is None:
-        return base
-    order = np.argsort(map_array(folder / RANKS, len(passages)))
-    return LinkedIndex(base, links, passages, order)
+    return LinkedIndex(base, links, passages, map_array(folder / RANKS, len(passages))) if links else base
 
 
 def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:

@@ -5,7 +5,6 @@ from importlib import resources
 from pathlib import Path
 from threading import Lock
 
-import numpy as np
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.state import SpecError
@@ -106,10 +105,11 @@ def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
 
 
 def _open_bm25(folder: Path) -> Bm25Retriever:
-    return Bm25Retriever(index=with_links(open_index(folder), folder))
+    index = open_index(folder)
+    return Bm25Retriever(index=with_links(index, folder, index.passages))
 
 
 def _sample() -> LinkedIndex:
     with resources.as_file(resources.files("hopgraph.tools.retrieval.sample") / "corpus.jsonl") as path:
         index = index_in_memory(open_corpus(path, "beir").records(CorpusReading()), SAMPLE)
-    return LinkedIndex(index, find_links(index.passages), index.passages, np.argsort(index.ranking.ranks))
+    return LinkedIndex(index, find_links(index.passages), index.passages, index.ranking.ranks)
