@@ -1,6 +1,6 @@
 """An agent that looks passages up by calling tools: LangChain's own, with a model, a budget and citations of ours."""
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -25,17 +25,19 @@ from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.human_review import Item, approve_evidence, review_queries
 from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
-from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all, to_passages
-from hopgraph.nodes.core.step_events import current_place, emit, node_place
+from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, retrieval_calls, search_all, to_passages
+from hopgraph.nodes.core.step_events import emit, node_place
+from hopgraph.nodes.hops.hop_history import observed_lines, open_hop
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
-from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update, empty_call
+from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update
 from hopgraph.state.agent import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
+from hopgraph.state.hops import Hop
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.models.offline import OfflineExtractive
 from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
-from hopgraph.tools.prompts import escape, unescape
+from hopgraph.tools.prompts import format_attribute, format_block, unescape
 from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
 
 _UNCITED = "uncited"
@@ -60,14 +62,7 @@ async def search(
     found = await search_all(retrievers, request, seconds_left(settings, state))
     passages = distinguish_texts(found.passages, passages_by_id(state["passages"]))
     emit(cast("Any", runtime), Retrieved.of(query, passages, found.left_out))
-    where = current_place()
-    calls = {
-        f"{where.step:05}:{where.path}:{runtime.tool_call_id}:{number}": {
-            **empty_call("retrieval", type(each).__name__),
-            "passages": len(passages),
-        }
-        for number, each in enumerate(retrievers)
-    }
+    calls = retrieval_calls(str(runtime.tool_call_id), retrievers, len(passages))
     return _observed(runtime, passages, calls=calls)
 
 
@@ -91,11 +86,9 @@ async def read(
         if documents := await read_document(retriever, passage["id"], offset, settings.passages_per_query):
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
             return _observed(runtime, distinguish_texts(passages, passages_by_id(runtime.state["passages"])))
-    return (
-        _said(runtime, "there is no more of this document at hand", wrong=bool(offset))
-        if offset
-        else _observed(runtime, [known[id]])
-    )
+    if offset:
+        return _said(runtime, "there is no more of this document at hand", wrong=True)
+    return _observed(runtime, [passage])
 
 
 async def answer(
@@ -106,9 +99,9 @@ async def answer(
     runtime = _runtime.get()
     state, settings = runtime.state, runtime.context
     known = _known(state)
-    ids = list(dict.fromkeys(known[each]["id"] for each in citations or () if each in known))
+    ids = [each["id"] for each in _cited(known, citations)]
     text = short_answer(answer, yes_no=settings.answer_type == "yes_no")
-    first = not any(isinstance(each, ToolMessage) and each.artifact == _UNCITED for each in state["messages"])
+    first = not any(each.artifact == _UNCITED for each in _results(state))
     if text and known and not ids and first and not is_last_turn(state, settings):
         said = f"cite the passages that it rests on, by id: {', '.join(known)}"
         return _said(runtime, said, wrong=True, artifact=_UNCITED)
@@ -121,26 +114,25 @@ async def answer(
 
 def _observed(runtime: ToolRuntime[Any, Any], passages: Sequence[Passage], **update: Any) -> Command[Any]:
     """Return passages to the model, under their ids, as data that cannot leave its delimiters."""
-    shown = "\n".join(_shown(each) for each in passages) or "(none)"
-    content = f"<passages>\n{shown}\n</passages>"
+    shown = [{"id": each["id"], "title": each["title"], "text": each["text"]} for each in passages]
     ids = [each["id"] for each in passages]
-    return _said(runtime, content, artifact=ids, passages=list(passages), **update)
-
-
-def _shown(passage: Passage) -> str:
-    title = _attribute(passage["title"])
-    return f'<passage id="{_attribute(passage["id"])}" title="{title}">{escape(passage["text"])}</passage>'
-
-
-def _attribute(text: str) -> str:
-    return " ".join(escape(text).replace('"', "&quot;").split())
+    return _said(runtime, format_block("passages", shown), artifact=ids, passages=list(passages), **update)
 
 
 def _known(state: AgentRunState) -> dict[str, Passage]:
-    """Return the passages that the model was shown, by their ids as it saw them, and as it may write them."""
-    passages = passages_by_id(state["passages"])
-    shown = [passages[key] for key in _order(state)]
-    return {name: each for each in shown for name in (unescape(_attribute(each["id"])), _attribute(each["id"]))}
+    """Return the passages that the model was shown, by their ids: as they are, as it saw them, and as it may write."""
+    passages, known = passages_by_id(state["passages"]), dict[str, Passage]()
+    for key in _order(state):
+        seen = format_attribute(key)
+        known |= dict.fromkeys((key, unescape(seen), seen), passages[key])
+    return known
+
+
+def _cited(known: Mapping[str, Passage], given: object) -> list[Passage]:
+    """Return the passages that an answer cites, each once; what a model writes may be no list, or of no texts."""
+    names = cast("list[object]", given) if isinstance(given, list) else []
+    cited = [known[each] for each in names if isinstance(each, str) and each in known]
+    return list({each["id"]: each for each in cited}.values())
 
 
 def _said(
@@ -236,7 +228,7 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
 async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Update | None:
     """Put what a person approved in place of the calls of the last turn; None without a review.
 
-    A search that is rejected is answered by that, and where no call is left, the model goes on with this.
+    The model is told of each search that was rejected; where all calls were, it is asked for its next turn at once.
     """
     said = cast("AIMessage", state["messages"][-1])
     searches = [each for each in said.tool_calls if each["name"] == "search"]
@@ -256,8 +248,8 @@ async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Upd
         messages = [said.model_copy(update={"tool_calls": [*calls, *rejected]}), *map(_rejected, rejected)]
         return {**update, "messages": messages, **({} if calls else {"jump_to": "model"})}
     if answers and runtime.context.review_evidence:
-        call, passages = answers[0], passages_by_id(state["passages"])
-        cited = [passages[key] for key in call["args"].get("citations") or () if key in passages]
+        call = answers[0]
+        cited = _cited(_known(state), call["args"].get("citations"))
         items = [Item(each["id"], each["text"], [each["title"]], editable=False) for each in cited]
         kept, update = approve_evidence(items, runtime, question=state["question"], hop=_turns(state["messages"]))
         changed = {"citations": [*kept], **({} if kept or not items else {"answer": UNANSWERABLE})}
@@ -304,19 +296,16 @@ async def _asked(state: AgentRunState, runtime: Runtime[AgentContext], *, ends: 
 
 def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Action]:
     """Ask for ReAct's actions, of a model that takes no tools."""
-    lines, numbers = list[str](), {key: str(number) for number, key in enumerate(_order(state), start=1)}
-    results = {each.tool_call_id: each for each in state["messages"] if isinstance(each, ToolMessage)}
+    hops, results = list[Hop](), {each.tool_call_id: each for each in _results(state)}
     for said in (each for each in state["messages"] if isinstance(each, AIMessage)):
-        for call in said.tool_calls:
-            found = results.get(call["id"] or "")
-            seen = ", ".join(numbers[key] for key in (found.artifact or () if found else ())) or "none"
-            query = call["args"].get("query", "")
-            lines.append(f"Thought: {said.text or '-'} Action: search[{query}] Observation: passages {seen}")
+        for call in (each for each in said.tool_calls if each["name"] == "search"):
+            hop = open_hop(len(hops) + 1, str(call["args"].get("query", "")), thought=str(said.text))
+            hops.append({**hop, "passage_ids": _found(results.get(call["id"] or ""))})
     passages = passages_by_id(state["passages"])
     excerpts = [whole_excerpt(passages[key], 0.0) for key in _order(state)]
     variables = {
         "passages": prompt_passages(excerpts, passages),
-        "history": lines,
+        "history": observed_lines(hops, excerpts),
         "question": state["question"],
         **yes_no_variable(settings),
     }
@@ -326,8 +315,16 @@ def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Act
 
 def _order(state: AgentRunState) -> list[str]:
     """List the passages that tools returned by their ids, in the order of their return."""
-    found = (each.artifact for each in state["messages"] if isinstance(each, ToolMessage))
-    return list(dict.fromkeys(key for ids in found if isinstance(ids, list) for key in cast("list[str]", ids)))
+    return list(dict.fromkeys(key for result in _results(state) for key in _found(result)))
+
+
+def _results(state: AgentRunState) -> list[ToolMessage]:
+    return [each for each in state["messages"] if isinstance(each, ToolMessage)]
+
+
+def _found(result: ToolMessage | None) -> list[str]:
+    """List the passages that a tool returned, by their ids; the artifact of one that returns none is no list."""
+    return cast("list[str]", result.artifact) if result and isinstance(result.artifact, list) else []
 
 
 def _as_turn(action: Action, state: AgentRunState, *, ends: bool) -> ToolTurn:

@@ -1,18 +1,18 @@
 """Retrieve passages for every query of this iteration."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NotRequired
+from itertools import chain
+from typing import NotRequired
 
-from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.human_review import review_queries
 from hopgraph.nodes.core.method_graph import HumanReview, reviewed_by
-from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, search_all
+from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, retrieval_calls, search_all
 from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Candidates, Context, Passage, Query, Spent, Update, empty_call
+from hopgraph.state import Candidates, Context, Passage, Query, Spent, Update
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
@@ -94,6 +94,8 @@ async def _retrieve(
     for offset, each in enumerate(candidates):
         event = Retrieved.of(each["query"], results[offset], found[offset].left_out)
         emit(runtime, event, number=emit_first + len(queries) + offset)
+    numbered = enumerate(candidates)
+    calls = [retrieval_calls(f"{n:04}", retrievers, len(each["passage_ids"])) for n, each in numbered]
     proposed = [query["text"] for query in state["queries"]]
     before = [*state["asked"], *proposed]
     return {
@@ -101,7 +103,7 @@ async def _retrieve(
         "passages": [passage for result in results for passage in result],
         # Queries that a reviewer rejected must not be proposed again.
         "asked": [*before, *(query["text"] for query in queries if query["text"] not in before)],
-        "calls": _counted(candidates, retrievers),
+        "calls": dict(chain.from_iterable(each.items() for each in calls)),
     }
 
 
@@ -128,15 +130,3 @@ def _joined(found: Sequence[Candidates]) -> Candidates:
             scores[key] = max(score, scores.get(key, score))
     ids = sorted(scores, key=lambda key: (-scores[key], key))
     return Candidates(query=found[0]["query"], passage_ids=ids, scores=[scores[key] for key in ids])
-
-
-def _counted(candidates: Sequence[Candidates], retrievers: Sequence[Runnable[str, Any]]) -> dict[str, Call]:
-    where = current_place()
-    return {
-        f"{where.step:05}:{where.path}:{number:04}:{retriever_number}": {
-            **empty_call("retrieval", type(retriever).__name__),
-            "passages": len(each["passage_ids"]),
-        }
-        for number, each in enumerate(candidates)
-        for retriever_number, retriever in enumerate(retrievers)
-    }

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
-from hopgraph.state import CorpusError, Passage
+from hopgraph.nodes.core.step_events import current_place
+from hopgraph.state import Call, CorpusError, Passage, empty_call
 from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
@@ -55,6 +56,18 @@ async def search_all(
     passages = [passage for each in found for passage in each.passages]
     distinct = passages if len(found) == 1 else _distinct(passages)  # two corpora may use one id for two texts
     return SearchResult(distinct, sum(each.left_out for each in found))
+
+
+def retrieval_calls(key: str, retrievers: Sequence[Runnable[str, Any]], passages: int) -> dict[str, Call]:
+    """Count a search that found so many passages as a call of each retriever; `key` tells it from the step's others."""
+    where = current_place()
+    return {
+        f"{where.step:05}:{where.path}:{key}:{number}": {
+            **empty_call("retrieval", type(retriever).__name__),
+            "passages": passages,
+        }
+        for number, retriever in enumerate(retrievers)
+    }
 
 
 async def _search_within(seconds: float | None, retriever: Runnable[str, Any], search: SearchRequest) -> SearchResult:

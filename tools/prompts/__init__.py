@@ -1,6 +1,6 @@
 """Prompts: files, worked examples, and the delimiting of untrusted text."""
 
-from hopgraph.tools.prompts.delimit import Value, clean, escape, format_block, unescape
+from hopgraph.tools.prompts.delimit import Value, clean, escape, format_attribute, format_block, unescape
 from hopgraph.tools.prompts.prompt_files import (
     FAMILIES,
     check_prompt_names,
@@ -20,6 +20,7 @@ __all__ = [
     "check_prompts_dir",
     "clean",
     "escape",
+    "format_attribute",
     "format_block",
     "is_prompt_loaded",
     "list_prompt_files",

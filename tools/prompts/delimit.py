@@ -13,7 +13,7 @@ from hopgraph.tools.text.analyser import once_per_passage
 
 Value = str | int | Sequence[str] | Sequence[Mapping[str, str]]
 """A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with
-the keys `title` and `text`."""
+the keys `title`, `text` and, where they are not numbered, `id`."""
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
@@ -63,8 +63,8 @@ def unescape(text: str) -> str:
 def format_block(name: str, value: Value) -> str:
     """Write a variable as a delimited block.
 
-    Passages and texts of a list are numbered from 1; an empty list or a blank text is written as `(none)`. A number is
-    written as it is, without a block.
+    Passages without an id and texts of a list are numbered from 1; an empty list or a blank text is written as
+    `(none)`. A number is written as it is, without a block.
     """
     if isinstance(value, int):
         return str(value)
@@ -77,5 +77,10 @@ def format_block(name: str, value: Value) -> str:
 def _entry(number: int, entry: str | Mapping[str, str]) -> str:
     if isinstance(entry, str):
         return f'<item id="{number}">{escape(entry)}</item>'
-    title, text = " ".join(escape(entry["title"]).replace('"', "&quot;").split()), escape(entry["text"])
-    return f'<passage id="{number}" title="{title}">\n{text}\n</passage>'
+    key, title = format_attribute(entry.get("id", str(number))), format_attribute(entry["title"])
+    return f'<passage id="{key}" title="{title}">\n{escape(entry["text"])}\n</passage>'
+
+
+def format_attribute(text: str) -> str:
+    """Write text as the value of an attribute, in double quotes and on one line."""
+    return " ".join(escape(text).replace('"', "&quot;").split())

@@ -181,6 +181,33 @@ def test_a_server_without_tools_is_asked_for_actions(server: Any, before: list[s
     assert ["tools" in each and bool(each["tools"]) for each in bodies(running)].count(True) == 1
 
 
+def test_a_server_that_takes_tools_no_more_is_asked_for_actions() -> None:
+    """The conversation so far goes on, a reading and an answer without citations included."""
+    turns = [turn(search("Guillermo del Toro")), turn(("read", {"id": "guillermo-del-toro"})), turn(answer("Mexico"))]
+    with OpenAIServer(ScriptedChatModel(replies=[*turns, AIMessage(ACTS[1])])) as server:
+        server.fail_next(None, None, None, ErrorStatus(400, "tools are not supported"))
+        context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False)
+        result = agent.graph.invoke(QUESTION, context=context)
+    assert (result["answer"], len(result["citations"])) == ("Guadalajara", 1)
+    assert "Action: search[Guillermo del Toro]" in bodies(server)[-1]["messages"][-1]["content"]
+    assert "search[]" not in bodies(server)[-1]["messages"][-1]["content"]
+
+
+async def test_a_person_reviews_citations_of_odd_ids() -> None:
+    record = SourceRecord('a  "\n<b>', "T", "Guadalajara is a city.", Path("x"), 1)
+    corpus = Bm25Retriever(index=index_in_memory([record], "test"))
+    graph = agent.build().compile(checkpointer=InMemorySaver())
+    wrong: Any = ("answer", {"answer": "Mexico", "citations": [{"id": 1}]})
+    turns = [turn(search("Guadalajara")), turn(wrong), turn(answer("Guadalajara", 'a " <b>'))]
+    with OpenAIServer(ScriptedChatModel(replies=turns)) as server:
+        model = f"openai:any?base_url={server.base_url}"
+        context = agent.Context(model=model, links=False, review_evidence=True, retriever=corpus)
+        paused: Any = await graph.ainvoke(QUESTION, THREAD, context=context)
+        assert [each["text"] for each in paused["__interrupt__"][0].value["evidence"]] == ["Guadalajara is a city."]
+        result: Any = await graph.ainvoke(Command(resume="approve"), THREAD, context=context)
+    assert [each["passage_id"] for each in result["citations"]] == [record.id]
+
+
 def test_a_model_that_may_choose_is_asked_again_for_a_call() -> None:
     """A server that does not know how to force a call is asked without; a reply without one is unusable then."""
     replies = [AIMessage("I think it is Guadalajara."), turn(search("Guillermo del Toro")), turn(FOUND)]
