@@ -90,25 +90,33 @@ async def _call_tools(
         while True:
             plain = await handle.bound(ToolTurn, "text", options.sampling, options.max_reply_tokens)
             choice = {"tool_choice": "any"} if handle.shared.forces_tools else {}
-            model: Any = replace_leaves(plain, lambda leaf: leaf.bind_tools(list(tools), **choice))  # noqa: B023 - used at once
             try:
+                model: Any = replace_leaves(plain, partial(_with_tools, tools=tools, **choice))
                 request = partial(send_request, handle, model, messages, read=_as_turn)
                 reply = await request_with_retries(handle, options, request)
             except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
                 note_refused_key(handle, error)
                 said = message_of(error).lower()
-                if not isinstance(error, NotImplementedError):
-                    if status_of(error) not in UNSUPPORTED_STATUS or "tool" not in said:
-                        raise as_model_error(handle, error) from None
-                    if handle.shared.forces_tools and "choice" in said:
-                        handle.shared.forces_tools = False
-                        continue
+                if not _refuses_tools(error, said):
+                    raise as_model_error(handle, error) from None
+                if choice and "choice" in said:
+                    handle.shared.forces_tools = False
+                    continue
                 handle.shared.takes_tools = False
                 raise ToolsRefusedError(f"{handle.name} takes no tools: {said:.200}") from None
             if choice and not reply.problem and reply.text.endswith('"calls":[]}'):
                 handle.shared.takes_tools = False  # the server was told to force a call, and pays no heed
                 raise ToolsRefusedError(f"{handle.name} calls no tools")
             return reply
+
+
+def _with_tools(model: BaseChatModel, *, tools: Sequence[BaseTool], **choice: str) -> Any:
+    return model.bind_tools(list(tools), **choice)
+
+
+def _refuses_tools(error: Exception, said: str) -> bool:
+    """Whether a model class has no tools, or a server says that it takes none, or not this way."""
+    return isinstance(error, NotImplementedError) or (status_of(error) in UNSUPPORTED_STATUS and "tool" in said)
 
 
 def _as_turn(message: AIMessage) -> str:

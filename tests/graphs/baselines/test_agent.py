@@ -181,6 +181,19 @@ def test_a_server_without_tools_is_asked_for_actions(server: Any, before: list[s
     assert ["tools" in each and bool(each["tools"]) for each in bodies(running)].count(True) == 1
 
 
+class Toolless(ScriptedChatModel):
+    """As the classes of some providers, it can be given tools only where its server has them."""
+
+    def bind_tools(self, tools: Any, *, tool_choice: str | None = None, **kwargs: Any) -> Any:
+        raise NotImplementedError("this endpoint has no tool calling")
+
+
+def test_a_model_class_without_tools_is_asked_for_actions() -> None:
+    model = Toolless(replies=ACTS)
+    result = agent.graph.invoke(QUESTION, context=agent.Context(model=model, links=False))
+    assert (result["answer"], len(result["citations"]), model.remaining) == ("Guadalajara", 1, 0)
+
+
 def test_a_server_that_takes_tools_no_more_is_asked_for_actions() -> None:
     """The conversation so far goes on, a reading and an answer without citations included."""
     turns = [turn(search("Guillermo del Toro")), turn(("read", {"id": "guillermo-del-toro"})), turn(answer("Mexico"))]
