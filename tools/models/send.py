@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
 import httpx
@@ -111,6 +110,8 @@ _REFUSAL_HOLDS_SECONDS = 1.0
 _TRUNCATED = "the reply was cut off at the token limit"
 _LONG = 1 << 14
 """Characters of a reply; of a longer one, what has come is told when there is a quarter more."""
+_ADDED_AT_ONCE = 256
+"""Chunks of a reply."""
 _NOT_JSON = "the reply is no JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """Of every request: what is traced is not streamed."""
@@ -361,10 +362,9 @@ class _Written:
 
     def message(self) -> AIMessage:
         """Return all as one message, whose content is the text."""
-        parts = self.others
-        while len(parts) > 1:
-            pairs = zip_longest(parts[::2], parts[1::2])
-            parts = [cast("AIMessage", left + right) if right else left for left, right in pairs]
+        parts: list[Any] = self.others
+        while len(parts) > 1:  # a long one is copied with each that is added to it
+            parts = [parts[n] + parts[n + 1 : n + _ADDED_AT_ONCE] for n in range(0, len(parts), _ADDED_AT_ONCE)]
         return parts[0].model_copy(update={"content": self.text()})
 
 
