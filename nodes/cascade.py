@@ -24,7 +24,7 @@ from hopgraph.nodes.prepare import check_settings
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Call, Citation, Context, Evidence, Passage, SettingsError, Spent, Update, Usage, empty_call
 from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_stage
-from hopgraph.state.context import PROMPT, explicit_settings, make_settings
+from hopgraph.state.context import OWNER_SETTINGS_OF_METHODS, PROMPT, explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.state.events import StageEnded
 from hopgraph.tools.resources import get_entailment_checker, get_retriever
@@ -34,10 +34,6 @@ from hopgraph.tools.retrieval.passage_metadata import INDEX
 
 _FROM_STAGE = 1000
 """Ids of evidence begin with this and the stage's number, so that no method's own are like them."""
-
-
-_OUTSIDE = frozenset({"labels", "embedding"})
-"""Settings of single methods that name a file or a model."""
 
 
 class StageMethod(Protocol):
@@ -102,12 +98,11 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
 
     async def run_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
         """Run the next method with what is left of the budget, and with what the ones before have found."""
-        stages = [make_stage(each, runtime.context, methods) for each in runtime.context.stages]
-        number = state["stage"]
+        given, number = runtime.context.stages, state["stage"]
         if not number:
-            for each in stages:  # before the first spends anything
-                await check_settings(each.settings)
-        stage, searched = stages[number], dict(state["searched"])
+            for each in given:  # before the first spends anything
+                await check_settings(make_stage(each, runtime.context, methods).settings)
+        stage, searched = make_stage(given[number], runtime.context, methods), dict(state["searched"])
         left = limits_left(runtime.context, state, step_start_time(runtime))
         limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
         settings = stage.settings.model_copy(update={**limits, **await _remembering(stage.settings, searched)})
@@ -143,7 +138,7 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
 
 
 def _settings_of_stages(cls: type[Context]) -> set[str]:
-    own = cls.model_fields.keys() - Context.model_fields.keys() - _OUTSIDE
+    own = cls.model_fields.keys() - Context.model_fields.keys() - OWNER_SETTINGS_OF_METHODS
     return {*(name for name in own if not name.startswith(PROMPT)), "passages_per_query", "links"}
 
 

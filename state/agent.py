@@ -1,11 +1,11 @@
 """State and settings of the agent that calls tools."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 
-from hopgraph.state.context import Context, method_setting
+from hopgraph.state.context import Context, StepNodes, method_setting
 from hopgraph.state.schemas import MethodState
 
 
@@ -21,7 +21,7 @@ class AgentContext(Context):
 
     method = "agent"
     steps = ("use_tools", "act")
-    step_nodes = {"use_tools": ("agent",), "act": ("agent",)}  # noqa: RUF012 - as the base class has it
+    step_nodes: ClassVar[StepNodes] = {"use_tools": ("agent",), "act": ("agent",)}
 
     max_turns: int = method_setting(
         8, "replies of the model, each with one call of a tool or several; the last one must answer", ge=1, le=50

@@ -30,6 +30,9 @@ Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need besides a model."""
 
 
+OWNER_SETTINGS_OF_METHODS = frozenset({"labels", "embedding"})
+"""Settings of single methods that name a file or a model, which is not for a caller, or a stage, to choose."""
+
 SENTENCE_STEP = "write_sentence"
 """The last step of every method with `answer_type="sentence"`."""
 

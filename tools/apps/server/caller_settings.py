@@ -7,12 +7,13 @@ from urllib.parse import unquote
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
-from hopgraph.state.context import PROMPT
+from hopgraph.state.context import OWNER_SETTINGS_OF_METHODS, PROMPT
 
 OWNER_SETTINGS = frozenset(
     {
         *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
-        *("prompts_dir", "demonstrations", "cache_dir", "methods", "labels", "embedding"),
+        *("prompts_dir", "demonstrations", "cache_dir", "methods"),
+        *OWNER_SETTINGS_OF_METHODS,
         *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
     }
 )

@@ -226,7 +226,10 @@ class Threads(ABC):
 
 
 class _SqliteThreads(Threads):
-    sizes = {"checkpoints": "LENGTH(checkpoint) + LENGTH(metadata)", "writes": "LENGTH(value)"}  # noqa: RUF012
+    sizes: ClassVar[Mapping[str, str]] = {
+        "checkpoints": "LENGTH(checkpoint) + LENGTH(metadata)",
+        "writes": "LENGTH(value)",
+    }
 
     def __init__(self, saver: Any, place: str, error: type[Exception], connection: Any) -> None:
         super().__init__(saver, place, error)
@@ -281,7 +284,7 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
 
 
 class _PostgresThreads(Threads):
-    sizes = {  # noqa: RUF012
+    sizes: ClassVar[Mapping[str, str]] = {
         "checkpoints": "pg_column_size(checkpoint) + pg_column_size(metadata)",
         **dict.fromkeys(("checkpoint_blobs", "checkpoint_writes"), "pg_column_size(blob)"),
     }
