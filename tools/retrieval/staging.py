@@ -17,9 +17,20 @@ from hopgraph.tools.io.guarded_files import try_lock
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much is done, and of how much.
 
-The stages are `read` in bytes, `score` and `save` of None, then, with vectors, `embed` and `faiss` in passages. The
-first report of `embed` says how many passages an interrupted build had embedded.
+The stages are those of `STAGES`: `read` in bytes, `score`, `save` and `links` of None, then, with vectors, `embed`,
+`faiss` and `encode` in passages. The first report of `embed` says how many passages an interrupted build had embedded.
 """
+
+STAGES = {
+    "read": "reading",
+    "score": "scoring",
+    "save": "saving",
+    "links": "linking",
+    "embed": "embedding",
+    "faiss": "ordering vectors",
+    "encode": "encoding",
+}
+"""What people are told that a stage does."""
 
 
 def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:

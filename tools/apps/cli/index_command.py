@@ -24,20 +24,11 @@ from hopgraph.tools.retrieval.index_manifest import read_manifest
 from hopgraph.tools.retrieval.index_sources import read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
-from hopgraph.tools.retrieval.staging import Progress
+from hopgraph.tools.retrieval.staging import STAGES, Progress
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _LISTED = 20  # files of a kind that are named
 _SKIPPED = ("bad file or record", "bad files or records")
-_STAGES = {
-    "read": "reading",
-    "score": "scoring",
-    "save": "saving",
-    "links": "linking",
-    "embed": "embedding",
-    "faiss": "ordering vectors",
-    "encode": "encoding",
-}
 
 
 def run_index(options: IndexOptions) -> None:
@@ -175,7 +166,7 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:
-        with show_progress(_STAGES, errors) as progress:
+        with show_progress(STAGES, errors) as progress:
             given |= {"faiss": options.faiss, "progress": _report_resuming(progress, errors)}
             if options.replace:
                 report = build_index(options.source, out, **given)

@@ -21,17 +21,7 @@ _WRITTEN_BY = {
 
 def event_lines(event: Event, view: EventView) -> list[Line]:
     """Return the lines of an event; none where they would repeat what is shown elsewhere."""
-    for topic in (
-        _searches,
-        _readings,
-        _answers,
-        _samples,
-        _question_trees,
-        _hops,
-        _review_trees,
-        _stages,
-        _calls_and_turns,
-    ):
+    for topic in _TOPICS:
         if (lines := topic(event, view)) is not None:
             return lines
     name, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, vars(event))

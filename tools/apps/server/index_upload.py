@@ -23,6 +23,7 @@ from hopgraph.tools.io.process_limits import limit_process, yield_to_others
 from hopgraph.tools.retrieval import delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
+from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
@@ -30,7 +31,7 @@ MAX_SECONDS = 900
 MAX_MEMORY = 4 << 30  # bytes of address space
 _PASSAGES, INDEX = "-passages.jsonl", "index"
 _REPORT_EVERY = 500  # passages
-_STAGES = {"read": "indexing", "score": "scoring", "save": "saving", "links": "linking"}
+_STAGES = {**STAGES, "read": "indexing"}  # the files were read before
 
 
 class UserCorpus(TypedDict):

@@ -43,11 +43,12 @@ from hopgraph.tools.apps.evaluation.report.tables import frontier_table
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.resources import get_model
 from hopgraph.tools.retrieval.resolve import SAMPLE
+from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize
 
 ALL = "all"
 """In `--methods`: every method that has what it needs."""
-INDEXING_STAGES = {"read": "reading the corpus", "score": "scoring", "save": "saving", "links": "linking"}
+INDEXING_STAGES = {**STAGES, "read": "reading the corpus"}
 
 
 def run_eval(options: EvalOptions) -> int:
