@@ -45,7 +45,7 @@ _UNCITED = "uncited"
 MOST_PASSAGES = 50
 """Passages that one search can bring."""
 _runtime: ContextVar[ToolRuntime[AgentContext, AgentRunState]] = ContextVar("hopgraph_tool_runtime")
-"""That of the tool call under way; as an argument of a tool LangChain would validate and copy all of it."""
+"""The runtime of the tool call in progress; LangChain would validate and copy all of it as a tool's argument."""
 
 
 async def search(
@@ -120,7 +120,7 @@ def _observed(runtime: ToolRuntime[Any, Any], passages: Sequence[Passage], **upd
 
 
 def _known(state: AgentRunState) -> dict[str, Passage]:
-    """Return the passages that the model was shown, by their ids: as they are, as it saw them, and as it may write."""
+    """Return the passages that were shown, by their ids: as stored, as shown, and as shown with its entities undone."""
     passages, known = passages_by_id(state["passages"]), dict[str, Passage]()
     for key in _order(state):
         seen = format_attribute(key)
@@ -129,7 +129,7 @@ def _known(state: AgentRunState) -> dict[str, Passage]:
 
 
 def _cited(known: Mapping[str, Passage], given: object) -> list[Passage]:
-    """Return the passages that an answer cites, each once; what a model writes may be no list, or of no texts."""
+    """Return the passages that an answer cites, each once; `given` is a model's output, which nothing has validated."""
     names = cast("list[object]", given) if isinstance(given, list) else []
     cited = [known[each] for each in names if isinstance(each, str) and each in known]
     return list({each["id"]: each for each in cited}.values())
@@ -145,7 +145,7 @@ def _said(
 
 
 class _Turns(AgentMiddleware[Any, AgentContext]):
-    """Asks the model as every step is asked, within the budget, and ends with the answer."""
+    """Asks the model as all other steps do, within the budget, and ends the run with the answer."""
 
     state_schema = AgentRunState
 
@@ -323,7 +323,7 @@ def _results(state: AgentRunState) -> list[ToolMessage]:
 
 
 def _found(result: ToolMessage | None) -> list[str]:
-    """List the passages that a tool returned, by their ids; the artifact of one that returns none is no list."""
+    """Return the ids of the passages in a tool's result; empty for a result without any, or none."""
     return cast("list[str]", result.artifact) if result and isinstance(result.artifact, list) else []
 
 

@@ -33,20 +33,20 @@ from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 
 _FROM_STAGE = 1000
-"""Ids of evidence begin with this and the stage's number, so that no method's own are like them."""
+"""Ids of a stage's evidence begin with this plus its number, so that they never clash with a method's own."""
 
 
 class StageMethod(Protocol):
-    """What a stage needs to know of a method."""
+    """The parts of a method that a stage uses."""
 
     @property
     def graph(self) -> CompiledMethod:
-        """What runs."""
+        """The compiled graph."""
         ...
 
     @property
     def takes_gold_passages(self) -> bool:
-        """Whether the caller gives the passages, too."""
+        """Whether the caller must supply the passages."""
         ...
 
 
@@ -69,10 +69,10 @@ class RememberingRetriever(AsyncRetriever):
 
     retriever: InstanceOf[Runnable[str, Any]]
     found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # from its serialized form, as it grows
-    """By query; it grows."""
+    """Results by query, to which each search adds."""
 
     async def search(self, query: str, k: int) -> list[Document]:
-        """Return what was found before, where that is enough."""
+        """Return the first k of what was found before; search only where that is fewer, and there may be more."""
         known = self.found.get(query)
         if known is None or (known["wanted"] < k and len(known["passages"]) == known["wanted"]):
             documents = await fetch_documents(self.retriever, query, k)
@@ -106,7 +106,7 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
         left = limits_left(runtime.context, state, step_start_time(runtime))
         limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
         settings = stage.settings.model_copy(update={**limits, **await _remembering(stage.settings, searched)})
-        # Only where a person may pause it, a stage has checkpoints of its own, by a checkpointer that is not sync only.
+        # Checkpoints of its own, which take an async checkpointer, are only for a stage that a review may pause.
         pauses = settings.review_queries or settings.review_evidence
         graph = stage.graph if pauses else stage.graph.copy({"checkpointer": False})
         result = await _result_of(graph, state, settings, runtime)
@@ -215,7 +215,7 @@ def _resting_on(citation: Citation, key: str) -> Evidence:
 
 
 def _own_words(citation: Citation) -> Passage:
-    """Make the passage that a citation of the model's, or of a reviewer's, own words is of."""
+    """Make a passage of the model's, or a reviewer's, own words, which a citation of them points to."""
     source = REVIEWER_SOURCE if citation["kind"] == "reviewer" else MODEL_SOURCE
     return Passage(
         id=citation["passage_id"], title=citation["title"], text=citation["quote"], score=0.0, source=source, hop=1
@@ -223,15 +223,15 @@ def _own_words(citation: Citation) -> Passage:
 
 
 def _as_call(method: str, usage: Usage) -> Call:
-    """Make one call of all that a graph of others has spent, which tells no single ones."""
+    """Sum up what a graph from another package has spent, which reports no single calls, as one call."""
     spent = {"attempts": usage["llm_calls"], **{key: usage[key] for key in ("prompt_tokens", "completion_tokens")}}
     return cast("Call", {**empty_call("model", method), **spent})
 
 
 async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
-    """Accept an answer that cites passages and that, by the setting `verify`, another agrees with.
+    """Accept an answer that cites passages and passes the check that the setting `verify` names.
 
-    What the last stage says is taken as it is. Writes `accepted`, and says why the next stage goes on. At the end it
+    The last stage's answer is always accepted. Writes `accepted`, and says why the next stage goes on. At the end it
     empties `searched`.
     """
     settings = runtime.context
@@ -246,7 +246,7 @@ async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) ->
     ended = StageEnded(**said, accepted=not problem, last=is_last or stops)
     emit(runtime, ended)
     limit: Update = {"stop_reason": "budget"} if stops else {} if not problem else {"stop_reason": None}
-    ends: Update = {"searched": {}} if not problem or stops else {}  # so that no text stands twice in the last state
+    ends: Update = {"searched": {}} if not problem or stops else {}  # so that the final state holds each text once
     return {"accepted": not problem or stops, "calls": calls, **limit, **ends}
 
 
@@ -273,5 +273,5 @@ async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -
 
 
 def route_stage(state: CascadeState) -> Literal["accepted", "next stage"]:
-    """Whether the run ends with what the last stage said."""
+    """Route to the end once an answer is accepted, else to the next stage."""
     return "accepted" if state["accepted"] else "next stage"

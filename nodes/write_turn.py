@@ -56,10 +56,11 @@ class _Turn(NamedTuple):
 async def write_turn(state: SearchR1State, runtime: Runtime[SearchR1Context]) -> Update:
     """Let the model write on after all turns and what their searches found: the next search, or the answer.
 
-    A turn that does neither is told so, as in training. The answer rests on the passages that contain it, else on those
-    of the last search. The budget's last call is for an answer, *ours*, before which the question is searched for if
-    nothing was. Writes `written`, `queries` and `iteration`, or the keys of a final answer: at the end, after
-    `max_turns` or the budget's end, too. An unusable record searches for the question, or later ends the run.
+    A turn that does neither is followed by the hint that the weights know from training. The answer rests on the
+    passages that contain it, else on those of the last search. The budget's last call is for an answer, *ours*, before
+    which the question is searched for if nothing was. Writes `written`, `queries` and `iteration`, or the keys of a
+    final answer: at the end, after `max_turns` or the budget's end, too. An unusable record searches for the question,
+    or later ends the run.
     """
     settings, number = runtime.context, len(state["written"]) + 1
     is_last, ends = number > settings.max_turns, state["stop_reason"] == "budget"

@@ -26,13 +26,13 @@ class CascadeState(MethodState):
     stage: int
     """How many stages have run."""
     accepted: bool
-    """Whether what the last one answered is the answer."""
+    """Whether the answer of the last one was accepted."""
     searched: dict[str, dict[str, Search]]
-    """By retriever and query what was found, which later stages do not search again."""
+    """What was found, by retriever and query; later stages do not search for it again."""
 
 
 class CascadeContext(Context):
-    """The settings of the cascade; those that a stage has, too, hold for it."""
+    """The settings of the cascade; a stage inherits those that its method has, too."""
 
     method = "cascade"
     steps = ("judge_support",)
@@ -48,8 +48,8 @@ class CascadeContext(Context):
     )
     verify: Literal["none", "entailment", "model"] = method_setting(
         "none",
-        "who must agree before an answer that cites passages is accepted: nobody, the entailment checker, or the model "
-        "in the role judge_support; the last stage's is taken as it is",
+        "how an answer that cites passages is checked before it is accepted: not at all, by the entailment checker, or "
+        "by the model (role judge_support); the last stage's answer is always accepted",
     )
 
     @field_validator("stages", mode="before")

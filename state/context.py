@@ -31,7 +31,7 @@ Resource = Literal["retriever", "reranker", "entailment"]
 
 
 OWNER_SETTINGS_OF_METHODS = frozenset({"labels", "embedding"})
-"""Settings of single methods that name a file or a model, which is not for a caller, or a stage, to choose."""
+"""Settings of single methods that name a file or a model: the app owner's choice, not a caller's or a stage's."""
 
 SENTENCE_STEP = "write_sentence"
 """The last step of every method with `answer_type="sentence"`."""

@@ -1,4 +1,4 @@
-"""What a method that goes on with another's work begins with: its evidence, and the queries that are settled."""
+"""Hand the evidence of one method's run, and the queries that are settled, on to another method's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

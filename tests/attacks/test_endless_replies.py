@@ -230,7 +230,7 @@ async def test_what_cannot_be_unpacked_is_an_unreadable_reply(encoding: str, bod
 
 
 async def test_a_long_stream_is_read_in_linear_time() -> None:
-    """What is told of it on the way is a small multiple of it, not its square."""
+    """The partial texts that are passed on add up to a small multiple of the reply's length, not to its square."""
     count, told = 4_000, list[int]()
     events = EVENT % b'{\\"knowledge\\": \\"' + EVENT % (b"a" * 1000) * count + EVENT % b'\\"}' + b"data: [DONE]\n\n"
     async with RawServer([events], headers="content-type: text/event-stream").at() as url:

@@ -1,4 +1,4 @@
-"""One key's user takes their own share of sessions, uploads and indexing, and holds up nobody else."""
+"""Sessions, uploads and indexing are limited per user, so that no user can hold up another."""
 
 import asyncio
 import logging

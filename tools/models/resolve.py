@@ -158,9 +158,9 @@ class SharedModelState:
     reasons: bool = False
     """Whether a reply was cut off while the model was still reasoning."""
     takes_tools: bool = True
-    """Whether no request with tools was refused for them."""
+    """Whether requests may have tools: none was refused because of them."""
     forces_tools: bool = True
-    """Whether no request that must call a tool was refused for that."""
+    """Whether requests may force the call of a tool: none was refused because of that."""
     limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
     clients: _LoopClients = field(default_factory=_LoopClients)
 

@@ -109,7 +109,7 @@ _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
 _LONG = 1 << 14
-"""Characters of a reply; of a longer one, what has come is told when there is a quarter more."""
+"""Characters of a reply; a longer one is passed on again only when it has grown by a quarter."""
 _ADDED_AT_ONCE = 256
 """Chunks of a reply."""
 _NOT_JSON = "the reply is no JSON object"
@@ -332,7 +332,7 @@ async def _streamed(
 
 @dataclass
 class _Written:
-    """What has come of a reply; adding up its chunks one after another would copy, and parse, all before each."""
+    """The part of a reply that has arrived; adding each chunk to the rest would copy and parse all before it."""
 
     content: list[str] = field(default_factory=list[str])
     arguments: list[str] = field(default_factory=list[str])  # of the first function that is called
@@ -342,7 +342,7 @@ class _Written:
     size = told = 0
 
     def add(self, chunk: AIMessage) -> bool:
-        """Add a chunk; whether there is enough that is new: some, or a quarter of what has come of a long reply."""
+        """Add a chunk; return whether enough is new to pass on: anything, or a quarter more of a long reply."""
         for each in getattr(chunk, "tool_call_chunks", ()):
             self.call = each["index"] if self.call is None else self.call
             self.arguments += [each["args"] or ""] if each["index"] == self.call else []

@@ -1,4 +1,4 @@
-"""What a LangChain retriever of ours begins with: one search, for callers that wait and for those that await."""
+"""The base class of our LangChain retrievers: one async search behind the sync and the async interface."""
 
 from abc import abstractmethod
 
@@ -11,7 +11,7 @@ from hopgraph.tools.io.background import run_in_background
 
 
 class AsyncRetriever(BaseRetriever):
-    """A retriever whose search is a coroutine, which sync callers wait for."""
+    """A retriever that searches by a coroutine; sync calls run it on the background loop."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 

@@ -30,7 +30,7 @@ STAGES = {
     "faiss": "ordering vectors",
     "encode": "encoding",
 }
-"""What people are told that a stage does."""
+"""The labels that people see."""
 
 
 def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
