@@ -37,7 +37,7 @@ GROUPS: dict[Group, str] = {
 }
 """By name what each group of methods is called; `--methods` takes the names, too."""
 _GRAPH = "graph"
-_RESERVED = frozenset({"all", "auto", "chat", "distillation", "registry", *ALIASES, *GROUPS})
+_RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _OURS = f"{graphs.__name__.partition('.')[0]}."
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')

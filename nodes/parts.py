@@ -36,7 +36,7 @@ def sub_questions_with(*, question_last: bool = False) -> Node:
     async def sub_questions(state: MethodState, runtime: Runtime[GenReadContext | LeastToMostContext]) -> Update:
         question, most = state["question"], runtime.context.max_sub_questions
         answered = await ask(runtime, state, decomposition_ask(question, most=most, in_order=True))
-        found = read_sub_questions(answered, most=most, known=[question])
+        found = read_sub_questions(answered.record, most=most, known=[question])
         report_parts(question, found, runtime)
         parts = [*found, question] if question_last else found
         return {"sub_questions": parts, **spending_update(state, [answered])}

@@ -43,7 +43,7 @@ async def split(state: BranchState, runtime: Runtime[RaIsfContext]) -> Update:
     known = [each["question"] for each in path_to(state["tree"], node["id"])]
     wanted = decomposition_ask(node["question"], most=most, in_order=in_order)
     answered = await ask(runtime, state, wanted)
-    questions, calls = read_sub_questions(answered, most=most, known=known), calls_of([answered])
+    questions, calls = read_sub_questions(answered.record, most=most, known=known), calls_of([answered])
     if not questions:
         return {**settle(runtime, node, "budget" if answered.outcome == "budget" else "unsolved"), "calls": calls}
     parts = _parts(node, questions, in_order)

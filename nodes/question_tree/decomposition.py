@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 from pydantic import field_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult
+from hopgraph.nodes.core.ask import Ask
 from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, schema_hint
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state.question_tree import QuestionNode
@@ -91,7 +91,7 @@ def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> As
     return Ask("decompose", variables, SubQuestions, SubQuestions(sub_questions=[]))
 
 
-def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: Sequence[str] = ()) -> list[str]:
+def read_sub_questions(reply: SubQuestions, *, most: int, known: Sequence[str] = ()) -> list[str]:
     """Read the sub-questions off a reply, at most `most`, in the model's order, each once, without numbering.
 
     Those that repeat a `known` question (those that it is a part of, and last the question itself) but for case and
@@ -102,7 +102,7 @@ def read_sub_questions(answered: AskResult[SubQuestions], *, most: int, known: S
     found: list[str] = []
     places: dict[int, str] = {}  # what a reference to the model's number becomes
     whole = known[-1] if known else ""
-    for number, said in enumerate(filter(str.strip, answered.record.sub_questions), start=1):
+    for number, said in enumerate(filter(str.strip, reply.sub_questions), start=1):
         text = " ".join(_NUMBERING.sub("", f"{clean(said)} ", count=1).split())
         named = referred_numbers(text, before=number, whole=whole)
         text = fill_references(text, {each: places[each] for each in named})

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.core.ask import AskResult
 from hopgraph.nodes.question_tree.decomposition import SubQuestions, decomposition_ask, read_sub_questions
-from support.node_inputs import model_call
 
 
-def answered(said: Any) -> AskResult[SubQuestions]:
-    return AskResult(SubQuestions.model_validate({"sub_questions": said}), "replied", "id", model_call())
+def reply(said: Any) -> SubQuestions:
+    return SubQuestions.model_validate({"sub_questions": said})
 
 
 @pytest.mark.parametrize(
@@ -25,7 +23,7 @@ def answered(said: Any) -> AskResult[SubQuestions]:
     ],
 )
 def test_sub_questions_are_read_as_models_write_them(said: Any, read: list[str]) -> None:
-    assert read_sub_questions(answered(said), most=5, known=["The whole?"]) == read
+    assert read_sub_questions(reply(said), most=5, known=["The whole?"]) == read
 
 
 @pytest.mark.parametrize(
@@ -40,7 +38,7 @@ def test_sub_questions_are_read_as_models_write_them(said: Any, read: list[str])
     ],
 )
 def test_references_count_the_questions_that_are_returned(said: Any, read: list[str]) -> None:
-    assert read_sub_questions(answered(said), most=5, known=["The whole?"]) == read
+    assert read_sub_questions(reply(said), most=5, known=["The whole?"]) == read
 
 
 def test_parts_may_refer_to_one_another_where_they_are_answered_in_order() -> None:
@@ -48,6 +46,6 @@ def test_parts_may_refer_to_one_another_where_they_are_answered_in_order() -> No
 
 
 def test_only_so_many_sub_questions_are_taken() -> None:
-    assert read_sub_questions(answered(["a", "b", "c"]), most=2) == ["a", "b"]
+    assert read_sub_questions(reply(["a", "b", "c"]), most=2) == ["a", "b"]
     assert decomposition_ask("q", most=2).variables == {"question": "q", "max_sub_questions": 2}
     assert decomposition_ask("q", most=2).fallback.sub_questions == []

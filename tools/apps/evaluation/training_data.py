@@ -15,16 +15,15 @@ from pydantic import JsonValue
 from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.search import SearchRequest, search_all
-from hopgraph.nodes.distillation.record import drop
 from hopgraph.nodes.selection import reason_of_search
 from hopgraph.state import Passage, RunError, SettingsError
 from hopgraph.state.baselines import DspContext
-from hopgraph.state.distillation import Example
 from hopgraph.state.events import QuerySent, Retrieved, United, parse_event
 from hopgraph.tools.apps.evaluation.batch.run_directory import OutcomeKey, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import score_questions
 from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.distillation import Example, drop
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.guarded_files import write_files

@@ -13,10 +13,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hopgraph.graphs.distillation import GRAPHS
 from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.state.distillation import DistillationContext
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
 from hopgraph.tools.apps.cli.console import (
     console_on,
@@ -34,6 +32,7 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
 from hopgraph.tools.apps.evaluation.cascade_stages import CANDIDATES, FIRST_STAGE, read_target, write_stages
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import read_questions
+from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, DistillationContext
 from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
@@ -91,7 +90,7 @@ def run_build(options: evaluation_options.BuildOptions) -> int:
 def run_distill(options: evaluation_options.DistillOptions) -> int:
     """Make the data or resume that, with progress on standard error, and return the exit code."""
     out, run = _run_folder(options.out)
-    cls: Any = GRAPHS[options.role].context_schema
+    cls: Any = DISTILLATIONS[options.role].context_schema
     _check_choices(options, cls)
     dataset = eval_command.dataset_file(options, options.dataset, run)
     settings = _settings(options, cls, dataset)

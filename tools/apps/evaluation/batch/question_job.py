@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hopgraph.graphs import METHODS, distillation
+from hopgraph.graphs import METHODS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
-from hopgraph.state.distillation import DistillationContext, SourceQuestion
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
+from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, DistillationContext
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
-from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 from hopgraph.tools.apps.runs.answer_record import answer_record
 from hopgraph.tools.io.background import in_callers_thread
 from hopgraph.tools.io.http_retries import trouble_of
@@ -48,8 +47,8 @@ class QuestionJob:
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
     given: dict[str, Any] = {"question": job.question.question}
     if isinstance(job.settings, DistillationContext):
-        graph = distillation.GRAPHS[job.settings.role]
-        given["source"] = source_of(job.question)
+        graph = DISTILLATIONS[job.settings.role]
+        given["annotated"] = job.question
     elif job.settings.method in EXPERIMENTS:
         graph = EXPERIMENTS[job.settings.method]
         given["annotated"] = job.question
@@ -65,22 +64,6 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
         elif not namespace:
             state = chunk
     return state
-
-
-def source_of(question: EvalQuestion) -> SourceQuestion:
-    """Return a question's annotation; the sub-questions are its steps, or questions for its evidence triples."""
-    plan = derive_plan(question)
-    there = {hop.number for hop in plan.asked}
-    stand_alone = all(there.issuperset(hop.needs) for hop in plan.asked)
-    hops = (plan.asked if stand_alone else plan.hops) if question.hops or question.triples else ()
-    places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}
-    return SourceQuestion(
-        id=question.id,
-        answers=list(question.answers or ()),
-        gold=list(question.gold),
-        contexts=question.passages,
-        sub_questions=[hop.filled_with(places) for hop in hops],
-    )
 
 
 def requires_gold(method: str) -> bool:

@@ -1,1 +1,0 @@
-"""The steps of the graphs that make training data."""
