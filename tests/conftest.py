@@ -5,6 +5,7 @@ import ipaddress
 import os
 import signal
 import socket
+import uuid
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -121,9 +122,17 @@ environment_of_file = pytest.fixture(autouse=True, scope="module")(_environment_
 environment_of_test = pytest.fixture(autouse=True)(_environment_as_before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the suite a cache of its own, in place of that of whoever runs it; each test has another one in it."""
+    os.environ["XDG_CACHE_HOME"] = str(folder := tmp_path_factory.mktemp("caches"))
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
     """Take away the settings and keys of whoever runs the suite, and keep LangSmith silent."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches / uuid.uuid4().hex))
     for name in ("HOPGRAPH_MODEL", "HOPGRAPH_RETRIEVER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANGSMITH_TRACING", "false")

@@ -318,6 +318,7 @@ class _Conversation(Generic[RecordT]):
                     if self.wanted.tools
                     else {}
                 ),
+                **({"address": handle.address} if handle.address else {}),
                 "role": self.call["role"],
                 "messages": [_cached_form(message) for message in self.messages],
                 "model": handle.name,

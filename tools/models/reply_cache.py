@@ -3,7 +3,7 @@
 Every reply is stored as it came, also one that could not be used, with its tokens: a run that is replayed takes the
 same path and counts the same. Each has a file, named by a hash of everything that shapes it and written whole, so that
 processes may share a folder. The one that pays for a reply holds a lock on KEY.lock beside it, which the system
-releases however the process ends.
+releases however the process ends. A file's time is that of its last use.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ from hopgraph.tools.io.guarded_files import (
     write_private,
 )
 
+MAX_CACHE_BYTES = 5_000_000_000
+"""What the cache that a user's evaluations share takes at most on the disk: about a million replies."""
 _FORMAT = 2
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1
 """Seconds between looks at a reply that another question is paying for."""
@@ -85,12 +87,15 @@ def _try_lock(path: Path, locked: ExitStack) -> bool:
 
 def read_cache(folder: str, key: str) -> ModelReply | None:
     """Return a stored reply; None when there is none or its file is damaged."""
+    place = _place(folder, key)
     try:
-        record = cast("dict[str, Any]", json.loads(read_source(_place(folder, key))))
+        record = cast("dict[str, Any]", json.loads(read_source(place)))
         del record["role"]
         reply = ModelReply(record.pop("reply"), **record)
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return None
+    with suppress(OSError):
+        os.utime(place)
     return reply if all(map(isinstance, astuple(reply), (str, str, int, int))) else None
 
 
@@ -108,6 +113,27 @@ def check_cache(folder: str) -> None:
         make_cache(Path(folder))
     except OSError as error:
         raise SettingsError(f"cache_dir {folder!r} cannot be written: {error.strerror}") from None
+
+
+def trim_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> None:
+    """Remove the replies that were used longest ago until a folder's caches take at most nine tenths of `most`.
+
+    Nothing is removed while they take no more than `most` bytes of the disk. Blocks.
+    """
+    replies: list[tuple[float, int, Path]] = []
+    for path in folder.glob(f"*/[0-9a-f][0-9a-f]/{'[0-9a-f]' * 64}.json"):
+        with suppress(OSError):  # another process has removed it
+            about = path.stat()
+            replies.append((about.st_mtime, getattr(about, "st_blocks", 0) * 512 or about.st_size, path))
+    taken = sum(size for _, size, _ in replies)
+    if taken <= most:
+        return
+    for _, size, path in sorted(replies):
+        if taken <= 0.9 * most:
+            break
+        with suppress(OSError):
+            path.unlink()
+        taken -= size
 
 
 def _place(folder: str, key: str, suffix: str = "json") -> Path:

@@ -214,6 +214,12 @@ class ModelHandle:
         limit = max_reply_tokens or own_limit(model) or derived
         return min(limit, self.shared.refusals.most_tokens or limit)
 
+    @property
+    def address(self) -> str:
+        """The server's address, where an openai: spec leaves it to the environment; else empty."""
+        left_open = self.from_spec and self.name.startswith("openai:") and "base_url=" not in self.name
+        return str(getattr(self.model, "openai_api_base", "")) if left_open else ""
+
     async def here(self) -> _LoopModel:
         """Return the model with the HTTP client of the running loop, or its only one."""
         return self._own_model or await self.shared.clients.here(self.model)

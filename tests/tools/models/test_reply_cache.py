@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.models.reply_cache import ModelReply, cached_reply, read_cache, write_cache
+from hopgraph.tools.models.reply_cache import ModelReply, cached_reply, read_cache, trim_cache, write_cache
 
 
 async def test_whoever_waits_for_a_reply_that_fails_asks_anew(tmp_path: Path) -> None:
@@ -119,3 +119,20 @@ async def test_a_damaged_reply_is_asked_for_again(tmp_path: Path, damage: str) -
     if damage != "folder":
         write_cache(str(tmp_path), "0" * 64, "x/y", ModelReply("new"))
         assert read_cache(str(tmp_path), "0" * 64) == ModelReply("new")
+
+
+def test_what_was_used_longest_ago_is_removed_and_nothing_of_others(tmp_path: Path) -> None:
+    folders, keys = [tmp_path / "0", tmp_path / "1"], [digit * 64 for digit in "01234"]
+    for age, key in enumerate(keys):
+        for folder in folders:
+            write_cache(str(folder), key, "x/y", ModelReply("text"))
+            os.utime(folder / key[:2] / f"{key}.json", (1000 - age, 1000 - age))
+    (tmp_path / "thesis.json").write_text("{}")
+    (tmp_path / "0" / "44" / "thesis.json").write_text("{}")
+    size = (tmp_path / "0" / "00" / f"{keys[0]}.json").stat().st_blocks * 512
+    trim_cache(tmp_path, 10 * size)
+    assert read_cache(str(folders[1]), keys[4]), "it was used last now"
+    trim_cache(tmp_path, 5 * size)
+    left = [[key for key in keys if read_cache(str(folder), key)] for folder in folders]
+    assert left == [keys[:1], [*keys[:2], keys[4]]]
+    assert len(list(tmp_path.rglob("thesis.json"))) == 2

@@ -14,10 +14,8 @@ update a rename could restore a thread that was deleted meanwhile.
 import asyncio
 import hashlib
 import math
-import os
 import re
 import sqlite3
-import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -37,6 +35,7 @@ from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.io.guarded_files import HAS_LOCKS, try_lock
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.io.user_folders import user_folder
 
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9@_+-]|\.(?!\.)){0,99}")
 """A user's name or address; no slash, no colon, no two dots."""
@@ -396,13 +395,7 @@ def _clean_title(text: str) -> str:
 
 def default_path() -> Path:
     """Return the file that threads are stored in when no place is named: in the user's data folder."""
-    if sys.platform == "darwin":
-        data = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        data = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return data / "hopgraph" / "threads.sqlite"
+    return user_folder("data") / "threads.sqlite"
 
 
 @asynccontextmanager

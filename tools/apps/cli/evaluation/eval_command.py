@@ -34,13 +34,20 @@ from hopgraph.tools.apps.evaluation.batch.local_engine import (
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
-from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, RunSpec, list_jobs, prepare_run
+from hopgraph.tools.apps.evaluation.batch.run_setup import (
+    PreparedRun,
+    RunSpec,
+    list_jobs,
+    prepare_run,
+    shared_replies,
+)
 from hopgraph.tools.apps.evaluation.batch.scores import judge_run, summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
 from hopgraph.tools.apps.evaluation.report.tables import frontier_table
 from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.models.reply_cache import trim_cache
 from hopgraph.tools.resources import get_model
 from hopgraph.tools.retrieval.resolve import SAMPLE
 from hopgraph.tools.retrieval.staging import STAGES
@@ -98,7 +105,8 @@ def answered(
         prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-            jobs = list_jobs(prepared, directory, keep_traces=not options.no_traces, retry_failed=options.retry_failed)
+            how = {"keep_traces": not options.no_traces, "retry_failed": options.retry_failed, "fresh": options.fresh}
+            jobs = list_jobs(prepared, directory, **how)
             _print_cost(options, spec, prepared, prices, jobs)
             if options.estimate_only:
                 yield None
@@ -107,6 +115,7 @@ def answered(
             tally = RunTally(total=total, finished=total - len(jobs))
             if tally.finished:
                 print_note(f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
+            trim_cache(shared_replies())
             limits = options.concurrency, options.max_calls, options.max_cost
             with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
                 engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)

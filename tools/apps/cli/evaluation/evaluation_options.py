@@ -39,6 +39,9 @@ class QuestionOptions:
     )
     patience: float = option("How long to wait in an outage.", default=300.0, metavar="SECONDS", min=0)
     retry_failed: bool = flag("Ask again what failed.")
+    fresh: bool = flag(
+        "Take no replies from the cache that your runs share (--set cache_dir=DIR: another), and leave none there."
+    )
     skip_bad: bool = flag("Skip broken records, and report them.")
     max_calls: int | None = option("Stop a run after N model calls.", metavar="N", min=1)
     max_cost: float | None = option("Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)

@@ -3,8 +3,8 @@
 The driver, the process that was started, alone writes results, and keeps the order, the tally and the limits, as
 without Ray. Workers send each paid call and the outcome back. What they need besides a question they must find:
 
-* the run's folder with the reply cache and the corpus, under the same path. Machines that share no file system
-  keep replies each for itself; a question that comes to another machine is then paid for again;
+* the run's folder with the corpus, and the reply cache (`--set cache_dir=DIR`), under the same paths. Machines that
+  share no cache keep replies each for itself; a question that comes to another machine is then paid for again;
 * the files of methods of one's own, under the same paths, or their packages;
 * keys, in the environment of each machine, where `ray start` is called. None is sent: what a driver sends to a
   cluster can be read by everyone on it. A cluster that is started here inherits the driver's environment.

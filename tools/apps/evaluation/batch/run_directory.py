@@ -4,7 +4,7 @@
     questions.jsonl       the questions that were chosen, with their gold answers
     results/METHOD.jsonl  one line per finished question
     traces/METHOD.gz      the steps of each of them, one gzip member each
-    cache/N/              the replies of repeat N, so that no reply is paid for twice
+    cache/N/              the replies of repeat N, where they are not in the cache that the user's runs share
     summary.json          the scores
 
 A line is handed to the system before the next question begins. What a kill leaves half-written is truncated when the

@@ -14,6 +14,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    SIMULATED_MODELS,
     CorpusSource,
     DatasetFacts,
     GoldBy,
@@ -28,7 +29,8 @@ from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, add_gold_texts, read_questions, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer, read_name_map_seed, write_name_map
-from hopgraph.tools.io.guarded_files import make_private, open_private
+from hopgraph.tools.io.guarded_files import make_cache, make_private, open_private
+from hopgraph.tools.io.user_folders import user_folder
 from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_folder import is_index
@@ -41,6 +43,7 @@ CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
 CONTEXTS = "contexts"
 """What a manifest calls them."""
+_LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
 _PROBES, _TITLES = 20, 200
 _PROBE_LENGTH = 300
 
@@ -124,15 +127,21 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
 
 
 def list_jobs(
-    prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool, retry_failed: bool
+    prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool, retry_failed: bool, fresh: bool = False
 ) -> list[QuestionJob]:
-    """List what is not finished, and with `retry_failed` what failed, question by question so that results compare."""
+    """List what is not finished, and with `retry_failed` what failed, question by question so that results compare.
+
+    With `fresh` no reply of another run is taken, and none is left to one.
+    """
     gold_by = prepared.manifest.corpus.gold_by
     jobs: list[QuestionJob] = []
     for repeat in range(prepared.manifest.repeats):
         methods = [
             each.model_copy(
-                update={"cache_dir": directory.cache(repeat), "seed": None if each.seed is None else each.seed + repeat}
+                update={
+                    "cache_dir": _reply_folder(each, directory, repeat, fresh=fresh),
+                    "seed": None if each.seed is None else each.seed + repeat,
+                }
             )
             for each in prepared.methods.values()
         ]
@@ -142,6 +151,28 @@ def list_jobs(
                 if failed is None or (failed and retry_failed):
                     jobs.append(QuestionJob(question, settings, repeat, keep_traces, not gold_names(question, gold_by)))
     return jobs
+
+
+def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh: bool) -> str:
+    """Return the folder of a repeat's replies: one that the user's runs share, else the run's own.
+
+    The run's own for objects, and for models of this machine: their files may change under the same name.
+    """
+    models = [settings.model, *settings.models.values()]
+    if fresh or not all(isinstance(each, str) and not each.startswith(_LOCAL_MODELS) for each in models):
+        return directory.cache(repeat)
+    shared = Path(settings.cache_dir).expanduser() if settings.cache_dir else shared_replies()
+    if not settings.cache_dir:
+        try:
+            make_cache(shared)
+        except OSError:  # a user without a home
+            return directory.cache(repeat)
+    return str((shared / str(repeat)).resolve())
+
+
+def shared_replies() -> Path:
+    """Return the folder of the replies that a user's runs share, unless the setting `cache_dir` names another."""
+    return user_folder("cache") / "replies"
 
 
 def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:

@@ -200,6 +200,33 @@ def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path)
     assert summary["n"] == 3
 
 
+def test_a_pilot_is_not_paid_for_again_in_another_folder(server: OpenAIServer, tmp_path: Path) -> None:
+    def calls(name: str, **fields: Any) -> int:
+        before = len(server.requests)
+        run_eval(options(tmp_path / name, server, methods="migres", **fields))
+        return len(server.requests) - before
+
+    pilot = calls("pilot", limit=2)
+    whole = calls("whole", limit=4)
+    assert calls("fresh", limit=4, fresh=True) == pilot + whole
+    assert calls("again", limit=4) == 0
+    assert results(tmp_path / "again") == results(tmp_path / "fresh")
+    assert calls("repeated", limit=4, repeats=2) == pilot + whole
+    own = [f"cache_dir={tmp_path / 'own'}"]
+    assert [calls(name, limit=4, assignments=own) for name in ("own", "own-again")] == [pilot + whole, 0]
+
+
+def test_a_server_that_the_environment_names_has_replies_of_its_own(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(server.requests)
+    with OpenAIServer(OfflineExtractive()) as other:
+        for number, each in enumerate((server, other, server)):
+            monkeypatch.setenv("OPENAI_BASE_URL", each.base_url)
+            run_eval(EvalOptions(SAMPLE, "direct", tmp_path / str(number), model="openai:any", limit=2))
+        assert (len(server.requests) - before, len(other.requests)) == (2, 2)
+
+
 def test_settings_reach_the_methods_that_have_them(server: OpenAIServer, tmp_path: Path) -> None:
     assignments = ["migres.max_iterations=2", "samples=2", "temperature=0.5"]
     run_eval(options(tmp_path, server, methods="migres,cot_sc", limit=1, assignments=assignments))
