@@ -23,7 +23,7 @@ from hopgraph.state.cascade import CascadeContext
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, frozen_settings
 from hopgraph.tools.apps.evaluation.comparison import ScoredMethod, compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
-from hopgraph.tools.apps.evaluation.metrics import bootstrap
+from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.io.guarded_files import write_files
 
 CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"

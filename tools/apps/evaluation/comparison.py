@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
@@ -21,7 +21,17 @@ from hopgraph.tools.apps.evaluation.batch.scores import (
 )
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, Interval, bootstrap, permutation_test
+from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
+from hopgraph.tools.apps.evaluation.significance import (
+    Interval,
+    bootstrap,
+    cluster_bootstrap,
+    cluster_permutation_test,
+    find_clusters,
+    holm,
+    permutation_test,
+    questions_needed,
+)
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
 """What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
@@ -59,6 +69,7 @@ class Difference(NamedTuple):
     """How one method compares with another on the questions that both have finished."""
 
     name: str
+    score: str
     n: int
     mean: float
     """Of this method's score minus the other's."""
@@ -66,7 +77,16 @@ class Difference(NamedTuple):
     p: float
     """Two-sided paired permutation test."""
     p_holm: float
-    """The same, corrected for the number of methods compared (Holm 1979)."""
+    """The same, corrected for the number of differences that were asked for together (Holm 1979)."""
+    clusters: int
+    """How many clusters the questions form (`find_clusters`); where it is n, what follows is as above."""
+    cluster_ci95: Interval | None
+    """By resampling clusters; None for a single one."""
+    cluster_p: float
+    """With a sign for each cluster."""
+    cluster_p_holm: float
+    needed: float | None
+    """Questions that show such a difference with power 0.8 (`questions_needed`)."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +96,11 @@ class Comparison:
     questions: dict[str, EvalQuestion]
     """Of the first run; others may have them with other names."""
     methods: list[ScoredMethod]
+
+    @cached_property
+    def clusters(self) -> dict[str, int]:
+        """Question id → its cluster, as `find_clusters` numbers them."""
+        return dict(zip(self.questions, find_clusters([*self.questions.values()]), strict=True))
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
         """Group the ids of the questions by `key`, in order of the keys; those with an empty key are left out."""
@@ -113,30 +138,49 @@ class Comparison:
                 front.append((cost, f1, each))
         return [each for _, _, each in front]
 
-    def differences(self, score: str, against: str) -> list[Difference]:
-        """Compare every other method with the one of this name; RunError where there is none."""
+    def differences(self, scores: Iterable[str], against: str) -> list[Difference]:
+        """Compare every other method with the one of this name in each score; RunError where there is none."""
         by_name = {method.name: method for method in self.methods}
         if against not in by_name:
             raise RunError(f"no method {against!r} in these runs; there are: {', '.join(by_name)}")
-        return self.paired(score, [(by_name[against], each) for each in self.methods if each.name != against])
+        return self.paired(scores, [(by_name[against], each) for each in self.methods if each.name != against])
 
-    def paired(self, score: str, pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
-        """Compare the second of each pair with the first; without those that have no question in common."""
-        found: list[Difference] = []
-        for base, method in pairs:
-            values = [
-                row[score] - base.rows[name][score]
-                for name, row in method.rows.items()
-                if score in row and score in base.rows.get(name, {})
-            ]
-            if values:
-                p = permutation_test(values)
-                found.append(Difference(method.name, len(values), fmean(values), bootstrap(values), p, p))
-        # Corrected for their number, in the order of the methods.
-        ranked = sorted(found, key=lambda each: each.p)
-        raised = [min(1.0, each.p * (len(ranked) - rank)) for rank, each in enumerate(ranked)]
-        corrected = dict(zip((each.name for each in ranked), accumulate(raised, max), strict=True))
-        return [each._replace(p_holm=corrected[each.name]) for each in found]
+    def paired(self, scores: Iterable[str], pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
+        """Compare the second of each pair with the first in each score, where they have questions in common.
+
+        All p-values are corrected together.
+        """
+        found = [each for score in scores for base, method in pairs if (each := self._difference(score, base, method))]
+        return correct_together(found)
+
+    def _difference(self, score: str, base: ScoredMethod, method: ScoredMethod) -> Difference | None:
+        values = {
+            name: row[score] - base.rows[name][score]
+            for name, row in method.rows.items()
+            if score in row and score in base.rows.get(name, {})
+        }
+        if not values:
+            return None
+        data, clusters = [*values.values()], [self.clusters[name] for name in values]
+        count = len(set(clusters))
+        p, ci95 = permutation_test(data), bootstrap(data)
+        alone = count == len(data)  # the same numbers, not others by chance
+        cluster_p = p if alone else cluster_permutation_test(data, clusters)
+        cluster_ci95 = ci95 if alone else cluster_bootstrap(data, clusters)
+        needed = questions_needed(data, clusters)
+        return Difference(
+            *(method.name, score, len(data), fmean(data), ci95, p, p),
+            *(count, cluster_ci95, cluster_p, cluster_p, needed),
+        )
+
+
+def correct_together(found: Sequence[Difference]) -> list[Difference]:
+    """Correct the p-values of a table's differences for their number (Holm 1979)."""
+    plain, clustered = holm([each.p for each in found]), holm([each.cluster_p for each in found])
+    return [
+        each._replace(p_holm=p, cluster_p_holm=cluster_p)
+        for each, p, cluster_p in zip(found, plain, clustered, strict=True)
+    ]
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:

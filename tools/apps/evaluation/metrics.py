@@ -1,4 +1,4 @@
-"""What is measured of answers and of retrieved passages, with the source of each metric; seeded statistics.
+"""What is measured of answers and of retrieved passages, with the source of each metric.
 
 EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
 script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,
@@ -9,9 +9,6 @@ data set, where MuSiQue's script, whose questions have other answers, gives "no"
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
 
 from hopgraph.state import StepEvent
 from hopgraph.state.events import Revised, parse_event
@@ -24,9 +21,6 @@ _REVISIONS = {
     (True, False): "spoilt",
 }
 """By whether the answer from memory was right, and whether the one after reading the passages is."""
-RESAMPLES = 10_000
-_SEED = 20_240_404
-_BLOCK = 2_000_000  # numbers held at a time while resampling
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -124,42 +118,3 @@ def measure_incorporation(trace: Iterable[StepEvent], steps: Sequence[Sequence[s
             counts[_REVISIONS[bool(before), bool(after)]] += 1
             left = [step for step in left if step not in after[:1]]
     return counts
-
-
-class Interval(NamedTuple):
-    """A 95 % interval."""
-
-    low: float
-    high: float
-
-
-def bootstrap(values: Sequence[float]) -> Interval:
-    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions, at least one."""
-    data = np.asarray(values, dtype=np.float64)
-    random = np.random.default_rng(_SEED)
-    means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, RESAMPLES)]
-    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
-    return Interval(float(low), float(high))
-
-
-def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES) -> float:
-    """Test whether paired differences, at least one, are zero on average, by random signs (Fisher's paired test).
-
-    The two-sided p-value counts the observed signs as one draw, so it is never 0; it is 1 where nothing differs.
-    """
-    data = np.asarray([value for value in differences if value], dtype=np.float64)
-    if not data.size:
-        return 1.0
-    random = np.random.default_rng(_SEED)
-    observed = abs(data.sum()) - 1e-9
-    extreme = 0
-    for n in _blocks(data.size, resamples):
-        signs = random.integers(0, 2, (n, data.size)) * 2 - 1
-        extreme += int((np.abs(signs @ data) >= observed).sum())
-    return (extreme + 1) / (resamples + 1)
-
-
-def _blocks(size: int, resamples: int) -> list[int]:
-    """Split resamples of so many values into blocks that fit in memory."""
-    step = max(1, _BLOCK // size)
-    return [min(step, resamples - done) for done in range(0, resamples, step)]

@@ -13,7 +13,7 @@ from hopgraph.nodes.judge_relevance import PassageRelevance
 from hopgraph.nodes.question_tree.decomposition import SubQuestions
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import SpecError
-from hopgraph.tools.apps.evaluation.metrics import Interval
+from hopgraph.tools.apps.evaluation.significance import Interval
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.models import Sampling, UnusableReplyError, parse_reply, resolve_model
 from hopgraph.tools.models.send import SendOptions, send

@@ -66,14 +66,14 @@ def test_questions_are_grouped(comparison: Comparison) -> None:
 
 
 def test_differences_are_paired(comparison: Comparison) -> None:
-    (difference,) = comparison.differences("em", "one_step")
+    (difference,) = comparison.differences(["em"], "one_step")
     assert (difference.name, difference.n, difference.mean) == ("migres", 4, 0.5)
     # Two of two questions that differ have the same sign: half of all signs are as extreme.
     assert difference.p == pytest.approx(0.5, abs=0.02)
     assert difference.p_holm == difference.p
     assert difference.ci95.low <= 0.5 <= difference.ci95.high
     with pytest.raises(RunError, match="no method 'gold' in these runs; there are: migres, one_step"):
-        comparison.differences("em", "gold")
+        comparison.differences(["em"], "gold")
 
 
 def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
         for number, each in enumerate(many)
     ]
     found = compare_runs([write_run(tmp_path, many, outcomes, {name: {} for name in answers})]).differences(
-        "em", "one_step"
+        ["em"], "one_step"
     )
     best, second = found
     assert [best.name, second.name] == ["migres", "ircot"]
@@ -95,7 +95,7 @@ def test_several_tests_are_corrected_by_holm(tmp_path: Path) -> None:
 
 def test_a_pair_counts_only_where_both_are_finished(tmp_path: Path) -> None:
     outcomes = [outcome("migres", "q1", "Ann"), outcome("migres", "q2", "Bea"), outcome("one_step", "q1", "Zoe")]
-    (difference,) = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, SETTINGS)]).differences("em", "one_step")
+    (difference,) = compare_runs([write_run(tmp_path, QUESTIONS, outcomes, SETTINGS)]).differences(["em"], "one_step")
     assert (difference.n, difference.mean) == (1, 1.0)
 
 

@@ -11,7 +11,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import bootstrap, permutation_test
+from hopgraph.tools.apps.evaluation.significance import bootstrap, permutation_test
 
 QUESTIONS = [EvalQuestion(f"q{n}", f"Question {n}?", (), "", (), ()) for n in range(50)]
 

@@ -26,7 +26,8 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
     truncate_partial_line,
 )
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.metrics import ANSWER_SCORES, PRECISION, RANKING_SCORES, RECALL, bootstrap
+from hopgraph.tools.apps.evaluation.metrics import ANSWER_SCORES, PRECISION, RANKING_SCORES, RECALL
+from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_prompt

@@ -9,6 +9,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS,
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.text.sanitize import pluralize
 
 SHARES = {
     "em": "EM",
@@ -199,7 +200,7 @@ def _renamed(comparison: Comparison) -> Table:
     plain = {each.method: each for each in reversed(comparison.methods) if each.renaming is None}
     renamed = {each.name: each for each in comparison.methods if each.renaming is not None and each.method in plain}
     rows: dict[str, dict[str, Cell]] = {}
-    for found in comparison.paired("f1", [(plain[each.method], each) for each in renamed.values()]):
+    for found in comparison.paired(["f1"], [(plain[each.method], each) for each in renamed.values()]):
         each = renamed[found.name]
         searches = comparison.mean(each, "retrievals")
         source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
@@ -220,14 +221,28 @@ def _renamed(comparison: Comparison) -> Table:
 
 def _tests(comparison: Comparison, base: str) -> Table:
     rows: dict[str, dict[str, Cell]] = {method.name: {} for method in comparison.methods if method.name != base}
-    for score, name in _TESTED.items():
-        for found in comparison.differences(score, base):
-            difference = percent_cell(found.mean, found.ci95, sign="+")
-            rows[found.name] |= {f"{name} difference": difference, f"p ({name})": number_cell(found.p_holm, 4)}
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
-        "interval; p by the paired permutation test, corrected for the number of methods (Holm)."
+        "interval; p by the paired permutation test, corrected for all differences of this table (Holm)."
     )
+    made = comparison.differences(_TESTED, base)
+    if shared := next((each for each in made if each.clusters < each.n), None):
+        note += (
+            f" By cluster: the same, resampled and tested by cluster, as questions share gold passages or hops ("
+            f"{shared.n:,} questions in {pluralize(shared.clusters, 'cluster')})."
+        )
+    for found in made:
+        name = _TESTED[found.score]
+        rows[found.name] |= {
+            f"{name} difference": percent_cell(found.mean, found.ci95, sign="+"),
+            f"p ({name})": number_cell(found.p_holm, 4),
+        }
+        if shared:
+            ci95 = found.cluster_ci95
+            rows[found.name] |= {
+                f"{name} by cluster": text_cell("") if ci95 is None else percent_cell(found.mean, ci95, sign="+"),
+                f"p ({name}) by cluster": number_cell(found.cluster_p_holm, 4),
+            }
     return _table(f"Against {base}", note, rows)
 
 

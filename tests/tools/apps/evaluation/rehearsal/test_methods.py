@@ -10,7 +10,7 @@ from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import score_questions
-from hopgraph.tools.apps.evaluation.metrics import bootstrap
+from hopgraph.tools.apps.evaluation.significance import bootstrap
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys())
 IN_TURNS = [

@@ -1,0 +1,134 @@
+"""Intervals, tests and sample sizes: seeded, over questions or over clusters of questions that depend on each other."""
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
+from statistics import NormalDist, fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+
+RESAMPLES = 10_000
+_SEED = 20_240_404
+_BLOCK = 2_000_000  # numbers held at a time while resampling
+_LEVEL = 0.05
+_Z = NormalDist().inv_cdf(1 - _LEVEL / 2)
+
+Array = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+def bootstrap(values: Sequence[float]) -> Interval:
+    """Estimate the 95 % interval of a mean by the percentile bootstrap (Efron 1979) over questions, at least one."""
+    data = np.asarray(values, dtype=np.float64)
+    random = np.random.default_rng(_SEED)
+    means = [data[random.integers(0, data.size, (n, data.size))].mean(axis=1) for n in _blocks(data.size, RESAMPLES)]
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
+    return Interval(float(low), float(high))
+
+
+def cluster_bootstrap(values: Sequence[float], clusters: Sequence[int]) -> Interval | None:
+    """Estimate the 95 % interval of a mean by resampling whole clusters, each value's by its place; None for one.
+
+    Percentiles are too narrow for few clusters, so the ends are moved from the mean as a t interval is wider than a
+    normal one without Bessel's correction (Hesterberg 2015, The American Statistician 69(4), section 5.3).
+    """
+    sums, sizes = _cluster_sums(values, clusters)
+    count = sums.size
+    if count < 2:
+        return None
+    random = np.random.default_rng(_SEED)
+    means: list[float] = []
+    for n in _blocks(count, RESAMPLES):
+        drawn = random.integers(0, count, (n, count))
+        means += (sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)).tolist()
+    mean = fmean(values)
+    widened = (count / (count - 1)) ** 0.5 * (1 + (_Z**2 + 1) / (4 * (count - 1)))  # t by Cornish and Fisher (1938)
+    low, high = (mean + widened * (float(end) - mean) for end in np.percentile(means, [2.5, 97.5]))
+    return Interval(low, high)
+
+
+def permutation_test(differences: Sequence[float], *, resamples: int = RESAMPLES) -> float:
+    """Test whether paired differences, at least one, are zero on average, by random signs (Fisher's paired test).
+
+    The two-sided p-value counts the observed signs as one draw, so it is never 0; it is 1 where nothing differs.
+    """
+    data = np.asarray([value for value in differences if value], dtype=np.float64)
+    if not data.size:
+        return 1.0
+    random = np.random.default_rng(_SEED)
+    observed = abs(data.sum()) - 1e-9
+    extreme = 0
+    for n in _blocks(data.size, resamples):
+        signs = random.integers(0, 2, (n, data.size)) * 2 - 1
+        extreme += int((np.abs(signs @ data) >= observed).sum())
+    return (extreme + 1) / (resamples + 1)
+
+
+def cluster_permutation_test(differences: Sequence[float], clusters: Sequence[int]) -> float:
+    """Do `permutation_test` with one sign for all differences of a cluster."""
+    return permutation_test(_cluster_sums(differences, clusters)[0].tolist())
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number (Holm 1979), in their order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    raised = accumulate((min(1.0, p_values[at] * (len(order) - rank)) for rank, at in enumerate(order)), max)
+    corrected = dict(zip(order, raised, strict=True))
+    return [corrected[at] for at in range(len(order))]
+
+
+def questions_needed(differences: Sequence[float], clusters: Sequence[int], power: float = 0.8) -> float | None:
+    """Return how many questions show, at p < 0.05 with this power, a mean difference as large as this pilot's.
+
+    By the normal approximation, with the variance between clusters. None where the pilot has no difference on average,
+    or fewer than two clusters.
+    """
+    sums, sizes = _cluster_sums(differences, clusters)
+    mean = fmean(differences)
+    if sums.size < 2 or abs(mean) < 1e-9:
+        return None
+    variance = float(((sums - mean * sizes) ** 2).sum() / sizes.sum()) * sums.size / (sums.size - 1)
+    return variance * (_Z + NormalDist().inv_cdf(power)) ** 2 / mean**2
+
+
+def find_clusters(questions: Sequence[EvalQuestion]) -> list[int]:
+    """Number the clusters of questions that share a gold passage or a hop with its answer, in the questions' order.
+
+    Passages by id, where the data set has ids, else by title. What a question shares with a second and the second with
+    a third puts all three together; a question that shares nothing is a cluster by itself.
+    """
+    owner: dict[Hashable, int] = {}
+    parent = list(range(len(questions)))
+
+    def root(at: int) -> int:
+        while parent[at] != at:
+            parent[at] = at = parent[parent[at]]
+        return at
+
+    for number, question in enumerate(questions):
+        hops = ((hop.question, hop.answer) for hop in question.hops if hop.answer)
+        for shared in (*(question.gold or question.gold_titles), *hops):
+            parent[root(number)] = root(owner.setdefault(shared, number))
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(root(at), len(numbers)) for at in range(len(questions))]
+
+
+def _cluster_sums(values: Sequence[float], clusters: Sequence[int]) -> tuple[Array, Array]:
+    """Return the sum and the number of the values of each cluster."""
+    _, places = np.unique(clusters, return_inverse=True)
+    return np.bincount(places, weights=values).astype(np.float64), np.bincount(places).astype(np.float64)
+
+
+def _blocks(size: int, resamples: int) -> list[int]:
+    """Split resamples of so many values into blocks that fit in memory."""
+    step = max(1, _BLOCK // size)
+    return [min(step, resamples - done) for done in range(0, resamples, step)]
