@@ -307,12 +307,16 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
     if not installed:
         return _other(provider, rest, sampling)
     try:
-        return installed[provider].load()(rest)
+        model: BaseChatModel = installed[provider].load()(rest)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         if isinstance(error, HopgraphError):
             raise
         said = f"{type(error).__name__}: {redact(str(error))}"[:300]
         raise SpecError(f"model {redact(given)!r}: the package that offers it failed: {said}") from None
+    takes_seed = sampling.seed is not None and "seed" in type(model).model_fields
+    return (
+        model.model_copy(update={"seed": sampling.seed, "temperature": sampling.temperature}) if takes_seed else model
+    )
 
 
 def _openai(rest: str, sampling: Sampling) -> BaseChatModel:

@@ -15,9 +15,11 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, 
 from hopgraph.tools.apps.evaluation.batch.scores import (
     BOUND,
     PerQuestion,
+    average_repeats,
+    deviation,
     gold_names,
     retrieved_names,
-    score_questions,
+    score_repeats,
 )
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -48,6 +50,8 @@ class ScoredMethod(NamedTuple):
     rows: PerQuestion
     losses: dict[str, Loss]
     """Question id → what became of it (of its first repeat); without those whose answers are unknown."""
+    repeats: list[PerQuestion]
+    """The rows of each repeat, of which `rows` has the means."""
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:
@@ -87,6 +91,8 @@ class Difference(NamedTuple):
     cluster_p_holm: float
     needed: float | None
     """Questions that show such a difference with power 0.8 (`questions_needed`)."""
+    sd: float | None
+    """Of the mean over repeats; None where one of the two has none."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,10 @@ class Comparison:
         rows = method.rows.values() if ids is None else (method.rows.get(name, {}) for name in ids)
         values = [row[score] for row in rows if score in row]
         return fmean(values) if values else None
+
+    def deviation(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
+        """Return the standard deviation of a score's mean over repeats; None with fewer than two of them."""
+        return deviation(method.repeats, score, ids)
 
     def interval(self, method: ScoredMethod, score: str) -> Interval | None:
         """Bootstrap a score's mean; None where no question has it."""
@@ -170,7 +180,7 @@ class Comparison:
         needed = questions_needed(data, clusters)
         return Difference(
             *(method.name, score, len(data), fmean(data), ci95, p, p),
-            *(count, cluster_ci95, cluster_p, cluster_p, needed),
+            *(count, cluster_ci95, cluster_p, cluster_p, needed, deviation(_subtract(method, base, score), score)),
         )
 
 
@@ -207,16 +217,33 @@ def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None)
     return Comparison(questions[0], [_priced(each, prices or PriceTable()) for each in methods])
 
 
+def _subtract(method: ScoredMethod, base: ScoredMethod, score: str) -> list[PerQuestion]:
+    """Subtract a score from another method's, repeat by repeat, where both have it."""
+    return [
+        {
+            name: {score: row[score] - other[name][score]}
+            for name, row in own.items()
+            if score in row and score in other.get(name, {})
+        }
+        for own, other in zip(method.repeats, base.repeats, strict=False)
+    ]
+
+
 def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
     """Add to a method's rows what each question cost, where a single model with a price answered."""
     if len({*models_in(method.settings)}) > 1 or not prices.knows(method.model):
         return method
     tokens = ("prompt_tokens", "completion_tokens")
-    rows = {
-        name: {**row, "cost": prices.price(method.model, *(row[each] for each in tokens))} if tokens[0] in row else row
-        for name, row in method.rows.items()
-    }
-    return method._replace(rows=rows)
+
+    def priced(rows: PerQuestion) -> PerQuestion:
+        return {
+            name: {**row, "cost": prices.price(method.model, *(row[each] for each in tokens))}
+            if tokens[0] in row
+            else row
+            for name, row in rows.items()
+        }
+
+    return method._replace(rows=priced(method.rows), repeats=[*map(priced, method.repeats)])
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:
@@ -229,13 +256,14 @@ def run_labels(folders: Sequence[Path]) -> list[str]:
 
 
 def _scored(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion], name: str) -> ScoredMethod:
-    rows = score_questions(reader, method, questions)
+    repeats = score_repeats(reader, method, questions)
+    rows = average_repeats(repeats, questions)
     losses: dict[str, Loss] = {
         each["id"]: _classify_loss(each, questions[each["id"]], reader.manifest.corpus.gold_by)
         for each in reader.latest(method).values()
         if each["repeat"] == 0 and each["id"] in rows and questions[each["id"]].answers is not None
     }
-    return ScoredMethod(name, method, reader, rows, losses)
+    return ScoredMethod(name, method, reader, rows, losses, repeats)
 
 
 def _classify_loss(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> Loss:

@@ -37,6 +37,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWr
 from hopgraph.tools.apps.evaluation.batch.run_setup import (
     PreparedRun,
     RunSpec,
+    find_greedy_methods,
     list_jobs,
     prepare_run,
     shared_replies,
@@ -104,6 +105,11 @@ def answered(
     with kept_if_answered(spec.out, estimate=options.estimate_only):
         prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
+        if spec.repeats > 1 and (greedy := find_greedy_methods(prepared.methods)):
+            print_note(
+                f"Repeats of {', '.join(greedy)} will be nearly equal, and their deviation says nothing: the "
+                "temperature is 0. For independent samples give --set temperature=0.7."
+            )
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
             how = {"keep_traces": not options.no_traces, "retry_failed": options.retry_failed, "fresh": options.fresh}
             jobs = list_jobs(prepared, directory, **how)

@@ -98,7 +98,13 @@ class EvalOptions(RunOptions):
     _: KW_ONLY
     add_contexts: bool = flag("Add the contexts of DATASET to the corpus (MIGRES's oracle).")
     ids: list[str] | None = option("Ask this one; repeatable.", "--id", metavar="ID")
-    repeats: int = option("Ask each question K times; scores are means.", "--repeat", default=1, metavar="K", min=1)
+    repeats: int = option(
+        "Ask each question K times, each with seeds of its own; scores are means.",
+        "--repeat",
+        default=1,
+        metavar="K",
+        min=1,
+    )
     frontier: bool = flag(
         "Mark the methods that no other beats in F1 at as few model calls, or by --prices at its cost."
     )

@@ -75,15 +75,21 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     return blocks
 
 
+def _percent(row: Mapping[str, Any], score: str) -> Cell:
+    return percent_cell(row.get(score), sd=row.get("sd", {}).get(score))
+
+
 _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "n": lambda row: number_cell(row["n"]),
-    "EM": lambda row: percent_cell(row.get("em")),
-    "F1 [95 %]": lambda row: percent_cell(row.get("f1"), row["ci95"]["f1"] if "f1" in row else None, digits=0),
-    "Acc": lambda row: percent_cell(row.get("acc")),
-    "grounded F1": lambda row: percent_cell(row.get("grounded_f1")),
+    "EM": lambda row: _percent(row, "em"),
+    "F1 [95 %]": lambda row: percent_cell(
+        row.get("f1"), row["ci95"]["f1"] if "f1" in row else None, sd=row.get("sd", {}).get("f1"), digits=0
+    ),
+    "Acc": lambda row: _percent(row, "acc"),
+    "grounded F1": lambda row: _percent(row, "grounded_f1"),
     "gap closed": lambda row: percent_cell(row.get("gap_closed")),
-    "R@5": lambda row: percent_cell(row.get("recall@5")),
-    "R@15": lambda row: percent_cell(row.get("recall@15")),
+    "R@5": lambda row: _percent(row, "recall@5"),
+    "R@15": lambda row: _percent(row, "recall@15"),
     "calls": lambda row: number_cell(row.get("llm_calls"), 1),
     "tokens": lambda row: text_cell(
         f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if "prompt_tokens" in row else ""

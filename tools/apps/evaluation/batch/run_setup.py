@@ -12,6 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
+from hopgraph.state.baselines import SamplingContext
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     SIMULATED_MODELS,
@@ -44,6 +45,8 @@ CORPUS = "corpus"
 CONTEXTS = "contexts"
 """What a manifest calls them."""
 _LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
+_SEEDS_PER_REPEAT = 1_000
+"""More than a method has samples, which take the seeds that follow its own: no two samples of a run share one."""
 _PROBES, _TITLES = 20, 200
 _PROBE_LENGTH = 300
 
@@ -140,7 +143,7 @@ def list_jobs(
             each.model_copy(
                 update={
                     "cache_dir": _reply_folder(each, directory, repeat, fresh=fresh),
-                    "seed": None if each.seed is None else each.seed + repeat,
+                    "seed": (each.seed or 0) + repeat * _SEEDS_PER_REPEAT if repeat else each.seed,
                 }
             )
             for each in prepared.methods.values()
@@ -173,6 +176,15 @@ def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh
 def shared_replies() -> Path:
     """Return the folder of the replies that a user's runs share, unless the setting `cache_dir` names another."""
     return user_folder("cache") / "replies"
+
+
+def find_greedy_methods(methods: Mapping[str, Context]) -> list[str]:
+    """Name the methods whose repeats would be nearly equal: they ask at temperature 0 and draw no samples."""
+    return [
+        name
+        for name, each in methods.items()
+        if each.temperature == 0 and not (isinstance(each, SamplingContext) and each.samples > 1)
+    ]
 
 
 def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:

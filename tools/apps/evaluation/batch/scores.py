@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, count
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -116,7 +116,17 @@ def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldB
 
 
 def score_questions(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> PerQuestion:
-    """Score every question that a method has finished, averaged over repeats, in the order of the questions.
+    """Score every question that a method has finished, averaged over repeats, in the order of the questions."""
+    return average_repeats(score_repeats(reader, method, questions), questions)
+
+
+def average_repeats(repeats: Sequence[PerQuestion], questions: Iterable[str]) -> PerQuestion:
+    """Average the scores of each question over the repeats that have it, in the order of `questions`."""
+    return {name: _means(rows) for name in questions if (rows := [each[name] for each in repeats if name in each])}
+
+
+def score_repeats(reader: RunReader, method: str, questions: Mapping[str, EvalQuestion]) -> list[PerQuestion]:
+    """Score what a method has finished, each repeat for itself, in their order.
 
     With the judge's scores once every answer is judged: a part is not a fair sample.
     """
@@ -125,12 +135,24 @@ def score_questions(reader: RunReader, method: str, questions: Mapping[str, Eval
     verdicts = [judged.verdict(outcome, question) for outcome, question in outcomes]
     known = [question.answers is not None for _, question in outcomes]
     complete = all(verdict is not None for verdict in compress(verdicts, known))
-    rows: dict[str, list[dict[str, float]]] = defaultdict(list)
+    repeats: list[PerQuestion] = [{} for _ in range(reader.manifest.repeats)]
     for (outcome, question), verdict in zip(outcomes, verdicts, strict=True):
         own = {"judged": float(verdict)} if complete and verdict is not None else {}
         scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
-        rows[question.id].append({**scores, **own, **_costs(outcome)})
-    return {name: _means(rows[name]) for name in questions if name in rows}
+        repeats[outcome["repeat"]][question.id] = {**scores, **own, **_costs(outcome)}
+    return repeats
+
+
+def deviation(repeats: Sequence[PerQuestion], score: str, ids: Iterable[str] | None = None) -> float | None:
+    """Return the standard deviation (n - 1) over repeats of a score's mean, over the questions `ids` (None: all).
+
+    Only questions that have the score in every repeat count. None without one, or with fewer than two repeats.
+    """
+    names = repeats[0] if repeats and ids is None else ids or ()
+    common = [name for name in names if all(score in each.get(name, {}) for each in repeats)]
+    if len(repeats) < 2 or not common:
+        return None
+    return stdev(fmean(each[name][score] for name in common) for each in repeats)
 
 
 def _costs(outcome: Outcome) -> dict[str, float]:
@@ -157,12 +179,14 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     """Summarize a run by method; one without a finished question has n = 0 alone.
 
     `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
-    `ci95` (score → [low, high]), `failed` (questions of which any repeat failed), `parse_failures` (of all repeats) and
-    `gap_closed`; where questions failed, `without_failed` (`n` and the scores of the others); `judge`, where one was.
+    `ci95` (score → [low, high]), `sd` (score → standard deviation over repeats, where there are several), `failed`
+    (questions of which any repeat failed), `parse_failures` (of all repeats) and `gap_closed`; where questions failed,
+    `without_failed` (`n` and the scores of the others); `judge`, where one was.
     """
     questions = {question.id: question for question in reader.questions()}
-    rows = {method: score_questions(reader, method, questions) for method in reader.manifest.methods}
-    summary = {method: _summary(each, reader, method) for method, each in rows.items()}
+    repeats = {method: score_repeats(reader, method, questions) for method in reader.manifest.methods}
+    rows = {method: average_repeats(each, questions) for method, each in repeats.items()}
+    summary = {method: _summary(each, repeats[method], reader, method) for method, each in rows.items()}
     for method, each in summary.items():
         if (share := gap_closed(rows, method)) is not None:
             each["gap_closed"] = share
@@ -182,7 +206,7 @@ def gap_closed(rows: Mapping[str, PerQuestion], method: str) -> float | None:
     return (own - low) / (high - low) if high > low else None
 
 
-def _summary(rows: PerQuestion, reader: RunReader, method: str) -> dict[str, Any]:
+def _summary(rows: PerQuestion, repeats: Sequence[PerQuestion], reader: RunReader, method: str) -> dict[str, Any]:
     if not rows:
         return {"n": 0}
     usages = [each["usage"] for each in reader.latest(method).values() if each["id"] in rows]
@@ -199,6 +223,8 @@ def _summary(rows: PerQuestion, reader: RunReader, method: str) -> dict[str, Any
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
     if "judged" in means:
         counted["judge"] = read_judgements(reader).judge
+    if deviations := {name: sd for name in scores if (sd := deviation(repeats, name)) is not None}:
+        counted["sd"] = deviations
     return {"n": len(rows), **means, **counted, "ci95": intervals}
 
 

@@ -30,22 +30,29 @@ class RehearsalModel(BaseChatModel):
 
     A simulation, no language model: of the gold annotations it uses only what the prompt shows, and the share
     `knowledge` of facts. It finds the question, or a part that it would ask itself, by its text; of any other text it
-    knows nothing. The same prompt always gets the same reply. Token counts are estimates.
+    knows nothing. The same prompt always gets the same reply, at a temperature with the same seed. Token counts are
+    estimates.
     """
 
     writes_logprobs: ClassVar[bool] = True
 
     book: SkipValidation[PlanBook] = Field(repr=False)
     options: RehearsalOptions
+    temperature: float | None = 0.0
+    seed: int | None = None
+    """Of the sampling: unless the temperature is 0, another seed errs in other places."""
 
     @property
     @override
     def _llm_type(self) -> str:
         return "rehearsal"
 
-    def reply_to(self, messages: list[BaseMessage]) -> str:
-        """Return the text of the reply to a prompt."""
+    def reply_to(self, messages: list[BaseMessage], **sampling: Any) -> str:
+        """Return the text of the reply to a prompt; `sampling` may have another temperature and seed."""
         said = "".join(f"{message.type}\x1f{message.text}\x1e" for message in messages)
+        seed = sampling.get("seed", self.seed)
+        if seed is not None and sampling.get("temperature", self.temperature) != 0:
+            said += f"{seed}\x1e"
         fingerprint = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         case = Oracle(read_prompt(messages), self.book, self.options, fingerprint)
         text = reply(case)
@@ -59,13 +66,13 @@ class RehearsalModel(BaseChatModel):
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         time.sleep(self.options.latency)
-        return as_result(messages, self.reply_to(messages), "rehearsal")
+        return as_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
-        return as_result(messages, self.reply_to(messages), "rehearsal")
+        return as_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:

@@ -54,6 +54,8 @@ class Cell:
     low: float | None = None
     """The lower end of the value's 95 % interval, where it has one."""
     high: float | None = None
+    sd: float | None = None
+    """The value's standard deviation over repeats, where there are several."""
 
     @property
     def brief(self) -> str:
@@ -77,25 +79,34 @@ def text_cell(text: str) -> Cell:
     return Cell(text or None, text)
 
 
-def number_cell(value: float | None, digits: int = 0) -> Cell:
-    """Return a number with so many decimals; empty for None."""
-    return Cell(value, "" if value is None else f"{value:,.{digits}f}")
+def number_cell(value: float | None, digits: int = 0, sd: float | None = None) -> Cell:
+    """Return a number with so many decimals, and its deviation over repeats; empty for None."""
+    if value is None:
+        return Cell(None, "")
+    return Cell(value, f"{value:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}"), sd=sd)
 
 
 def percent_cell(
-    share: float | None, interval: Sequence[float] | None = None, *, digits: int = 1, sign: str = ""
+    share: float | None,
+    interval: Sequence[float] | None = None,
+    *,
+    sd: float | None = None,
+    digits: int = 1,
+    sign: str = "",
 ) -> Cell:
-    """Return a share in percent with one decimal, and its interval with so many `digits`; empty for None."""
+    """Return a share in percent with one decimal, its deviation over repeats, its interval with so many `digits`."""
     if share is None:
         return Cell(None, "")
+    text = f"{100 * share:{sign}.1f}" + ("" if sd is None else f" ± {100 * sd:.1f}")
     if interval is None:
-        return Cell(share, f"{100 * share:{sign}.1f}")
+        return Cell(share, text, sd=sd)
     ends = ", ".join(f"{100 * end:{sign}.{digits}f}" for end in interval)
-    return Cell(share, f"{100 * share:{sign}.1f} [{ends}]", *interval)
+    return Cell(share, f"{text} [{ends}]", *interval, sd=sd)
 
 
 def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
-    return percent_cell(comparison.mean(method, score), comparison.interval(method, score))
+    interval, sd = comparison.interval(method, score), comparison.deviation(method, score)
+    return percent_cell(comparison.mean(method, score), interval, sd=sd)
 
 
 def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
@@ -134,6 +145,8 @@ def _hops(question: EvalQuestion) -> str:
 
 def _table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
     """Make a table of method → column → cell, without the columns in which no method has an entry."""
+    if any(cell.sd is not None for row in rows.values() for cell in row.values()):
+        note += " ±: standard deviation over repeats."
     columns = dict.fromkeys(name for row in rows.values() for name, cell in row.items() if cell.text)
     empty = text_cell("")
     grid = [[text_cell(method), *(row.get(name, empty) for name in columns)] for method, row in rows.items()]
@@ -171,10 +184,10 @@ def _costs(comparison: Comparison) -> Table:
 
 
 def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
-    mean = comparison.mean(method, name)
+    mean, sd = comparison.mean(method, name), comparison.deviation(method, name)
     if name == "cost" and mean is not None:
-        return Cell(mean, f"{mean:.3g}")
-    return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2)
+        return Cell(mean, f"{mean:.3g}" + ("" if sd is None else f" ± {sd:.2g}"), sd=sd)
+    return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2, sd)
 
 
 def frontier_table(comparison: Comparison) -> Table:
@@ -208,7 +221,7 @@ def _renamed(comparison: Comparison) -> Table:
             "answers from": text_cell(source),
             "F1 plain": _score_cell(comparison, plain[each.method], "f1"),
             "F1 renamed": _score_cell(comparison, each, "f1"),
-            "difference": percent_cell(found.mean, found.ci95, sign="+"),
+            "difference": percent_cell(found.mean, found.ci95, sd=found.sd, sign="+"),
             "p": number_cell(found.p_holm, 4),
         }
     note = (
@@ -234,7 +247,7 @@ def _tests(comparison: Comparison, base: str) -> Table:
     for found in made:
         name = _TESTED[found.score]
         rows[found.name] |= {
-            f"{name} difference": percent_cell(found.mean, found.ci95, sign="+"),
+            f"{name} difference": percent_cell(found.mean, found.ci95, sd=found.sd, sign="+"),
             f"p ({name})": number_cell(found.p_holm, 4),
         }
         if shared:
@@ -250,7 +263,10 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
     groups = comparison.groups(key)
     rows = {
         method.name: {
-            f"{name} ({len(ids)})": percent_cell(comparison.mean(method, "f1", ids)) for name, ids in groups.items()
+            f"{name} ({len(ids)})": percent_cell(
+                comparison.mean(method, "f1", ids), sd=comparison.deviation(method, "f1", ids)
+            )
+            for name, ids in groups.items()
         }
         for method in comparison.methods
     }

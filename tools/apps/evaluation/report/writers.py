@@ -149,16 +149,16 @@ def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> 
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write every number on a line of its own, unrounded, with the ends of its interval and its table's note."""
+    """Write every number on a line of its own, unrounded, with its interval, its deviation and its table's note."""
     del heading, notes  # each line stands for itself
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "method", "column", "value", "low95", "high95", "note"])
+    writer.writerow(["table", "method", "column", "value", "low95", "high95", "sd", "note"])
     for table in tables:
         for row in table.rows:
             for column, cell in zip(table.columns[1:], row[1:], strict=True):
                 if cell.value is not None:
-                    line = (table.title, row[0].text, column, cell.value, cell.low, cell.high, table.note)
+                    line = (table.title, row[0].text, column, cell.value, cell.low, cell.high, cell.sd, table.note)
                     writer.writerow([_in_csv(each) for each in line])
     return clean(out.getvalue())
 

@@ -320,10 +320,12 @@ def _label(planned: PlannedRow, names: Sequence[str]) -> str:
 
 
 def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) -> Cell:
-    value = summary.get(metric) if metric else None
+    value, sd = (summary.get(metric), summary.get("sd", {}).get(metric)) if metric else (None, None)
     if value is None or metric not in PERCENTS:
-        return number_cell(value, 1)
-    return number_cell(100 * value, 1) if paper.scale == "percent" else number_cell(value, 3)
+        return number_cell(value, 1, sd)
+    if paper.scale == "percent":
+        return number_cell(100 * value, 1, None if sd is None else 100 * sd)
+    return number_cell(value, 3, sd)
 
 
 def _theirs(planned: PlannedRow, place: int, paper: ReportedPaper) -> Cell:

@@ -227,6 +227,35 @@ def test_a_server_that_the_environment_names_has_replies_of_its_own(
         assert (len(server.requests) - before, len(other.requests)) == (2, 2)
 
 
+@pytest.mark.parametrize("seed", [[], ["seed=7"]])
+def test_no_two_samples_of_a_question_share_a_seed(server: OpenAIServer, tmp_path: Path, seed: list[str]) -> None:
+    before = len(server.requests)
+    assignments = ["samples=3", *seed]
+    run_eval(options(tmp_path, server, methods="cot_sc", limit=1, repeats=4, assignments=assignments))
+    bodies: list[Any] = [each.body for each in server.requests[before:]]
+    seeds = [body["seed"] for body in bodies if "seed" in body]
+    assert len(bodies) == 12
+    assert len(seeds) == len(set(seeds)) == (12 if seed else 9)  # the first repeat is the run without repeats
+
+
+def test_repeats_at_temperature_0_are_warned_of(
+    server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, (methods, repeats, assignments, warned) in enumerate(
+        [
+            ("direct,cot_sc", 2, [], ["direct"]),
+            ("direct,cot_sc", 2, ["samples=1"], ["direct", "cot_sc"]),
+            ("direct", 2, ["temperature=0.7"], []),
+            ("direct", 1, [], []),
+        ]
+    ):
+        out = tmp_path / str(number)
+        run_eval(options(out, server, methods=methods, limit=1, repeats=repeats, assignments=assignments))
+        said = capsys.readouterr().err
+        assert ("temperature is 0" in said) == bool(warned)
+        assert f"Repeats of {', '.join(warned)} will" in said or not warned
+
+
 def test_settings_reach_the_methods_that_have_them(server: OpenAIServer, tmp_path: Path) -> None:
     assignments = ["migres.max_iterations=2", "samples=2", "temperature=0.5"]
     run_eval(options(tmp_path, server, methods="migres,cot_sc", limit=1, assignments=assignments))

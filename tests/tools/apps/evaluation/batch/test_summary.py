@@ -7,8 +7,10 @@ from typing import get_type_hints
 import pytest
 
 from hopgraph.state import Usage
-from hopgraph.tools.apps.evaluation.batch.scores import gap_closed, score_outcome, summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import deviation, gap_closed, score_outcome, summarize_run
+from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldSentence
+from hopgraph.tools.apps.evaluation.report.tables import tables
 from support.evaluation_runs import citation, outcome, written_run
 
 ANN = EvalQuestion(
@@ -109,6 +111,22 @@ def test_repeats_are_averaged_within_a_question_and_failures_counted_by_question
     assert summary["em"] == pytest.approx((1 / 3 + 1) / 2)
     assert (summary["failed"], summary["parse_failures"]) == (1, 4)
     assert summary["llm_calls"] == pytest.approx((3 + 1) / 2)
+
+
+def test_the_deviation_is_that_of_the_repeats_over_the_questions_that_all_of_them_have(tmp_path: Path) -> None:
+    other = replace(ANN, id="q3")
+    answers = {"q1": ["Ann Lee", "Bo", "Bo"], "q2": ["", "", "Bo"], "q3": ["Ann Lee", "Ann Lee"]}
+    outcomes = [outcome(name, said, repeat=n) for name, each in answers.items() for n, said in enumerate(each)]
+    run = written_run(tmp_path, [ANN, NOBODY, other], outcomes, repeats=3)
+    summary = summarize_run(run)["one_step"]
+    assert summary["sd"]["em"] == pytest.approx(0.5)  # of 1, 1/2 and 0 on q1 and q2
+    (scored,) = compare_runs([run]).methods
+    assert deviation(scored.repeats, "em", ["q3"]) is None
+    assert deviation(scored.repeats[:2], "em", ["q1", "q3"]) == pytest.approx(0.5**1.5)
+    scores = next(each for each in tables(compare_runs([run])) if each.title.startswith("Scores"))
+    cell = scores.rows[0][scores.columns.index("EM")]
+    assert (cell.sd, cell.brief) == (pytest.approx(0.5), "66.7 ± 50.0")
+    assert "sd" not in summarize_run(written_run(tmp_path / "once", [ANN], [outcome("q1", "Bo")]))["one_step"]
 
 
 def test_the_gap_is_measured_on_questions_that_all_have_finished(tmp_path: Path) -> None:

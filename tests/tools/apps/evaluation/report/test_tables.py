@@ -153,8 +153,8 @@ def hostile_table() -> Table:
 
 def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
     lines = list(csv.reader(io.StringIO(as_csv("h", [], [hostile_table()]))))
-    assert lines[0] == ["table", "method", "column", "value", "low95", "high95", "note"]
-    assert lines[1] == [f"'{HOSTILE}", f"'{HOSTILE}", f"'{HOSTILE}", "-1.5", "", "", f"'{HOSTILE}"]
+    assert lines[0] == ["table", "method", "column", "value", "low95", "high95", "sd", "note"]
+    assert lines[1] == [f"'{HOSTILE}", f"'{HOSTILE}", f"'{HOSTILE}", "-1.5", "", "", "", f"'{HOSTILE}"]
     assert len(lines) == 2
 
 
