@@ -413,6 +413,8 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "write_turn": _write_turn,
 }
 """How the reply to each step is made, by the step's name."""
+PLAYED_STEPS = frozenset(_STEPS)
+"""The steps whose replies a player knows how to make."""
 
 
 def reply(player: Player) -> str:

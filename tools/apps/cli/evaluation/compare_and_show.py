@@ -24,6 +24,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report import writers
 from hopgraph.tools.apps.evaluation.report.tables import tables
+from hopgraph.tools.apps.evaluation.step_oracle import ALL, PlayedRuns
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.io.guarded_files import write_files
@@ -128,7 +129,27 @@ def run_show(options: ShowOptions) -> None:
     if parts := [f"{label} {100 * scores[name]:.0f}" for name, label in _SCORES.items() if name in scores]:
         judged = "green" if scores.get("em") == 1.0 else "red"
         print_line(console, " · ".join(parts), judged if "em" in scores else "dim")
+    if wrong := _describe_first_wrong(reader, outcome, question):
+        print_line(console, wrong, "yellow")
     print_tree(console, question.question, narrator.events, whole=verbose)
+
+
+def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQuestion) -> str:
+    """Say which step of a wrong answer is the first wrong one; empty for a right one, and where no step was played."""
+    runs = PlayedRuns(reader)
+    step = runs.first_wrong_step(outcome, question)
+    if step is None:
+        return ""
+    if step:
+        key = OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])
+        played = runs.outcome(step, key)
+        answer = sanitize_line(played["answer"]) if played else ""
+        return f"First wrong step: {step}. Played from the gold annotations it leads to {answer!r}."
+    said = "No single step that is played from the gold annotations puts this right"
+    if ALL not in runs.readers:
+        return f"{said}."
+    together = "all of them together do" if runs.repairs(ALL, outcome, question) else "nor do all of them together"
+    return f"{said}; {together}."
 
 
 def _method(reader: RunReader, given: str | None) -> str:
@@ -167,6 +188,7 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
         "retrieved": outcome["retrieved"],
         "titles": outcome["titles"],
         "scores": score_outcome(outcome, question, gold_by),
+        "first_wrong_step": PlayedRuns(reader).first_wrong_step(outcome, question),
         "seconds": outcome["seconds"],
         "error": outcome["error"],
         "stand_in": describe_simulated(reader.manifest.methods.values()),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
 from hopgraph.state import Context, RunError, SettingsError
@@ -46,7 +47,16 @@ from hopgraph.tools.apps.evaluation.batch.scores import judge_run, summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
-from hopgraph.tools.apps.evaluation.report.tables import frontier_table
+from hopgraph.tools.apps.evaluation.report.tables import frontier_table, step_table
+from hopgraph.tools.apps.evaluation.step_oracle import (
+    ALL,
+    ORACLE,
+    asked_steps,
+    choose_steps,
+    gold_player,
+    step_costs,
+    with_gold_player,
+)
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.models.reply_cache import trim_cache
 from hopgraph.tools.resources import get_model
@@ -54,7 +64,7 @@ from hopgraph.tools.retrieval.resolve import SAMPLE
 from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize
 
-ALL = "all"
+EVERY_METHOD = "all"
 """In `--methods`: every method that has what it needs."""
 INDEXING_STAGES = {**STAGES, "read": "reading the corpus"}
 
@@ -64,22 +74,36 @@ def run_eval(options: EvalOptions) -> int:
     settings_by_method(options)  # a wrong name is reported before a data set is fetched
     dataset = dataset_file(options, options.dataset, options.out)
     options = replace(options, dataset=dataset, model=played_model(options.model, dataset))
-    with answered(options, run_spec(options, _with_all_they_need(options)), _check_gold) as directory:
-        if directory is None:
+    methods = _with_all_they_need(options)
+    steps = choose_steps(options.oracle, methods) if options.oracle else []
+    spec = run_spec(options, methods)
+    if steps and not options.estimate_only:  # before anything is paid for
+        run_in_background(_check_player(spec))
+    with answered(options, spec, partial(_check_gold, needs_answers=bool(steps))) as run:
+        if run is None:
             return 0
+        directory = run.directory
         if options.judge:
             with show_progress({"judge": "judging"}) as progress:
                 run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
+        limit = _play_steps(options, spec, run, steps) if steps else ""
         summary = summarize_run(directory)
         directory.write_summary(summary)
     print_summary(summary_console(), directory.manifest, summary)
+    if steps:
+        print_table(summary_console(), step_table(step_costs(directory)))
     if options.frontier:
         print_table(summary_console(), frontier_table(compare_runs([directory], read_prices(options.prices))))
-    return tell_trouble(directory, ", and count as wrong")
+    return tell_trouble(directory, ", and count as wrong") or (LIMIT_REACHED if limit else 0)
 
 
-def _check_gold(prepared: PreparedRun) -> None:
-    """Refuse a corpus in which no gold passage was found: every retrieval score would be 0."""
+def _check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
+    """Refuse a corpus in which no gold passage was found: every retrieval score would be 0; and --oracle without gold.
+
+    What plays a step needs to know the answers.
+    """
+    if needs_answers and all(each.answers is None for each in prepared.questions):
+        raise SettingsError(f"--oracle: {prepared.manifest.dataset.name} has no gold answers to play a step from")
     corpus, facts = prepared.manifest.corpus, prepared.manifest.dataset
     gold = next((title for each in prepared.questions for title in each.gold_titles), None)
     if gold is not None and corpus.gold_by == "none":
@@ -90,18 +114,21 @@ def _check_gold(prepared: PreparedRun) -> None:
         )
 
 
+class AnsweredRun(NamedTuple):
+    """A run that is finished, or stopped at a limit."""
+
+    directory: RunWriter
+    prepared: PreparedRun
+    tally: RunTally
+
+
 @contextmanager
 def answered(
     options: EvalOptions, spec: RunSpec, check: Callable[[PreparedRun], None] = lambda _: None
-) -> Generator[RunWriter | None]:
+) -> Generator[AnsweredRun | None]:
     """Run or resume what is specified, unless `check` refuses it; give the run, or None after an estimate."""
-    errors, prices = console_on(stderr=True), read_prices(options.prices)
-    if options.max_cost is not None and not prices:
+    if options.max_cost is not None and not read_prices(options.prices):
         raise SettingsError("--max-cost needs --prices FILE, with the prices of your models")
-
-    def tell(error: str) -> None:
-        print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
-
     with kept_if_answered(spec.out, estimate=options.estimate_only):
         prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
@@ -111,28 +138,72 @@ def answered(
                 "temperature is 0. For independent samples give --set temperature=0.7."
             )
         with RunWriter(spec.out, prepared.manifest, prepared.questions) as directory:
-            how = {"keep_traces": not options.no_traces, "retry_failed": options.retry_failed, "fresh": options.fresh}
-            jobs = list_jobs(prepared, directory, **how)
-            _print_cost(options, spec, prepared, prices, jobs)
-            if options.estimate_only:
-                yield None
-                return
-            total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
-            tally = RunTally(total=total, finished=total - len(jobs))
-            if tally.finished:
-                print_note(f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
-            trim_cache(shared_replies())
-            limits = options.concurrency, options.max_calls, options.max_cost
-            with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
-                engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)
-                try:
-                    directory.limit = run_in_background(engine.run(jobs))
-                except RunError:
-                    tell_trouble(directory)
-                    raise
-            if directory.limit:
-                print_note(f"Stopped: {directory.limit}. The same command with a higher limit resumes from here.")
-            yield directory
+            yield _answer_the_rest(options, spec, prepared, directory)
+
+
+def _answer_the_rest(
+    options: EvalOptions, spec: RunSpec, prepared: PreparedRun, directory: RunWriter, after: AnsweredRun | None = None
+) -> AnsweredRun | None:
+    """Answer what is not finished; None after an estimate.
+
+    The limits count what another run took before, and its replies are this one's.
+    """
+    errors, prices = console_on(stderr=True), read_prices(options.prices)
+
+    def tell(error: str) -> None:
+        print_line(errors, f"{error} (waiting up to {options.patience:g} s, see --patience)", "yellow")
+
+    how = {"keep_traces": not options.no_traces, "retry_failed": options.retry_failed, "fresh": options.fresh}
+    jobs = list_jobs(prepared, directory, replies_of=(after.prepared if after else prepared).methods, **how)
+    _print_cost(options, spec, prepared, prices, jobs)
+    if options.estimate_only:
+        return None
+    total = len(prepared.questions) * len(prepared.methods) * prepared.manifest.repeats
+    tally = replace(after.tally if after else RunTally(total), total=total, finished=total - len(jobs), failed=0)
+    if tally.finished:
+        print_note(f"Resuming: {tally.finished:,} of {total:,} are finished.", "dim")
+    trim_cache(shared_replies())
+    limits = options.concurrency, options.max_calls, options.max_cost
+    with _workers(options, prepared.methods, len(jobs)) as run_one, run_progress(errors, tally):
+        engine = RunEngine(directory, tally, prices, *limits, run_one, options.patience, tell)
+        try:
+            directory.limit = run_in_background(engine.run(jobs))
+        except RunError:
+            tell_trouble(directory)
+            raise
+    if directory.limit:
+        print_note(f"Stopped: {directory.limit}. The same command with a higher limit resumes from here.")
+    return AnsweredRun(directory, prepared, tally)
+
+
+async def _check_player(spec: RunSpec) -> None:
+    player = gold_player(spec.dataset, spec.rename)
+    for name, settings in spec.methods.items():
+        await get_model(settings.model_copy(update={"model": player, "models": {}}), name)
+
+
+def _play_steps(options: EvalOptions, spec: RunSpec, run: AnsweredRun, steps: Sequence[str]) -> str:
+    """Answer again with one step after another played from the gold annotations; return which limit ended it, if any.
+
+    A step that nothing asked is left out: playing it changes nothing. The replies to the same prompts are the run's.
+    """
+    player, limit, asked = gold_player(spec.dataset, spec.rename), run.directory.limit, asked_steps(run.directory)
+    for step in steps:
+        if limit:
+            break
+        if step != ALL and asked is not None and step not in asked:
+            print_note(f"--oracle {step}: no question asked this step; left out.", "dim")
+            continue
+        print_note(f"With {'every step' if step == ALL else step} played from the gold annotations:", "dim")
+        prepared, out = with_gold_player(run.prepared, step, player), spec.out / ORACLE / step
+        with (
+            kept_if_answered(out),
+            RunWriter(out, prepared.manifest, prepared.questions, replies=spec.out) as directory,
+        ):
+            if played := _answer_the_rest(options, spec, prepared, directory, run):
+                limit, run = directory.limit, run._replace(tally=played.tally)
+            directory.write_summary(summarize_run(directory))
+    return limit
 
 
 def tell_trouble(directory: RunWriter, consequence: str = "") -> int:
@@ -254,7 +325,7 @@ def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
     """Make the settings of each method; of `all`, one that lacks something is left out, and that is printed."""
     made = settings_by_method(options)
     for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
-        if options.methods.strip().lower() != ALL:
+        if options.methods.strip().lower() != EVERY_METHOD:
             raise SettingsError(lacking)
         print_note(f"Left out: {lacking}.", "dim")
         del made[name]
@@ -262,7 +333,7 @@ def _with_all_they_need(options: EvalOptions) -> dict[str, Context]:
 
 
 def _method_names(text: str) -> list[str]:
-    if text.strip().lower() == ALL:
+    if text.strip().lower() == EVERY_METHOD:
         return list(list_methods())
     names: list[str] = []
     for given in filter(None, map(str.strip, text.split(","))):

@@ -70,6 +70,7 @@ class RunOptions(QuestionOptions, ModelChoice):
     "--limit 500",
     "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",
     "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-cost 5 --prices prices.toml",
+    "hopgraph eval hotpot_dev.json --methods migres --model openai:gpt-4.1-mini --out runs/steps --oracle all",
     defaults={"processes": None},
 )
 class EvalOptions(RunOptions):
@@ -107,6 +108,11 @@ class EvalOptions(RunOptions):
     )
     frontier: bool = flag(
         "Mark the methods that no other beats in F1 at as few model calls, or by --prices at its cost."
+    )
+    oracle: str | None = option(
+        "Ask again with this step played from the gold annotations, the rest by the model, and tell what the model "
+        "loses in it; all: each step in turn, then all together.",
+        metavar="STEP,…|all",
     )
     preset: str | None = option("The papers' settings for a family, where a method has them.", metavar="FAMILY")
     estimate_only: bool = flag("Say what the run would take, from its first questions, and stop.", "--estimate")

@@ -109,9 +109,10 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
         if not options.allow_overlap:
             check_overlap(prepared.questions, [Path(each).expanduser() for each in options.not_in or ()])
 
-    with eval_command.answered(evaluation, spec, check) as directory:
-        if directory is None:
+    with eval_command.answered(evaluation, spec, check) as answered:
+        if answered is None:
             return 0
+        directory = answered.directory
         teacher, base = redact(options.teacher), redact(options.base or "") or None
         filters = {name: getattr(settings, name) for name in _FILTERS if name in cls.model_fields}
         filters = {"balance": options.balance, **filters}

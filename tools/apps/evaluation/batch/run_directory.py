@@ -295,12 +295,18 @@ def _traces(method: str) -> str:
 class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
     """A run that is being made; one process at a time."""
 
-    def __init__(self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion]) -> None:
-        """Start or resume a run; RunError where the folder is in use, or holds something else or other settings."""
+    def __init__(
+        self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion], replies: Path | None = None
+    ) -> None:
+        """Start or resume a run, with its `replies` in another run's folder where one is given.
+
+        RunError: the folder is in use, or holds something else or other settings.
+        """
         self.folder = folder
+        self._replies = (replies or folder) / _CACHE
         self._check_folder()
-        for part in ("", _RESULTS, _TRACES, _CACHE):
-            make_private(folder / part)
+        for part in (folder, folder / _RESULTS, folder / _TRACES, self._replies):
+            make_private(part)
         self._lock = open_private(folder / _LOCK, "wb")
         try:
             if HAS_LOCKS and not try_lock(self._lock):
@@ -319,7 +325,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
     def cache(self, repeat: int) -> str:
         """Return the folder of a repeat's replies, the same from every process."""
-        return str((self.folder / _CACHE / str(repeat)).resolve())
+        return str((self._replies / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
         """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""

@@ -130,11 +130,18 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
 
 
 def list_jobs(
-    prepared: PreparedRun, directory: RunWriter, *, keep_traces: bool, retry_failed: bool, fresh: bool = False
+    prepared: PreparedRun,
+    directory: RunWriter,
+    *,
+    keep_traces: bool,
+    retry_failed: bool,
+    fresh: bool = False,
+    replies_of: Mapping[str, Context] | None = None,
 ) -> list[QuestionJob]:
     """List what is not finished, and with `retry_failed` what failed, question by question so that results compare.
 
-    With `fresh` no reply of another run is taken, and none is left to one.
+    With `fresh` no reply of another run is taken, and none is left to one. Replies are kept where those of
+    `replies_of` are, other settings of the same methods.
     """
     gold_by = prepared.manifest.corpus.gold_by
     jobs: list[QuestionJob] = []
@@ -142,11 +149,11 @@ def list_jobs(
         methods = [
             each.model_copy(
                 update={
-                    "cache_dir": _reply_folder(each, directory, repeat, fresh=fresh),
+                    "cache_dir": _reply_folder((replies_of or prepared.methods)[name], directory, repeat, fresh=fresh),
                     "seed": (each.seed or 0) + repeat * _SEEDS_PER_REPEAT if repeat else each.seed,
                 }
             )
-            for each in prepared.methods.values()
+            for name, each in prepared.methods.items()
         ]
         for question in prepared.questions:
             for settings in methods:

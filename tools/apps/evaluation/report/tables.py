@@ -9,6 +9,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS,
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.step_oracle import ALL, StepCost, step_costs
 from hopgraph.tools.text.sanitize import pluralize
 
 SHARES = {
@@ -123,6 +124,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
+        step_table(_step_costs(comparison)),
     ]
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
@@ -282,3 +284,31 @@ def _losses(comparison: Comparison) -> Table:
     )
     rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
     return _table("Where questions are lost", note, rows)
+
+
+def _step_costs(comparison: Comparison) -> list[StepCost]:
+    """Measure the played steps of all runs, with the methods' names in this comparison."""
+    costs = ((method, step_costs(method.reader, [method.method])) for method in comparison.methods)
+    return [each._replace(method=method.name) for method, found in costs for each in found]
+
+
+def step_table(costs: Sequence[StepCost]) -> Table:
+    """List what the model loses in each step that was played from the gold annotations."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for each in costs:
+        together = each.step == ALL
+        rows[f"{each.method}, all steps" if together else f"{each.method}/{each.step}"] = {
+            "n": number_cell(each.n),
+            "F1": percent_cell(each.played + each.difference),
+            "F1 played": percent_cell(each.played),
+            "lost": percent_cell(each.difference, each.ci95, sign="+"),
+            "first wrong": text_cell("") if together else number_cell(each.first_wrong),
+        }
+    note = (
+        "F1 in percent as it is, and with the step played from the gold annotations, the other steps by the model; "
+        "lost: the difference in points, with its 95 % bootstrap interval over questions. What is still missing with "
+        "all steps played is lost by the search and by the method itself. First wrong: wrong questions (exact match, "
+        "first repeat) that this step, the first in the order of asking, puts right by itself. A difference above 0 "
+        "means that the player did not understand what the model wrote."
+    )
+    return _table("What each step loses", note, rows)
