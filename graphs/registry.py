@@ -41,12 +41,18 @@ _RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _OURS = f"{graphs.__name__.partition('.')[0]}."
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')
-_ORDER = """
-    migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews cascade direct cot cot_sc one_step one_step_cot
-    vanilla vanilla_s summ snippet rerank skr_knn replug self_rag react self_ask iter_retgen itrg ircot dsp
-    agent search_r1 verify_and_edit vtg searchain least_to_most genread grg
-""".split()  # noqa: SIM905 - by rows, as they are read
-"""Our methods as they are listed; one that is not named here comes last."""
+_LISTED: tuple[tuple[Group, str], ...] = (
+    ("papers", "migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews"),
+    ("combined", "cascade"),
+    ("no_search", "direct cot cot_sc"),
+    ("one_search", "one_step one_step_cot vanilla vanilla_s summ snippet rerank skr_knn replug self_rag"),
+    ("step_by_step", "react self_ask iter_retgen itrg ircot dsp agent search_r1 verify_and_edit vtg searchain"),
+    ("no_search", "least_to_most genread"),
+    ("one_search", "grg"),
+    ("no_search", "gold_passages"),
+)
+_GROUP_OF: dict[str, Group] = {name: group for group, names in _LISTED for name in names.split()}
+"""Our methods as they are listed, each with its group."""
 _log = logging.getLogger(__name__)
 
 
@@ -72,15 +78,8 @@ class Method:
 
     @property
     def group(self) -> Group:
-        """Return what kind of method it is: a paper's own by its docstring, a baseline by how its figure searches."""
-        if not self.is_built_in:
-            return "others"
-        if not self.place.place.startswith(f"{baselines.__name__}."):
-            return "papers" if find_paper(self.about) else "combined"
-        settings: Settings = self.Context()
-        if "retriever" not in settings.uses:
-            return "no_search"
-        return "step_by_step" if settings.searches_again and _searches_in_loop(self.graph) else "one_search"
+        """What kind of method it is."""
+        return _GROUP_OF[self.name] if self.is_built_in else "others"
 
     @property
     def takes_gold_passages(self) -> bool:
@@ -181,18 +180,6 @@ def find_paper(about: str) -> dict[str, str] | None:
     return {**found.groupdict(), "url": f"https://arxiv.org/abs/{found['arxiv']}"} if found else None
 
 
-def _searches_in_loop(graph: CompiledMethod) -> bool:
-    """Whether a search leads back to itself; in front of each is the node at which its queries are reviewed."""
-    edges = [(edge.source, edge.target) for edge in graph.get_graph(xray=True).edges]
-    for search in {target for _, target in edges if "review_queries" in target}:
-        after = set[str]()
-        while new := {target for source, target in edges if source in {search, *after}} - after:
-            after |= new
-        if search in after:
-            return True
-    return False
-
-
 def _name_of(place: CodePlace) -> str:
     """Name a graph without settings of ours after its file or module, or as it is called there."""
     file = Path(place.place).stem if place.is_file else place.place.rpartition(".")[2]
@@ -208,7 +195,7 @@ def _built_in() -> dict[str, CodePlace]:
         for each in iter_modules(path)
         if not each.ispkg and each.name not in _RESERVED
     }
-    return {name: found.pop(name) for name in _ORDER} | found
+    return {name: found.pop(name) for name in _GROUP_OF} | found
 
 
 def _installed(taken: Mapping[str, CodePlace]) -> dict[str, CodePlace]:

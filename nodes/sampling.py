@@ -16,7 +16,7 @@ from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask, readi
 from hopgraph.state import Context, Draft, MethodState, Passage, Update
 from hopgraph.state.baselines import SamplesState, SamplingContext
 from hopgraph.state.events import Compared, Sampled, Voted
-from hopgraph.tools.io.background import LONG_SPLIT, in_turns
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.text import split_sentences
 
@@ -76,7 +76,7 @@ async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Update:
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)
     long = sum(len(draft["reasoning"]) for draft in drafts) > LONG_SPLIT
-    statements = await in_turns(lambda draft: _statements(draft, state["question"]), drafts, long=long)
+    statements = await in_thread_if(long, lambda: [_statements(draft, state["question"]) for draft in drafts])
     premises = [_premise(draft, passages) for draft in drafts]
     pairs = [(premise, statement) for premise, said in zip(premises, statements, strict=True) for statement in said]
     scores, calls = await score_pairs(runtime, checker, pairs)

@@ -21,7 +21,7 @@ from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Filtered, Reranked, United
 from hopgraph.state.revising import VerifyAndEditContext
 from hopgraph.state.schemas import FoundState
-from hopgraph.tools.io.background import LONG_SPLIT, in_turns
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 
@@ -144,8 +144,9 @@ async def nearest_sentences(state: FoundState, runtime: Runtime[VerifyAndEditCon
     most, reranker = runtime.context.nearest_sentences, await get_reranker(runtime.context)
     passages = passages_by_id(state["passages"])
     found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
-    long = any(len(passages[key]["text"]) > LONG_SPLIT for _, key in found)
-    split = await in_turns(lambda place: split_sentences(passages[place[1]]["text"]), found, long=long)
+    texts = [passages[key]["text"] for _, key in found]
+    long = sum(map(len, texts)) > LONG_SPLIT
+    split = await in_thread_if(long, lambda: [*map(split_sentences, texts)])
     places = [(query, key, span) for (query, key), spans in zip(found, split, strict=True) for span in spans]
     pairs = [(query, with_title(passages[key], passages[key]["text"][slice(*span)])) for query, key, span in places]
     scores, calls = await score_pairs(runtime, reranker, pairs)

@@ -19,7 +19,7 @@ from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
 from hopgraph.state.schemas import FoundState
-from hopgraph.tools.io.background import LONG_SPLIT, in_turns
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.analyser import LONGEST_CACHED
@@ -60,8 +60,8 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     memory = state.get("shown", {}) if settings.filters_sentences else None
     found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
     retrieved = [passages[key] for key in dict.fromkeys(key for _, key in found)]
-    long = any(len(passage["text"]) > LONG_SPLIT for passage in retrieved)
-    parts_left = await in_turns(lambda passage: _remaining(passage, memory), retrieved, long=long)
+    long = sum(len(passage["text"]) for passage in retrieved) > LONG_SPLIT
+    parts_left = await in_thread_if(long, lambda: [_remaining(passage, memory) for passage in retrieved])
     remaining = {passage["id"]: part for passage, part in zip(retrieved, parts_left, strict=True)}
     scores, calls = await score_pairs(
         runtime, reranker, [(query, text) for query, key in found for text in remaining[key].texts]

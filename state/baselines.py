@@ -305,12 +305,6 @@ class GrgContext(GenReadContext):
     step_nodes: ClassVar[StepNodes] = {"write_passage": ("generate",), "answer": ("read", "read_part", "compose")}
     resources = ("retriever",)
 
-    @property
-    @override
-    def searches_again(self) -> bool:
-        """For each part of a question that is broken down."""
-        return self.decomposition
-
 
 class IterRetgenState(MethodState):
     """The shared keys and what ITER-RETGEN generates."""

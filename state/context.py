@@ -249,11 +249,6 @@ class Context(BaseModel):
         return frozenset(self.resources)
 
     @property
-    def searches_again(self) -> bool:
-        """Whether a run may search again where the method's figure leads back to a search."""
-        return True
-
-    @property
     def lacks(self) -> str:
         """What a run cannot do without and these settings do not name, in one line; empty for nothing."""
         return ""

@@ -7,18 +7,15 @@ models that were named by a spec have their connections there: one that is share
 
 import asyncio
 import os
-import sys
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
-ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _THREAD = "hopgraph-background"
@@ -59,24 +56,6 @@ LONG_SPLIT = 40_000
 async def in_thread_if(long: bool, work: Callable[..., ResultT], *args: Any) -> ResultT:
     """Run work in a thread if it is long; else on the event loop, as the way to a thread and back takes time, too."""
     return await asyncio.to_thread(work, *args) if long else work(*args)
-
-
-async def in_turns(work: Callable[[ItemT], ResultT], items: Sequence[ItemT], *, long: bool) -> list[ResultT]:
-    """Work through items by Python code alone, in a thread if one of them is long; returns their results, in order.
-
-    Else it is done on the event loop, which gets its turn as often as a thread would leave it one: a thread would take
-    the interpreter just as long, and the way there and back besides.
-    """
-    if long:
-        return await asyncio.to_thread(lambda: [work(each) for each in items])
-    results: list[ResultT] = []
-    interval, began = sys.getswitchinterval(), time.perf_counter()
-    for each in items:
-        results.append(work(each))
-        if time.perf_counter() - began > interval:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
-    return results
 
 
 async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:

@@ -4,18 +4,16 @@ import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from hopgraph.state import Call, ModelError
-from hopgraph.tools.io.background import LONG_SPLIT, in_turns, run_in_background
+from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if, run_in_background
 
 ThresholdT = TypeVar("ThresholdT", bound=float | None)
 Pair = tuple[str, str]
 """A query and a text, or a premise and a hypothesis."""
 QueryGroup = tuple[str, list[str]]
 """A query and some of its texts."""
-_CHARACTERS_IN_A_TURN = 8_000  # how much is scored before the event loop gets its turn
 _ENTAILS = frozenset({"entailment", "entails", "entailed", "entail", "supported", "supports", "support", "consistent"})
 """Names that models give the label for entailment, in lower case: MNLI, ANLI, FEVER, summary checkers."""
 
@@ -52,12 +50,9 @@ class JudgeScorer(Generic[ThresholdT]):
         return run_in_background(self.score_with_calls(pairs))[0]
 
 
-async def score_in_turns(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
-    """Score pairs by Python code alone without blocking the event loop."""
-    longest = max((len(first) + len(second) for first, second in pairs), default=0)
-    size = max(1, _CHARACTERS_IN_A_TURN // max(1, longest))
-    turns = [pairs[first : first + size] for first in range(0, len(pairs), size)]
-    return list(chain.from_iterable(await in_turns(score, turns, long=longest > LONG_SPLIT)))
+async def score_by_code(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
+    """Score pairs by Python code alone, in a thread where they would hold up the event loop."""
+    return await in_thread_if(sum(len(first) + len(second) for first, second in pairs) > LONG_SPLIT, score, pairs)
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:

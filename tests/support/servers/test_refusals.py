@@ -1,4 +1,4 @@
-"""Requests that the server refuses, as OpenAI does."""
+"""Where the served model says no: without these, tests of the product could pass that should fail."""
 
 import re
 from typing import Any
@@ -6,58 +6,43 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from langchain_openai import ChatOpenAI
 
-from support.servers.clients import chat_client, post_chat
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
-
-KEY = "sk-test-0123456789abcdef"
 
 
 def scripted(*replies: str) -> ScriptedChatModel:
     return ScriptedChatModel(replies=replies)
 
 
-@pytest.mark.parametrize("key", ["sk-wrong-0000000000", ""])
-def test_wrong_key_is_status_401_and_echoed(key: str) -> None:
-    with OpenAIServer(scripted(), api_key=KEY) as server:
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        for reply in (
-            httpx.post(f"{server.base_url}/chat/completions", headers=headers, json={"model": "m"}),
-            httpx.get(f"{server.base_url}/models", headers=headers),
-        ):
-            assert reply.status_code == 401
-            assert reply.json()["error"]["code"] == "invalid_api_key"
-            assert key in reply.json()["error"]["message"]
-    assert [request.key_ok for request in server.requests] == [False, False]
+def chat_client(server: OpenAIServer, **settings: Any) -> ChatOpenAI:
+    given: dict[str, Any] = {"model": "m", "base_url": server.base_url, "api_key": "any", "max_retries": 0, **settings}
+    return ChatOpenAI(**given)
 
 
-def test_wrong_key_in_the_client() -> None:
-    with (
-        OpenAIServer(scripted(), api_key=KEY) as server,
-        pytest.raises(openai.AuthenticationError, match="sk-wrong"),
-    ):
-        chat_client(server, api_key="sk-wrong-0000000000").invoke("Who?")
+def test_a_list_of_replies_that_runs_out_fails_the_test_also_behind_a_server() -> None:
+    model = scripted("one")
+    assert model.invoke("a").text == "one"
+    with pytest.raises(AssertionError, match=r"call 2 .* with 1 replies"):
+        model.invoke("b")
+    server = OpenAIServer(scripted())
+    server.start()
+    with pytest.raises(openai.InternalServerError):
+        chat_client(server).invoke("Who?")
+    with pytest.raises(AssertionError, match=r"raised 1 time.*call 1 "):
+        server.__exit__(None, None, None)
 
 
-def test_models_are_listed_and_others_unknown() -> None:
-    with OpenAIServer(scripted("Ada"), models=["m", "n"]) as server:
-        listed = openai.OpenAI(base_url=server.base_url, api_key="any").models.list()
-        assert [model.id for model in listed] == ["m", "n"]
-        assert chat_client(server).invoke("Who?").text == "Ada"
-        with pytest.raises(openai.NotFoundError, match="'other' does not exist"):
-            chat_client(server, model="other").invoke("Who?")
-
-
-def test_unknown_url_has_an_openai_class() -> None:
-    with OpenAIServer(scripted()) as server:
-        reply = httpx.post(f"{server.base_url}/responses", json={})
-    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "unknown_url")
-    assert server.requests[0].path == "/v1/responses"
+def test_a_wrong_key_and_an_unknown_model_are_refused() -> None:
+    with OpenAIServer(scripted(), api_key="right", models=["m"]) as server:
+        with pytest.raises(openai.AuthenticationError):
+            chat_client(server, api_key="wrong").invoke("Who?")
+        with pytest.raises(openai.NotFoundError):
+            chat_client(server, api_key="right", model="other").invoke("Who?")
 
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-NO_SUCH_TOOL = {"type": "function", "function": {"name": "g"}}
 OPTIONAL = {**OPEN, "additionalProperties": False, "required": []}
 
 
@@ -89,15 +74,8 @@ def schema_format(schema: dict[str, Any], name: str = "s") -> dict[str, Any]:
 )
 def test_request_that_openai_refuses(body: dict[str, Any], message: str) -> None:
     with OpenAIServer(scripted()) as server:
-        reply = post_chat(server, **body)
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Who?"}], **body}
+        reply = httpx.post(f"{server.base_url}/chat/completions", json=asked)
     assert reply.status_code == 400
     assert reply.json()["error"]["type"] == "invalid_request_error"
     assert re.search(message, reply.json()["error"]["message"])
-
-
-@pytest.mark.parametrize("raw", [b"{", b"\xff\xfe", b"[1]", b""])
-def test_body_that_is_no_request(raw: bytes) -> None:
-    with OpenAIServer(scripted()) as server:
-        reply = httpx.post(f"{server.base_url}/chat/completions", content=raw)
-    assert reply.status_code == 400
-    assert reply.json()["error"]["message"]

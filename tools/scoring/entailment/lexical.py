@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hopgraph.tools.scoring.pair_scorers import score_in_turns
+from hopgraph.tools.scoring.pair_scorers import score_by_code
 from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
 from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
@@ -113,7 +113,7 @@ class LexicalEntailment:
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
-        return await score_in_turns(self.score, pairs)
+        return await score_by_code(self.score, pairs)
 
 
 def _score(premise: _Text, statement: _Text) -> float:

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from math import log
 
-from hopgraph.tools.scoring.pair_scorers import score_in_turns
+from hopgraph.tools.scoring.pair_scorers import score_by_code
 from hopgraph.tools.text import DEFAULT_ANALYSER
 from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
@@ -62,7 +62,7 @@ class LexicalReranker:
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
-        return await score_in_turns(self.score, pairs)
+        return await score_by_code(self.score, pairs)
 
     def adapted_threshold(self, best: float) -> float:
         """Return δ, or less, in proportion to the best score, where no text stands out for the query."""

@@ -26,7 +26,7 @@ def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
     assert "--preset open_domain" in out
 
 
-def test_methods_are_grouped_by_what_their_graphs_do_as_in_the_readme(run: Run) -> None:
+def test_methods_are_grouped_as_in_the_readme(run: Run) -> None:
     groups: dict[str, list[str]] = {}
     for record in json.loads(run("methods", "--json").out):
         groups.setdefault(record["group"], []).append(record["name"])
