@@ -76,6 +76,7 @@ def write_run(
     settings: Mapping[str, Mapping[str, Any]],
     *,
     gold_by: GoldBy = "ids",
+    repeats: int = 1,
     **facts: Any,
 ) -> RunReader:
     """Write a run.
@@ -86,13 +87,14 @@ def write_run(
         outcomes: in the order in which they were finished; with a record of the steps or without.
         settings: method → its settings.
         gold_by: how gold passages are told.
+        repeats: of each question.
         facts: of the data set, where they are to differ.
     """
     given: dict[str, Any] = {"name": "hand.json", "sha256": "0", "sample": "all", "ids": "1", **facts}
     manifest = RunManifest(
         dataset=DatasetFacts(questions=len(questions), **given),
         corpus=CorpusSource(retriever="bm25:index", fingerprint="f", gold_by=gold_by),
-        repeats=1,
+        repeats=repeats,
         methods={name: frozen_settings(METHODS[name].Context(**own)) for name, own in settings.items()},
         prompts={name: {} for name in settings},
     )

@@ -8,11 +8,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
 from pydantic import JsonValue
 
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import (
+    BASE,
     BOUND,
     PerQuestion,
     average_repeats,
@@ -108,6 +110,11 @@ class Comparison:
         """Question id → its cluster, as `find_clusters` numbers them."""
         return dict(zip(self.questions, find_clusters([*self.questions.values()]), strict=True))
 
+    @property
+    def default_base(self) -> str:
+        """What the others are tested against by default: one-step retrieval, else the first method."""
+        return BASE if any(each.method == BASE for each in self.methods) else self.methods[0].method
+
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
         """Group the ids of the questions by `key`, in order of the keys; those with an empty key are left out."""
         parts: dict[str, list[str]] = defaultdict(list)
@@ -130,6 +137,11 @@ class Comparison:
         values = [row[score] for row in method.rows.values() if score in row]
         return bootstrap(values) if values else None
 
+    def seconds(self, method: ScoredMethod, percentile: float) -> float | None:
+        """Return a percentile of the seconds that single answers took, failures left out; None without an answer."""
+        every = [row["seconds"] for repeat in method.repeats for row in repeat.values() if not row["failed"]]
+        return float(np.percentile(every, percentile)) if every else None
+
     def point(self, method: ScoredMethod, *costs: str) -> tuple[float, float] | None:
         """Return the sum of a method's mean costs, and its F1; None where it lacks one of them."""
         means = [mean for name in (*costs, "f1") if (mean := self.mean(method, name)) is not None]
@@ -149,11 +161,22 @@ class Comparison:
         return [each for _, _, each in front]
 
     def differences(self, scores: Iterable[str], against: str) -> list[Difference]:
-        """Compare every other method with the one of this name in each score; RunError where there is none."""
-        by_name = {method.name: method for method in self.methods}
-        if against not in by_name:
-            raise RunError(f"no method {against!r} in these runs; there are: {', '.join(by_name)}")
-        return self.paired(scores, [(by_name[against], each) for each in self.methods if each.name != against])
+        """Compare every other method with the one of this name in each score; RunError where there is none.
+
+        Where several runs have a method of this name, each is compared with that of its own model and names, of its own
+        run before those of others.
+        """
+        bases = [each for each in self.methods if against in (each.name, each.method)]
+        if not bases:
+            names = ", ".join(each.name for each in self.methods)
+            raise RunError(f"no method {against!r} in these runs; there are: {names}")
+        taken = {each.name for each in bases}
+        pairs: list[tuple[ScoredMethod, ScoredMethod]] = []
+        for method in (each for each in self.methods if each.name not in taken):
+            alike = [each for each in bases if (each.model, each.renaming) == (method.model, method.renaming)]
+            chosen = sorted(alike if len(bases) > 1 else bases, key=lambda each: each.reader is not method.reader)
+            pairs += [(base, method) for base in chosen[:1]]
+        return self.paired(scores, pairs)
 
     def paired(self, scores: Iterable[str], pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
         """Compare the second of each pair with the first in each score, where they have questions in common.
@@ -191,6 +214,15 @@ def correct_together(found: Sequence[Difference]) -> list[Difference]:
         each._replace(p_holm=p, cluster_p_holm=cluster_p)
         for each, p, cluster_p in zip(found, plain, clustered, strict=True)
     ]
+
+
+def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None = None) -> dict[str, Comparison]:
+    """Read runs on one or more data sets: name of the data set, without its ending → `compare_runs` of its runs."""
+    run_labels([reader.folder for reader in readers])
+    groups: dict[str, list[RunReader]] = defaultdict(list)
+    for reader in readers:
+        groups[Path(reader.manifest.dataset.name).stem].append(reader)
+    return {name: compare_runs(own, prices) for name, own in groups.items()}
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError, SettingsError
-from hopgraph.tools.apps.cli.evaluation.compare_and_show import run_compare
+from hopgraph.tools.apps.cli.evaluation.compare_command import run_compare
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine, RunTally

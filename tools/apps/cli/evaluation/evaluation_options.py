@@ -143,27 +143,37 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
 
 
 @command(
-    "evaluation.compare_and_show.run_compare",
+    "evaluation.compare_command.run_compare",
     "hopgraph compare runs/hotpot",
     "hopgraph compare runs/hotpot --against migres --out report.html --out report.csv --figures figures/",
     "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
+    "hopgraph compare runs/hotpot runs/musique runs/hotpot-qwen --against one_step --scores em,f1,recall@5 "
+    "--out table.tex",
     "hopgraph compare runs/hotpot --trec trec/",
 )
 class CompareOptions:
-    """Compare the methods of one or more runs over the same questions: tables, tests, figures."""
+    """Compare the methods of one or more runs, on one or more data sets: tables, tests, figures."""
 
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`.")]
     against: str | None = option(
-        "Test the others against it.", metavar="METHOD", show_default="one_step, else the first"
+        "Test the others against it, each with its own model.",
+        metavar="METHOD",
+        show_default="one_step, else the first",
+    )
+    scores: str = option(
+        "Of the table of all runs: em, f1, acc, judged, recall@5 and so on.", default="em,f1", metavar="A,B,…"
     )
     prices: Path | None = option("As of `eval`; tables and figures then have the cost, too.", metavar="FILE")
-    out: list[Path] | None = option("Write the tables to FILE.md, FILE.html or FILE.csv; repeatable.", metavar="FILE")
+    out: list[Path] | None = option(
+        "Write the tables to FILE.md, .html, .csv or .json, or those for a paper to FILE.tex; repeatable.",
+        metavar="FILE",
+    )
     figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
     trec: Path | None = option("Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
 
 
 @command(
-    "evaluation.compare_and_show.run_show",
+    "evaluation.show_command.run_show",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",
     "hopgraph draw --run run.json",

@@ -40,14 +40,15 @@ def print_table(console: Console, table: Table) -> None:
     print_line(console, table.title, "bold")
     if table.note:
         print_line(console, table.note, "dim")
-    print_cells(console, table.columns, table.rows)
+    flat = table.flat()
+    print_cells(console, flat.columns, flat.rows)
 
 
 def print_cells(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Print rows whole where they fit, else without intervals, else in blocks of columns one below the other."""
     lines, widths = list[list[str]](), list[int]()
     for brief in (False, True):
-        texts = [[sanitize_line(cell.brief if brief else cell.text) for cell in row] for row in rows]
+        texts = [[sanitize_line(cell.brief if brief else cell.text) + cell.mark for cell in row] for row in rows]
         lines = [[truncate_line(name, _MAX_HEAD) for name in columns]]
         lines += [[truncate_line(row[0], _MAX_NAME), *row[1:]] for row in texts]
         widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]

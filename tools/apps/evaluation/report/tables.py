@@ -57,6 +57,12 @@ class Cell:
     high: float | None = None
     sd: float | None = None
     """The value's standard deviation over repeats, where there are several."""
+    rank: int = 0
+    """1: the best of its column, 2: the second; 0: neither, or not ranked."""
+    mark: str = ""
+    """`*` or `**` where a test tells it from a baseline's; not in the text."""
+    p: float | None = None
+    """Of that test."""
 
     @property
     def brief(self) -> str:
@@ -73,6 +79,18 @@ class Table:
     """How to read it; may be empty."""
     columns: list[str]
     rows: list[list[Cell]]
+    groups: Sequence[str] = ()
+    """Of each column what it belongs to, as a data set, the first empty; none where all belong together."""
+    sections: Sequence[str] = ()
+    """Of each row what it belongs to, as a model; none where all belong together."""
+
+    def flat(self) -> "Table":
+        """Return the table with groups and sections in the names of columns and rows."""
+        groups, sections = self.groups or [""] * len(self.columns), self.sections or [""] * len(self.rows)
+        columns = [f"{group} {name}".strip() for group, name in zip(groups, self.columns, strict=True)]
+        names = [row[0].text + (f" ({of})" if of else "") for of, row in zip(sections, self.rows, strict=True)]
+        rows = [[text_cell(name), *row[1:]] for name, row in zip(names, self.rows, strict=True)]
+        return replace(self, columns=columns, rows=rows, groups=(), sections=())
 
 
 def text_cell(text: str) -> Cell:
@@ -85,6 +103,11 @@ def number_cell(value: float | None, digits: int = 0, sd: float | None = None) -
     if value is None:
         return Cell(None, "")
     return Cell(value, f"{value:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}"), sd=sd)
+
+
+def cost_cell(mean: float | None, sd: float | None = None) -> Cell:
+    """Return an amount of money with three significant digits, and its deviation over repeats; empty for None."""
+    return Cell(mean, "" if mean is None else f"{mean:.3g}" + ("" if sd is None else f" ± {sd:.2g}"), sd=sd)
 
 
 def percent_cell(
@@ -120,7 +143,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
         _costs(comparison),
         frontier_table(comparison),
         _renamed(comparison),
-        _tests(comparison, against or default_base(comparison)),
+        _tests(comparison, against or comparison.default_base),
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
@@ -128,11 +151,6 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
     ]
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
-
-
-def default_base(comparison: Comparison) -> str:
-    """Return what others are tested against by default: the first one-step retrieval, else the first method."""
-    return next((each.name for each in comparison.methods if each.method == BASE), comparison.methods[0].name)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
@@ -179,16 +197,28 @@ def _scores(comparison: Comparison) -> Table:
 def _costs(comparison: Comparison) -> Table:
     rows = {
         method.name: {label: _cost(comparison, method, name) for name, label in COSTS.items()}
+        | latency_cells(comparison, method)
         for method in comparison.methods
     }
-    note = "Per question. Replies from a cache count as the calls that they once were; seconds are as measured."
+    note = (
+        "Per question. Replies from a cache count as the calls that they once were; seconds are as measured, their "
+        "median and 95th percentile over single answers."
+    )
     return _table("Costs", note, rows)
+
+
+def latency_cells(comparison: Comparison, method: ScoredMethod) -> dict[str, Cell]:
+    """Return the median and the 95th percentile of the seconds that an answer took."""
+    return {
+        name: number_cell(comparison.seconds(method, percentile), 2)
+        for name, percentile in {"median s": 50, "95 % s": 95}.items()
+    }
 
 
 def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
     mean, sd = comparison.mean(method, name), comparison.deviation(method, name)
-    if name == "cost" and mean is not None:
-        return Cell(mean, f"{mean:.3g}" + ("" if sd is None else f" ± {sd:.2g}"), sd=sd)
+    if name == "cost":
+        return cost_cell(mean, sd)
     return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2, sd)
 
 
@@ -235,12 +265,12 @@ def _renamed(comparison: Comparison) -> Table:
 
 
 def _tests(comparison: Comparison, base: str) -> Table:
-    rows: dict[str, dict[str, Cell]] = {method.name: {} for method in comparison.methods if method.name != base}
     note = (
         f"Difference from {base} on the questions that both have finished, in points, with its 95 % bootstrap "
         "interval; p by the paired permutation test, corrected for all differences of this table (Holm)."
     )
     made = comparison.differences(_TESTED, base)
+    rows: dict[str, dict[str, Cell]] = {each.name: {} for each in made}
     if shared := next((each for each in made if each.clusters < each.n), None):
         note += (
             f" By cluster: the same, resampled and tested by cluster, as questions share gold passages or hops ("

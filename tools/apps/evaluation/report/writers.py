@@ -1,4 +1,4 @@
-"""Write tables as Markdown, HTML or CSV, and what was retrieved for the TREC tools; texts of a data set stay texts.
+"""Write tables as Markdown, HTML, CSV or JSON, and what was retrieved for the TREC tools; texts stay texts.
 
 An HTML report also has the figures, and for each question a page with the tree of every method.
 """
@@ -7,9 +7,12 @@ import base64
 import csv
 import html
 import io
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.resources import files
+from typing import NamedTuple
 from urllib.parse import quote
 
 from hopgraph.state import RunError
@@ -17,6 +20,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.report.latex import as_latex
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
 from hopgraph.tools.apps.runs.run_svg import draw_run_svg
 from hopgraph.tools.apps.runs.tree_builder import build_tree
@@ -35,19 +39,24 @@ _STYLE = files(__package__ or "").joinpath("report.css").read_text(encoding="utf
 def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
     """Write a page of Markdown tables."""
     parts = [f"# {_in_markdown(heading)}", *map(_in_markdown, notes)]
-    for table in tables:
+    for table in (each.flat() for each in tables):
         rule = ["---", *["---:"] * (len(table.columns) - 1)]
-        lines = [table.columns, *([cell.text for cell in row] for row in table.rows)]
-        head, *body = [f"| {' | '.join(map(_in_markdown, line))} |" for line in lines]
+        lines = [[*map(_in_markdown, table.columns)], *([*map(_markdown_value, row)] for row in table.rows)]
+        head, *body = [f"| {' | '.join(line)} |" for line in lines]
         grid = "\n".join([head, f"| {' | '.join(rule)} |", *body])
         parts += [f"## {_in_markdown(table.title)}", *([_in_markdown(table.note)] if table.note else []), grid]
     return clean("\n\n".join(parts)) + "\n"
 
 
+def _markdown_value(cell: Cell) -> str:
+    before, after = (("", ""), ("**", "**"), ("<u>", "</u>"))[cell.rank]
+    return f"{before}{_in_markdown(cell.text)}{after}{_in_markdown(cell.mark)}"
+
+
 def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:
     """Write one page that needs nothing else; `sections` are pieces of HTML that come after the tables."""
     body = [f"<h1>{html.escape(heading)}</h1>", *(f"<p>{html.escape(note)}</p>" for note in notes)]
-    for table in tables:
+    for table in (each.flat() for each in tables):
         rows = [[html.escape(row[0].text), *map(_html_value, row[1:])] for row in table.rows]
         body.append(html_table(table.title, table.note, [*map(html.escape, table.columns)], rows))
     return html_page(heading, [*body, *sections])
@@ -78,7 +87,9 @@ def html_table(title: str, note: str, columns: Sequence[str], rows: Sequence[Seq
 
 def _html_value(cell: Cell) -> str:
     interval = html.escape(cell.text.removeprefix(cell.brief))
-    return f"{html.escape(cell.brief)}{interval and f'<small>{interval}</small>'}"
+    before, after = (("", ""), ("<b>", "</b>"), ("<u>", "</u>"))[cell.rank]
+    mark = f"<sup>{cell.mark}</sup>" if cell.mark else ""
+    return f"{before}{html.escape(cell.brief)}{after}{mark}{interval and f'<small>{interval}</small>'}"
 
 
 def figures_section(figures: Mapping[str, bytes]) -> str:
@@ -148,19 +159,58 @@ def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> 
     return f"{mark}{html.escape(truncate_line(sanitize_line(outcome['answer']), _MAX_CELL)) or 'no answer'}"
 
 
+class _Entry(NamedTuple):
+    """A cell with what it belongs to; of the data set and the model where a table has several."""
+
+    table: Table
+    dataset: str
+    model: str
+    method: str
+    column: str
+    cell: Cell
+
+
+def _entries(tables: Sequence[Table]) -> Iterator[_Entry]:
+    """Yield the cells that have a value, table by table and row by row."""
+    for table in tables:
+        groups, sections = table.groups or [""] * len(table.columns), table.sections or [""] * len(table.rows)
+        for model, row in zip(sections, table.rows, strict=True):
+            for dataset, column, cell in list(zip(groups, table.columns, row, strict=True))[1:]:
+                if cell.value is not None:
+                    yield _Entry(table, dataset, model, row[0].text, column, cell)
+
+
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write every number on a line of its own, unrounded, with its interval, its deviation and its table's note."""
+    """Write every number on a line of its own, unrounded, with what it belongs to and its table's note."""
     del heading, notes  # each line stands for itself
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "method", "column", "value", "low95", "high95", "sd", "note"])
-    for table in tables:
-        for row in table.rows:
-            for column, cell in zip(table.columns[1:], row[1:], strict=True):
-                if cell.value is not None:
-                    line = (table.title, row[0].text, column, cell.value, cell.low, cell.high, cell.sd, table.note)
-                    writer.writerow([_in_csv(each) for each in line])
+    writer.writerow(["table", "dataset", "model", "method", "column", "value", "low95", "high95", "sd", "p", "note"])
+    for table, *place, cell in _entries(tables):
+        line = (table.title, *place, cell.value, cell.low, cell.high, cell.sd, cell.p, table.note)
+        writer.writerow([_in_csv(each) for each in line])
     return clean(out.getvalue())
+
+
+def as_json(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
+    """Write the tables as one object, with every number unrounded and as it is printed; what is empty is left out."""
+    made = [
+        {
+            "title": table.title,
+            "note": table.note,
+            "entries": [
+                _filled({"dataset": each.dataset, "model": each.model, "method": each.method, "column": each.column})
+                | _filled(asdict(each.cell))
+                for each in _entries([table])
+            ],
+        }
+        for table in tables
+    ]
+    return f"{json.dumps({'heading': heading, 'notes': [*notes], 'tables': made}, indent=1)}\n"
+
+
+def _filled(record: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in record.items() if value is not None and value != ""}
 
 
 _MARKS = re.compile(r"[\\`*\[<>|#~&]|(?<![^\W_])_|_(?![^\W_])")
@@ -170,6 +220,8 @@ WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
     ".md": as_markdown,
     ".html": as_html,
     ".csv": as_csv,
+    ".json": as_json,
+    ".tex": as_latex,
 }
 """By the ending of the file."""
 

@@ -12,7 +12,7 @@ import pytest
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
-from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, default_base, tables
+from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, tables
 from hopgraph.tools.apps.evaluation.report.writers import (
     WRITERS,
     as_csv,
@@ -94,7 +94,7 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
 
 
 def test_the_base_can_be_chosen(comparison: Comparison) -> None:
-    assert default_base(comparison) == "one_step"
+    assert comparison.default_base == "one_step"
     assert "Against ra_isf" in by_title(tables(comparison, "ra_isf"))
     with pytest.raises(RunError, match="no method 'nobody' in these runs"):
         tables(comparison, "nobody")
@@ -153,8 +153,8 @@ def hostile_table() -> Table:
 
 def test_a_spreadsheet_takes_no_text_for_a_formula() -> None:
     lines = list(csv.reader(io.StringIO(as_csv("h", [], [hostile_table()]))))
-    assert lines[0] == ["table", "method", "column", "value", "low95", "high95", "sd", "note"]
-    assert lines[1] == [f"'{HOSTILE}", f"'{HOSTILE}", f"'{HOSTILE}", "-1.5", "", "", "", f"'{HOSTILE}"]
+    assert lines[0] == ["table", "dataset", "model", "method", "column", "value", "low95", "high95", "sd", "p", "note"]
+    assert lines[1] == [f"'{HOSTILE}", "", "", *[f"'{HOSTILE}"] * 2, "-1.5", "", "", "", "", f"'{HOSTILE}"]
     assert len(lines) == 2
 
 

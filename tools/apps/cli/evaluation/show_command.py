@@ -1,104 +1,29 @@
-"""`hopgraph compare`: the methods of runs side by side; `hopgraph show`: how a method answered one question."""
+"""`hopgraph show`: how a method of a run answered one question."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from hopgraph.graphs import METHODS, find_method
-from hopgraph.state import Passage, RunError, SettingsError, SpecError, StepEvent
+from hopgraph.state import Passage, RunError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
-from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions, ShowOptions
-from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
+from hopgraph.tools.apps.cli.evaluation.evaluation_options import ShowOptions
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_tree
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
-from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.report import writers
-from hopgraph.tools.apps.evaluation.report.tables import tables
 from hopgraph.tools.apps.evaluation.step_oracle import ALL, PlayedRuns
 from hopgraph.tools.apps.runs.narration import Narrator
-from hopgraph.tools.io.code_objects import parse_place
-from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.retrieval import open_index
-from hopgraph.tools.text.sanitize import pluralize, sanitize_line
+from hopgraph.tools.text.sanitize import sanitize_line
 
 _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R@15"}
-
-
-def run_compare(options: CompareOptions) -> None:
-    """Print the tables of a comparison, and write what is asked for."""
-    out, against = options.out or [], options.against
-    for path in out:
-        if path.suffix.lower() not in writers.WRITERS:
-            raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(writers.WRITERS)}")
-    comparison = compare_runs([RunReader(path.expanduser()) for path in options.runs], read_prices(options.prices))
-    place = parse_place(against, "graph") if against else None
-    made = tables(comparison, METHODS.add(place).name if place else against)
-    facts = comparison.methods[0].reader.manifest.dataset
-    heading = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
-    notes, label = _notes(comparison), describe_simulated(each.settings for each in comparison.methods)
-    warnings = [f"Not a language model's scores: {label}."] if label else []
-    console = summary_console()
-    for text, style in {heading: "bold", **dict.fromkeys(notes, "dim"), **dict.fromkeys(warnings, "yellow")}.items():
-        print_line(console, text, style)
-    for table in made:
-        print_table(console, table)
-    files: dict[Path, str] = {}
-    for path in (each.expanduser() for each in out):
-        if path.suffix.lower() == ".html":
-            sections = _write_details(comparison, path.with_name(f"{path.stem}-questions"))
-            files[path] = writers.as_html(heading, [*notes, *warnings], made, sections)
-        else:
-            files[path] = writers.WRITERS[path.suffix.lower()](heading, [*notes, *warnings], made)
-    if options.trec:
-        files.update(
-            {options.trec.expanduser() / name: text for name, text in writers.format_trec_files(comparison).items()}
-        )
-    write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
-    written = list(files)
-    if options.figures:
-        from hopgraph.tools.apps.evaluation.report.figures import draw_figures
-
-        written += draw_figures(comparison, options.figures.expanduser())
-    if written:
-        console.print()
-        print_line(console, f"Written: {', '.join(map(str, written))}", "dim")
-
-
-def _write_details(comparison: Comparison, folder: Path) -> list[str]:
-    """Return the figures and the links of an HTML report, after writing the pages of the questions into a folder."""
-    from hopgraph.tools.apps.evaluation.report.figures import render_figures
-
-    try:
-        pictures = writers.figures_section(render_figures(comparison, ["svg"]))
-    except SpecError:  # without matplotlib the report is worth having, too
-        pictures = writers.NO_FIGURES
-    if links := writers.questions_section(comparison, folder.name):
-        for name, page in writers.question_pages(comparison):
-            write_files({folder / name: page.encode("utf-8", "replace")})
-    return [pictures, links]
-
-
-def _notes(comparison: Comparison) -> list[str]:
-    """Say what the runs have in common, and which of them have other names in them."""
-    corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in comparison.methods)
-    models = dict.fromkeys(method.model for method in comparison.methods)
-    notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
-    runs = {each.reader.folder.name: each.renaming for each in comparison.methods}
-    if renamed := {name: str(seed) for name, seed in runs.items() if seed is not None}:
-        where = f" in {', '.join(renamed)}" if len(renamed) < len(runs) else ""
-        seeds = ", ".join(dict.fromkeys(renamed.values()))
-        notes.append(f"People, places and works were renamed{where} (seed {seeds}), so that memory cannot answer.")
-    return notes
 
 
 def run_show(options: ShowOptions) -> None:

@@ -1,0 +1,172 @@
+"""The tables for a paper: known runs over two data sets and two models, entry by entry, and as LaTeX prints them."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import pytest
+
+from hopgraph.state import RunError, SettingsError
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_by_dataset
+from hopgraph.tools.apps.evaluation.cost_estimate import ModelPrice, PriceTable
+from hopgraph.tools.apps.evaluation.report.latex import as_latex, escape_latex
+from hopgraph.tools.apps.evaluation.report.paper_tables import paper_rows, paper_tables
+from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
+from hopgraph.tools.apps.evaluation.report.writers import as_html, as_json, as_markdown
+from support.hand_made_runs import outcome, question, usage, write_run
+
+QUESTIONS = [question(f"q{number}", "Ann", gold=(f"g{number}",)) for number in range(40)]
+RIGHT = {"one_step": 10, "migres": 30, "ircot": 14, "gold_passages": 38}
+MODELS = ("openai:small", "openai:large")
+PRICES = PriceTable({"openai:small": ModelPrice(prompt=1.0, completion=10.0)})
+
+
+def write(folder: Path, dataset: str, model: str, right: Mapping[str, int], repeats: int = 3, **own: Any) -> RunReader:
+    """Write a run in which a method answers so many questions, one fewer in each further repeat."""
+    outcomes = [
+        outcome(
+            *(method, each.id, "Ann" if number < count - repeat else "Zoe"),
+            repeat=repeat,
+            usage=usage(3),
+            seconds=float(number),
+        )
+        for method, count in right.items()
+        for repeat in range(repeats)
+        for number, each in enumerate(QUESTIONS)
+    ]
+    settings = {method: {"model": model, **own} for method in right}
+    return write_run(folder, QUESTIONS, outcomes, settings, repeats=repeats, name=dataset)
+
+
+@pytest.fixture(scope="module")
+def comparisons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Comparison]:
+    folder = tmp_path_factory.mktemp("study")
+    readers = [
+        write(folder / "hotpot-small", "hotpot_dev.json", "openai:small", RIGHT),
+        write(folder / "hotpot-large", "hotpot_dev.json", "openai:large", {"one_step": 20, "migres": 21}),
+        write(folder / "my_set-small", "my_set.jsonl", "openai:small", {"migres": 9, "one_step": 30}),
+    ]
+    return compare_by_dataset(readers, PRICES)
+
+
+def cells(table: Table) -> dict[tuple[str, str, str], Cell]:
+    """(model, method, data set and column) → cell."""
+    flat = table.flat()
+    return {
+        (model, row[0].text, column): cell
+        for model, row in zip(table.sections, table.rows, strict=True)
+        for column, cell in zip(flat.columns[1:], row[1:], strict=True)
+    }
+
+
+def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, Comparison]) -> None:
+    scores, costs = paper_tables(comparisons)
+    assert scores.columns == ["method", "EM", "F1", "EM", "F1"]
+    assert scores.groups == ["", "hotpot_dev", "hotpot_dev", "my_set", "my_set"]
+    assert scores.sections == [*["openai:small"] * 4, *["openai:large"] * 2]
+    found = cells(scores)
+    migres = found["openai:small", "migres", "hotpot_dev EM"]
+    shares = [30 / 40, 29 / 40, 28 / 40]
+    assert migres.value == pytest.approx(shares[1])
+    assert migres.sd == pytest.approx(stdev(shares))
+    assert migres.text == "72.5 ± 2.5"
+    assert migres.low
+    assert migres.high
+    assert migres.low < shares[1] < migres.high
+    assert found["openai:large", "migres", "my_set EM"].text == ""  # it did not run there
+    # Best and second of each model, the bound apart.
+    ranks = {key: cell.rank for key, cell in found.items() if key[2] == "hotpot_dev F1"}
+    assert [*ranks.values()] == [0, 1, 2, 0, 2, 1]
+    # Against one_step of the same model.
+    assert (migres.mark, found["openai:small", "gold_passages", "hotpot_dev EM"].mark) == ("**", "**")
+    assert found["openai:small", "ircot", "hotpot_dev EM"].mark == ""
+    assert found["openai:large", "migres", "hotpot_dev EM"].mark == ""
+    assert found["openai:small", "migres", "my_set EM"].mark == "**"  # worse, and surely so
+    assert not any(found[key].mark or found[key].p for key in found if key[1] == "one_step")
+    for said in (
+        "over 3 repeats",
+        "against one_step with the same model",
+        "10 differences",
+        "40 (hotpot_dev), 40 (my_set)",
+    ):
+        assert said in scores.note
+    small = cells(costs)["openai:small", "migres", "hotpot_dev cost"]
+    assert small.value == pytest.approx((300 * 1 + 30 * 10) / 1e6)
+    assert cells(costs)["openai:large", "migres", "hotpot_dev cost"].value is None
+    by_name = {key[2]: cell.text for key, cell in cells(costs).items() if key[:2] == ("openai:small", "ircot")}
+    assert by_name["hotpot_dev calls"] == "3.0"
+    assert by_name["hotpot_dev tokens"] == "330"
+    assert (by_name["hotpot_dev median s"], by_name["hotpot_dev 95 % s"]) == ("19.50", "37.05")
+
+
+def test_runs_that_differ_in_a_setting_are_rows_that_name_it(tmp_path: Path) -> None:
+    runs = [write(tmp_path / str(k), "x.json", "openai:small", {"migres": k}, 1, max_iterations=k) for k in (3, 5)]
+    again = write(tmp_path / "again", "x.json", "openai:small", {"migres": 4}, 1, max_iterations=3)
+    rows = [row.name for row in paper_rows(compare_by_dataset([*runs, again]))]
+    assert rows == ["migres (max_iterations=3)", "migres (max_iterations=5)", "again/migres"]
+
+
+def test_what_cannot_be_tested_or_shown_is_refused(comparisons: dict[str, Comparison]) -> None:
+    with pytest.raises(RunError, match="no method 'ircot' in these runs"):  # my_set has none
+        paper_tables(comparisons, "ircot")
+    with pytest.raises(SettingsError, match=r"'recall@3' is unknown; did you mean 'recall@\d+'"):
+        paper_tables(comparisons, scores=["recall@3"])
+
+
+HOSTILE = r"\input{/etc/passwd} $x$ 50% & #1 {a}_b^c ~ `` '' <i> |[2]* -- \\ \end{table}" + '"é ł 中\x1b[31m\u202e'
+
+
+def test_files_show_marks_and_ranks(comparisons: dict[str, Comparison]) -> None:
+    made = paper_tables(comparisons)
+    assert r"\textbf{72.5} $\pm$ 2.5$^{**}$" in as_latex("h", [], made)
+    assert r"| **72.5 ± 2.5**\*\* |" in as_markdown("h", [], made)
+    assert "<b>72.5 ± 2.5</b><sup>**</sup>" in as_html("h", [], made)
+
+
+def test_untrusted_text_is_only_text_to_latex() -> None:
+    written = escape_latex(HOSTILE)
+    assert r"\input" not in written
+    assert r"\end" not in written
+    assert "U+4E2D" in written
+    assert "U+0142" in written
+    assert "é" in written
+    assert not {"\x1b", "\u202e", "中"} & set(written)
+
+
+@pytest.mark.slow
+def test_the_latex_compiles_to_the_numbers_of_the_json(comparisons: dict[str, Comparison], tmp_path: Path) -> None:
+    compiler = shutil.which("tectonic") or shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("neither tectonic nor pdflatex is installed (Debian: texlive-latex-base)")
+    made = paper_tables(comparisons)
+    hostile = Table(HOSTILE, HOSTILE, ["method", HOSTILE], [[Cell(HOSTILE, HOSTILE), Cell(1.0, HOSTILE, rank=1)]])
+    (tmp_path / "tables.tex").write_text(as_latex(HOSTILE, [], [*made, hostile]), encoding="utf-8")
+    (tmp_path / "paper.tex").write_text(
+        r"\documentclass{article}\begin{document}\input{tables.tex}\end{document}", encoding="utf-8"
+    )
+    quiet = ["-halt-on-error", "-interaction=nonstopmode"] if "pdflatex" in compiler else []
+    done = subprocess.run([compiler, *quiet, "paper.tex"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    raised = "_\N{ASTERISK OPERATOR}"  # what stands above or below the line may come elsewhere in the text
+    text = read_pdf(tmp_path / "paper.pdf").translate(dict.fromkeys(map(ord, raised)))
+    rows: dict[tuple[str, str, str], str] = {}
+    for table in json.loads(as_json("h", [], made))["tables"]:
+        for entry in table["entries"]:
+            row = table["title"], entry["model"], entry["method"]
+            rows[row] = rows.get(row, entry["method"]) + entry["text"]
+    assert len(rows) == 2 * 6
+    for row in rows.values():
+        assert row.replace(" ", "").replace("_", "") in text
+
+
+def read_pdf(path: Path) -> str:
+    """Read what is printed, without white space."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(path) as document:
+        return "".join("".join(page.get_textpage().get_text_bounded().split()) for page in document)
