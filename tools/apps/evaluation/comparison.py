@@ -70,6 +70,12 @@ class ScoredMethod(NamedTuple):
         """Its model's spec."""
         return models_in(self.settings)[0]
 
+    @property
+    def model_label(self) -> str:
+        """Its model for tables over data sets: of a rehearsal without the file, which is another for each of them."""
+        name, mark, options = self.model.partition("?")
+        return f"rehearsal{mark}{options}" if name.startswith("rehearsal:") else self.model
+
 
 class Difference(NamedTuple):
     """How one method compares with another on the questions that both have finished."""
@@ -217,12 +223,20 @@ def correct_together(found: Sequence[Difference]) -> list[Difference]:
 
 
 def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None = None) -> dict[str, Comparison]:
-    """Read runs on one or more data sets: name of the data set, without its ending → `compare_runs` of its runs."""
-    run_labels([reader.folder for reader in readers])
-    groups: dict[str, list[RunReader]] = defaultdict(list)
-    for reader in readers:
-        groups[Path(reader.manifest.dataset.name).stem].append(reader)
-    return {name: compare_runs(own, prices) for name, own in groups.items()}
+    """Read runs on one or more data sets: name of the data set → `compare_runs` of its runs.
+
+    It is the file's name without its ending; where several files have it, with the first of its runs behind it.
+    """
+    groups: dict[tuple[str, str], list[RunReader]] = defaultdict(list)
+    first: dict[tuple[str, str], str] = {}
+    for reader, label in zip(readers, run_labels([reader.folder for reader in readers]), strict=True):
+        dataset = reader.manifest.dataset
+        key = Path(dataset.name).stem, dataset.sha256
+        groups[key].append(reader)
+        first.setdefault(key, label)
+    stems = Counter(stem for stem, _ in groups)
+    names = {key: key[0] if stems[key[0]] == 1 else f"{key[0]} ({first[key]})" for key in groups}
+    return {names[key]: compare_runs(own, prices) for key, own in groups.items()}
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:

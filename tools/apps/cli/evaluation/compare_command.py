@@ -45,7 +45,7 @@ def run_compare(options: CompareOptions) -> None:
     comparisons = compare_by_dataset(readers, read_prices(options.prices))
     place = parse_place(against, "graph") if against else None
     scores = [name.strip() for name in options.scores.split(",")]
-    report = _report(comparisons, METHODS.add(place).name if place else against, scores)
+    report = _report(comparisons, METHODS.add(place).name if place else against, scores, plan=options.plan)
     console = summary_console()
     _print_report(console, report)
     files = _report_files(report, comparisons, out)
@@ -62,10 +62,12 @@ def run_compare(options: CompareOptions) -> None:
         print_line(console, f"Written: {', '.join(map(str, written))}", "dim")
 
 
-def _report(comparisons: Mapping[str, Comparison], against: str | None, scores: Sequence[str]) -> ComparisonReport:
+def _report(
+    comparisons: Mapping[str, Comparison], against: str | None, scores: Sequence[str], *, plan: bool
+) -> ComparisonReport:
     methods = [method for comparison in comparisons.values() for method in comparison.methods]
     label = describe_simulated(each.settings for each in methods)
-    made = {name: tables(each, against) for name, each in comparisons.items()}
+    made = {name: tables(each, against, plan=plan) for name, each in comparisons.items()}
     return ComparisonReport(
         "; ".join(map(_heading, comparisons.values())),
         _notes(methods),

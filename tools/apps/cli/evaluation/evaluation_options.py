@@ -149,6 +149,7 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
     "hopgraph compare runs/hotpot runs/musique runs/hotpot-qwen --against one_step --scores em,f1,recall@5 "
     "--out table.tex",
+    "hopgraph compare runs/pilot --plan",
     "hopgraph compare runs/hotpot --trec trec/",
 )
 class CompareOptions:
@@ -163,6 +164,7 @@ class CompareOptions:
     scores: str = option(
         "Of the table of all runs: em, f1, acc, judged, recall@5 and so on.", default="em,f1", metavar="A,B,…"
     )
+    plan: bool = flag("With these runs as a pilot: how many questions would separate the methods.")
     prices: Path | None = option("As of `eval`; tables and figures then have the cost, too.", metavar="FILE")
     out: list[Path] | None = option(
         "Write the tables to FILE.md, .html, .csv or .json, or those for a paper to FILE.tex; repeatable.",

@@ -32,9 +32,9 @@ _HEAD = r"""% For \input. With \usepackage{booktabs} the rules are its own.
 
 
 def as_latex(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write each table as a `table` environment, with its note and the notes in the caption."""
+    """Write each table as a `table` environment with its note as the caption, after the notes as comments."""
     comment = "".join(f"% {escape_latex(text)}\n" for text in (heading, *notes))
-    return comment + _HEAD + "\n".join(_environment(each, notes, number) for number, each in enumerate(tables, 1))
+    return comment + _HEAD + "\n".join(_environment(each, number) for number, each in enumerate(tables, 1))
 
 
 def escape_latex(text: str) -> str:
@@ -48,8 +48,8 @@ def _written(char: str) -> str:
     return char if char.isascii() or _LETTERS.match(char) else f"U+{ord(char):04X}"
 
 
-def _environment(table: Table, notes: Sequence[str], number: int) -> str:
-    caption = " ".join(escape_latex(text) for text in (f"{table.title}.", table.note, *notes) if text)
+def _environment(table: Table, number: int) -> str:
+    caption = " ".join(escape_latex(text) for text in (f"{table.title}.", table.note) if text)
     lines = [
         "\\begin{table}",
         "\\centering\\small\\setlength{\\tabcolsep}{4pt}",

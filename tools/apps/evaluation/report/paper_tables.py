@@ -62,7 +62,7 @@ def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
     found: dict[str, dict[str, list[tuple[str, ScoredMethod]]]] = defaultdict(lambda: defaultdict(list))
     for dataset, comparison in comparisons.items():
         for each in comparison.methods:
-            found[each.model][each.method].append((dataset, each))
+            found[each.model_label][each.method].append((dataset, each))
     for model, methods in found.items():
         for method, own in methods.items():
             rows: dict[str, dict[str, ScoredMethod]] = defaultdict(dict)
@@ -74,7 +74,9 @@ def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
 
 def _what_differs(method: ScoredMethod, others: Sequence[ScoredMethod]) -> str:
     """Name, in brackets, the settings in which methods differ; empty where they are alike."""
-    keys = [key for key in method.settings if len({repr(each.settings.get(key)) for each in others}) > 1]
+    keys = [
+        key for key in method.settings if key != "model" and len({repr(each.settings.get(key)) for each in others}) > 1
+    ]
     parts = [f"{key}={method.settings[key]}" for key in keys]
     if method.renaming is not None and len({each.renaming for each in others}) > 1:
         parts.append("renamed")

@@ -1,8 +1,9 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, models_in
@@ -133,8 +134,10 @@ def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cel
     return percent_cell(comparison.mean(method, score), interval, sd=sd)
 
 
-def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
+def tables(comparison: Comparison, against: str | None = None, *, plan: bool = False) -> list[Table]:
     """Make all tables of a comparison but for empty ones; RunError where no method is named `against`.
+
+    With a `plan` also that of the questions that would separate the methods.
 
     Each table's title names the stand-ins that answered in place of language models, since tables are copied alone.
     """
@@ -148,6 +151,7 @@ def tables(comparison: Comparison, against: str | None = None) -> list[Table]:
         _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
         step_table(_step_costs(comparison)),
+        *([_questions_needed(comparison, against or comparison.default_base)] if plan else []),
     ]
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
@@ -289,6 +293,25 @@ def _tests(comparison: Comparison, base: str) -> Table:
                 f"p ({name}) by cluster": number_cell(found.cluster_p_holm, 4),
             }
     return _table(f"Against {base}", note, rows)
+
+
+def _questions_needed(comparison: Comparison, base: str) -> Table:
+    rows: dict[str, dict[str, Cell]] = defaultdict(dict)
+    for found in comparison.differences(_TESTED, base):
+        name, needed = _TESTED[found.score], found.needed
+        rows[found.name] |= {
+            f"{name} difference": percent_cell(found.mean, found.cluster_ci95, sign="+"),
+            f"questions ({name})": number_cell(None if needed is None else ceil(needed)),
+            f"{name} shown by {found.n:,}": percent_cell(
+                None if needed is None else abs(found.mean) * (needed / found.n) ** 0.5
+            ),
+        }
+    note = (
+        f"Questions that show the difference from {base} at p < 0.05 with a power of 80 %, if it is as large as here, "
+        "and the smallest difference, in points, that as many questions as here show so. By the normal approximation, "
+        "with the variance between clusters of questions that share gold passages or hops. None: no difference here."
+    )
+    return _table("Questions needed", note, rows)
 
 
 def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], str]) -> Table:

@@ -26,7 +26,9 @@ MODELS = ("openai:small", "openai:large")
 PRICES = PriceTable({"openai:small": ModelPrice(prompt=1.0, completion=10.0)})
 
 
-def write(folder: Path, dataset: str, model: str, right: Mapping[str, int], repeats: int = 3, **own: Any) -> RunReader:
+def write(
+    folder: Path, dataset: str, model: str, right: Mapping[str, int], repeats: int = 3, sha256: str = "", **own: Any
+) -> RunReader:
     """Write a run in which a method answers so many questions, one fewer in each further repeat."""
     outcomes = [
         outcome(
@@ -40,7 +42,7 @@ def write(folder: Path, dataset: str, model: str, right: Mapping[str, int], repe
         for number, each in enumerate(QUESTIONS)
     ]
     settings = {method: {"model": model, **own} for method in right}
-    return write_run(folder, QUESTIONS, outcomes, settings, repeats=repeats, name=dataset)
+    return write_run(folder, QUESTIONS, outcomes, settings, repeats=repeats, name=dataset, sha256=sha256 or dataset)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,11 @@ def test_runs_that_differ_in_a_setting_are_rows_that_name_it(tmp_path: Path) -> 
     again = write(tmp_path / "again", "x.json", "openai:small", {"migres": 4}, 1, max_iterations=3)
     rows = [row.name for row in paper_rows(compare_by_dataset([*runs, again]))]
     assert rows == ["migres (max_iterations=3)", "migres (max_iterations=5)", "again/migres"]
+
+
+def test_data_sets_whose_files_have_one_name_are_told_apart_by_their_runs(tmp_path: Path) -> None:
+    runs = [write(tmp_path / name, "dev.json", "openai:small", {"migres": 3}, 1, name) for name in ("a", "b")]
+    assert [*compare_by_dataset(runs)] == ["dev (a)", "dev (b)"]
 
 
 def test_what_cannot_be_tested_or_shown_is_refused(comparisons: dict[str, Comparison]) -> None:

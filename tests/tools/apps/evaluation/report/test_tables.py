@@ -93,6 +93,22 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
     }
 
 
+def test_a_pilot_says_how_many_questions_would_separate_methods(tmp_path: Path) -> None:
+    many = [question(f"q{number}", "Ann", gold=(f"g{number}",)) for number in range(100)]
+    right = {"one_step": 40, "migres": 50, "ircot": 40}
+    outcomes = [
+        outcome(method, each.id, "Ann" if number < count else "Zoe")
+        for method, count in right.items()
+        for number, each in enumerate(many)
+    ]
+    comparison = compare_runs([write_run(tmp_path, many, outcomes, dict.fromkeys(right, MODEL))])
+    rows = by_title(tables(comparison, plan=True))["Questions needed"]
+    # (1.96 + 0.84)² · 0.1 · 0.9 · 100 / 99 / 0.1², and √(71.4 / 100) · 10 points
+    assert rows["migres"]["questions (EM)"] == "72"
+    assert rows["migres"]["EM shown by 100"] == "8.4"
+    assert rows["ircot"]["questions (EM)"] == ""
+
+
 def test_the_base_can_be_chosen(comparison: Comparison) -> None:
     assert comparison.default_base == "one_step"
     assert "Against ra_isf" in by_title(tables(comparison, "ra_isf"))
