@@ -73,7 +73,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
         ]
         dropped = len(answer.record.useful_information) - len(found)
         emit(runtime, Extracted(query=entry["query"], statements=statements, dropped=dropped))
-    memory = await count_shown(state["shown"], shown, passages)
+    memory = await count_shown(state.get("shown", {}), shown, passages)
     return {"knowledge": knowledge, "drafts": drafts, **memory, "calls": calls_of(answers)}
 
 

@@ -46,7 +46,7 @@ async def _count_cited(kept: Sequence[Evidence], state: MigresState, runtime: Ru
     if not cited or not runtime.context.memory:
         return {}
     excerpts = [each for entry in state["knowledge"] for each in entry["excerpts"] if each["passage_id"] in cited]
-    return await count_shown(state["shown"], excerpts, passages_by_id(state["passages"]))
+    return await count_shown(state.get("shown", {}), excerpts, passages_by_id(state["passages"]))
 
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
