@@ -1,5 +1,6 @@
 """What one key's user may store: a refusal in the protocol's form, and what is there can still be read."""
 
+import random
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ import httpx
 import pytest
 from attacks.conftest import person
 
+from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.langgraph_server import langgraph_server
+from support.servers.postgres import postgres_server
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 
@@ -17,11 +20,22 @@ KEYS = {ANN: "ann", BEN: "ben"}
 QUESTION = "Who painted Guernica?"
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def threads(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str | Path]:
+    """Where conversations are stored."""
+    if request.param == "sqlite":
+        yield tmp_path / "threads.sqlite"
+        return
+    pytest.importorskip("psycopg_pool", reason="needs hopgraph[postgres]")
+    with postgres_server() as address:
+        yield address
+
+
 @pytest.fixture
-async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebApp]:
+async def app(threads: str | Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebApp]:
     monkeypatch.setenv("HOPGRAPH_THREADS_PER_USER", "5")
     monkeypatch.setenv("HOPGRAPH_THREAD_BYTES", "3000000")
-    async with open_app(without_page(tmp_path, keys=KEYS)) as opened:
+    async with open_app(ServingOptions(threads=threads, page=False, keys=KEYS)) as opened:
         yield opened
 
 
@@ -49,7 +63,7 @@ async def test_a_users_threads_have_an_end(app: WebApp) -> None:
 
 async def test_the_bytes_of_a_users_threads_have_an_end(app: WebApp) -> None:
     """However they are stored: as messages, or as what a run has written."""
-    long = ["rain " * 70_000] * 4
+    long = [random.Random(number).randbytes(175_000).hex() for number in range(4)]  # what no database compresses
     replies = [await ask(app, ANN, f"thread-{number % 4}", *long) for number in range(6)]
     statuses = [each.status_code for each in replies]
     assert statuses[0] == 200
