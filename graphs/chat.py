@@ -48,9 +48,13 @@ Context = ChatContext
 
 
 def chat_methods() -> dict[str, Method]:
-    """List the methods that a chat can answer with: those that are given nothing but a question, no file either."""
-    usable = {name: each for name, each in list_methods().items() if not each.takes_gold_passages}
-    return {name: each for name, each in usable.items() if not each.Context().lacks}
+    """List the methods that a chat can answer with."""
+    return {name: each for name, each in list_methods().items() if takes_questions(each)}
+
+
+def takes_questions(method: Method) -> bool:
+    """Whether a method is given nothing but a question, no file either."""
+    return not method.takes_gold_passages and not method.Context().lacks
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:

@@ -35,7 +35,8 @@ def said(capfd: pytest.CaptureFixture[str]) -> Said:
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main([*arguments])
-        return code, *capfd.readouterr()
+        out, err = capfd.readouterr()
+        return code, out, err
 
     return run
 
@@ -100,9 +101,8 @@ async def test_conversations_are_shown_and_go_on(earlier: Path, said: Said) -> N
         [turn] = (await page.open("ann", listed[0]["id"])).turns
         assert "1896" in str(turn)
         again = await page.ask("ann", listed[0]["id"], "Where was Edda Lund born?", TurnOptions(method="one_step"))
-        async for view in again.follow():
-            last = view
-        assert "Tromsø" in str(last.turns[-1])
+        views = [view async for view in again.follow()]
+        assert "Tromsø" in str(views[-1].turns[-1])
         question = "Where was Edda Lund born?"
         answered = await send(app, "first", question, "Tromsø", "When was the lighthouse of Vardø built?")
         assert "RUN_ERROR" not in answered

@@ -10,6 +10,7 @@ import threading
 import webbrowser
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -63,6 +64,8 @@ def run_chat(given: ChatOptions) -> None:
         examples=tuple(given.page_examples or ()),
         **{name: getattr(given, name) for name in ("host", "port", "threads", "title", "logo")},
     )
+    with suppress(ImportError):  # Gradio asks for a backend at the page's first event, which would import all of pyplot
+        import_module("matplotlib").use("agg")
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])
         logging.basicConfig(format="%(message)s")

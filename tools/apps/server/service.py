@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import JsonValue
 
-from hopgraph.graphs import METHODS, chat
+from hopgraph.graphs import METHODS, chat, list_methods
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
@@ -45,9 +45,9 @@ def model_names() -> list[str]:
 
 def resolve_name(name: str) -> str:
     """Return the name in `model_names` that a caller means by itself or an alias; UnknownMethodError for none."""
-    resolved, known = METHOD_ALIASES.get(name, name), model_names()
-    if resolved not in known:
-        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(known)}")
+    resolved, methods = METHOD_ALIASES.get(name, name), list_methods()
+    if resolved != AUTO and not (resolved in methods and chat.takes_questions(methods[resolved])):
+        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(model_names())}")
     return resolved
 
 
