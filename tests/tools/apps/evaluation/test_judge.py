@@ -4,13 +4,21 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
 from hopgraph.state import ModelError, RunError, SpecError
+from hopgraph.tools.apps.evaluation.batch.judging import (
+    JUDGEMENTS,
+    compare_judges,
+    judge_run,
+    read_audit,
+    read_judgements,
+)
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import JUDGEMENTS, judge_run, read_judgements, summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from support.evaluation_runs import outcome, written_run
 from support.servers import faults
@@ -139,3 +147,68 @@ def test_a_damaged_line_is_named(run: RunReader) -> None:
 def test_without_judgements_nobody_judged(run: RunReader) -> None:
     assert read_judgements(run).judge == ""
     assert "judged" not in summarize_run(run)["one_step"]
+
+
+def shown(messages: list[BaseMessage]) -> tuple[str, str]:
+    """Return the gold answers and the prediction that a judge was shown."""
+    found = [
+        re.search(rf"<{name}>\n(.*?)\n</{name}>", messages[-1].text, re.DOTALL)
+        for name in ("gold_answers", "prediction")
+    ]
+    gold, prediction = (each[1] if each else "" for each in found)
+    assert gold
+    assert prediction
+    return gold, prediction
+
+
+def compares(role: str, messages: list[BaseMessage]) -> str:
+    gold, prediction = shown(messages)
+    return json.dumps({"implied": prediction in gold})
+
+
+def knows(role: str, messages: list[BaseMessage]) -> str:
+    known = "John F. Kennedy" if "Dallas" in messages[-1].text else "Oslo"
+    return json.dumps({"implied": shown(messages)[1] == known})
+
+
+async def test_two_judges_are_compared(tmp_path: Path) -> None:
+    asked = [EvalQuestion(f"q{n}", "Who?", ("Ann Ash",)) for n in range(10)]
+    answers = ["Ann Ash"] * 4 + ["Ann"] * 3 + ["Bea"] * 3
+    outcomes = [outcome(each.id, answer) for each, answer in zip(asked, answers, strict=True)]
+    run = written_run(tmp_path, asked, outcomes)
+    assert compare_judges(run, "one_step") is None
+    with (
+        OpenAIServer(ScriptedChatModel(replies=compares)) as lenient,
+        OpenAIServer(
+            ScriptedChatModel(replies=lambda *each: json.dumps({"implied": shown(each[1])[1] == "Ann Ash"}))
+        ) as strict,
+    ):
+        await judge_run(run, spec(strict), second=spec(lenient))
+        found = compare_judges(run, "one_step")
+        # Both 4 right and 3 wrong, one 3 more right: (0.7 - 0.4 · 0.7 - 0.6 · 0.3) / (1 - 0.4 · 0.7 - 0.6 · 0.3)
+        assert found
+        assert (found.judge, found.n, found.agreed) == (spec(lenient), 10, 0.7)
+        assert found.kappa == pytest.approx((0.7 - 0.46) / (1 - 0.46))
+        summary = summarize_run(run)["one_step"]
+        assert (summary["judge"], summary["judged"], summary["second_judge"]) == (spec(strict), 0.4, found._asdict())
+        with pytest.raises(SpecError, match="it is the judge itself"):
+            await judge_run(run, spec(strict), second=spec(strict))
+
+
+@pytest.mark.parametrize(("judge", "followed"), [(compares, 0.0), (knows, 1.0)])
+async def test_an_audit_shows_a_judge_that_follows_what_it_knows(judge: Any, followed: float, run: RunReader) -> None:
+    """The gold answers of the two questions that have any are swapped; the second judge never looks at them."""
+    with OpenAIServer(ScriptedChatModel(replies=judge)) as server:
+        await judge_run(run, spec(server), audit=True)
+        calls = len(server.requests)
+        assert calls == 2 + 4
+        await judge_run(run, spec(server), audit=True)
+        assert len(server.requests) == calls
+    assert read_audit(run) == (2, followed, followed)
+    assert summarize_run(run)["direct"]["judge_audit"]["n"] == 2
+    assert len(read_judgements(run).verdicts) == 2  # what was swapped is no judgement of the answers
+
+
+async def test_without_an_audit_there_is_none(server: OpenAIServer, run: RunReader) -> None:
+    await judge_run(run, spec(server))
+    assert read_audit(run) is None

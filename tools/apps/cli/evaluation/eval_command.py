@@ -25,6 +25,7 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import (
     summary_console,
 )
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
+from hopgraph.tools.apps.evaluation.batch.judging import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import (
     JobRunner,
     RunEngine,
@@ -43,7 +44,7 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import (
     prepare_run,
     shared_replies,
 )
-from hopgraph.tools.apps.evaluation.batch.scores import judge_run, summarize_run
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
@@ -84,8 +85,10 @@ def run_eval(options: EvalOptions) -> int:
             return 0
         directory = run.directory
         if options.judge:
+            audit = options.audit_judge or options.rename is not None
             with show_progress({"judge": "judging"}) as progress:
-                run_in_background(judge_run(directory, options.judge, progress=partial(progress, "judge")))
+                judging = partial(judge_run, directory, options.judge, second=options.second_judge, audit=audit)
+                run_in_background(judging(progress=partial(progress, "judge")))
         limit = _play_steps(options, spec, run, steps) if steps else ""
         summary = summarize_run(directory)
         directory.write_summary(summary)

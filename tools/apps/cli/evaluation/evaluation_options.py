@@ -121,6 +121,10 @@ class EvalOptions(RunOptions):
         metavar="SEED",
         min=0,
     )
+    second_judge: str | None = option("Another judge, to see how far the two agree.", metavar="SPEC")
+    audit_judge: bool = flag(
+        "Show the judge other questions' gold answers, to see whether it follows what it knows; on with --rename."
+    )
     no_traces: bool = flag("Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
     engine: Literal["local", "ray"] = option(
         "Where questions are answered: here, or on a Ray cluster (needs the extra `ray`).", default="local"

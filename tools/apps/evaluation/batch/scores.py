@@ -1,40 +1,18 @@
-"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures.
+"""Score the outcomes of a run, and summarize it: per method the means with their intervals, the costs, the failures."""
 
-A model may judge whether predictions imply a gold answer: the papers' Acc with a dagger. Each different prediction to a
-question is judged once, whichever methods and repeats gave it. Judgements are appended to `judgements.jsonl` as they
-come, so that a resumed run pays for nothing twice. A line without an answer names the judge of the lines after it.
-"""
-
-import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import compress, count
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from pydantic import BaseModel, TypeAdapter
-
-from hopgraph.state import Citation, SpecError
-from hopgraph.tools.apps.evaluation.batch.run_directory import (
-    SIMULATED_MODELS,
-    GoldBy,
-    Outcome,
-    RunReader,
-    append_json_line,
-    read_json_lines,
-    truncate_partial_line,
-)
+from hopgraph.state import Citation
+from hopgraph.tools.apps.evaluation.batch.judging import compare_judges, read_audit, read_judgements
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import ANSWER_SCORES, PRECISION, RANKING_SCORES, RECALL
 from hopgraph.tools.apps.evaluation.significance import bootstrap
-from hopgraph.tools.io.background import gather_or_cancel
-from hopgraph.tools.io.redact import redact
-from hopgraph.tools.prompts import read_prompt
-from hopgraph.tools.scoring.by_model import judge
 
-JUDGEMENTS = "judgements.jsonl"
-_ROLE = "evaluation/judge"
 COSTS = (
     *("llm_calls", "prompt_tokens", "completion_tokens", "knowledge_tokens"),
     *("retrievals", "iterations", "passages", "parse_failures"),
@@ -181,7 +159,7 @@ def summarize_run(reader: RunReader) -> dict[str, dict[str, Any]]:
     `n` (questions finished), each score as a mean per question, each cost as a mean per question that did not fail,
     `ci95` (score → [low, high]), `sd` (score → standard deviation over repeats, where there are several), `failed`
     (questions of which any repeat failed), `parse_failures` (of all repeats) and `gap_closed`; where questions failed,
-    `without_failed` (`n` and the scores of the others); `judge`, where one was.
+    `without_failed` (`n` and the scores of the others); `judge`, `second_judge` and `judge_audit`, where there were.
     """
     questions = {question.id: question for question in reader.questions()}
     repeats = {method: score_repeats(reader, method, questions) for method in reader.manifest.methods}
@@ -223,98 +201,10 @@ def _summary(rows: PerQuestion, repeats: Sequence[PerQuestion], reader: RunReade
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
     if "judged" in means:
         counted["judge"] = read_judgements(reader).judge
+        if agreement := compare_judges(reader, method):
+            counted["second_judge"] = agreement._asdict()
+        if audit := read_audit(reader):
+            counted["judge_audit"] = audit._asdict()
     if deviations := {name: sd for name in scores if (sd := deviation(repeats, name)) is not None}:
         counted["sd"] = deviations
     return {"n": len(rows), **means, **counted, "ci95": intervals}
-
-
-class JudgeReply(BaseModel):
-    """A reply of the role `evaluation/judge`."""
-
-    implied: bool
-
-
-class _Line(NamedTuple):
-    judge: str
-    id: str = ""
-    prediction: str = ""
-    right: bool | None = None
-    prompt: str = ""
-    """The hash of what the judge was asked; another prompt's verdicts are another judge's."""
-
-
-_LINE = TypeAdapter(_Line)
-
-
-@dataclass(frozen=True)
-class Judgements:
-    """The judgements of a run by one judge."""
-
-    judge: str = ""
-    """Its spec, without keys; empty when there is no judge."""
-    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
-    """(id of a question, prediction) → whether it is right."""
-
-    def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
-
-        No call is made where one of the two is blank: only an abstention without a failure is right then.
-        """
-        if not self.judge or question.answers is None:
-            return None
-        blank = not outcome["answer"].strip()
-        if blank or not question.answers:
-            return blank and not question.answers and not outcome["error"]
-        return self.verdicts.get((outcome["id"], outcome["answer"]))
-
-
-def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
-    """Read a judge's judgements, by default those of the last judge; empty without a file."""
-    lines = [*read_json_lines(reader.folder, JUDGEMENTS, _LINE)]
-    last = lines[-1] if lines else _Line("")
-    named, prompt = (last.judge, last.prompt) if spec is None else (redact(spec), _prompt_hash())
-    own = (each for each in lines if (each.judge, each.prompt) == (named, prompt))
-    return Judgements(named, {(each.id, each.prediction): each.right for each in own if each.right is not None})
-
-
-def _prompt_hash() -> str:
-    return hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
-
-
-async def judge_run(
-    reader: RunReader, spec: str, *, parallel: int = 16, progress: Callable[[int, int], None] | None = None
-) -> None:
-    """Judge the answers of a run that this judge has not judged yet; one without a usable reply counts as wrong.
-
-    Nothing else may write the run. `progress` is called after each with (answers judged, answers to judge). SpecError:
-    the spec cannot be resolved, or names a simulated model. ModelError: a request failed for good; what was judged
-    before is kept.
-    """
-    if spec.startswith(SIMULATED_MODELS):
-        raise SpecError(f"--judge {redact(spec)}: a simulated model cannot judge answers; name a language model")
-    questions = {question.id: question for question in reader.questions()}
-    known = read_judgements(reader, spec).verdicts
-    cases = dict.fromkeys(
-        (outcome["id"], outcome["answer"])
-        for method in reader.manifest.methods
-        for outcome in reader.latest(method).values()
-        if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers
-    )
-    waiting = [case for case in cases if case not in known]
-    truncate_partial_line(reader.folder, JUDGEMENTS)
-    asked = {"judge": redact(spec), "prompt": _prompt_hash()}
-    append_json_line(reader.folder, JUDGEMENTS, asked)
-    jobs, done = iter(waiting), count(1)
-
-    async def work() -> None:
-        for name, prediction in jobs:
-            question = questions[name]
-            gold = list(question.answers or ())
-            variables = {"question": question.question, "gold_answers": gold, "prediction": prediction}
-            reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
-            line = {**asked, "id": name, "prediction": prediction, "right": reply is not None and reply.implied}
-            append_json_line(reader.folder, JUDGEMENTS, line)
-            if progress:
-                progress(next(done), len(waiting))
-
-    await gather_or_cancel(work() for _ in range(min(parallel, len(waiting))))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from hopgraph.tools.apps.evaluation.batch.judging import compare_judges, read_audit, read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
@@ -146,6 +147,7 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
         _costs(comparison),
         frontier_table(comparison),
         _renamed(comparison),
+        _judges(comparison),
         _tests(comparison, against or comparison.default_base),
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
@@ -266,6 +268,34 @@ def _renamed(comparison: Comparison) -> Table:
         "comes from the passages. p by the paired permutation test, corrected for the number of methods (Holm)."
     )
     return _table("With other names", note, rows)
+
+
+def _judges(comparison: Comparison) -> Table:
+    rows: dict[str, dict[str, Cell]] = {}
+    for method in comparison.methods:
+        if (judged := comparison.mean(method, "judged")) is None:
+            continue
+        agreement, audit = compare_judges(method.reader, method.method), read_audit(method.reader)
+        row = {"judge": text_cell(read_judgements(method.reader).judge), "right": percent_cell(judged)}
+        if agreement:
+            row |= {
+                "second judge": text_cell(agreement.judge),
+                "agreed": percent_cell(agreement.agreed),
+                "kappa": number_cell(agreement.kappa, 2),
+            }
+        if audit:
+            row |= {
+                "audited": number_cell(audit.n),
+                "own accepted": percent_cell(audit.own_accepted),
+                "swapped refused": percent_cell(audit.swapped_refused),
+            }
+        rows[method.name] = row if agreement or audit else {}
+    note = (
+        "Right, in percent, says the judge; agreed and Cohen's kappa on the answers that both judges have judged. "
+        "Audited: questions shown with another's gold answers. A judge that accepts the question's own answer then, or "
+        "refuses the one that is shown as gold, in percent, follows what it knows, and not what it is shown."
+    )
+    return _table("Judges", note, rows)
 
 
 def _tests(comparison: Comparison, base: str) -> Table:

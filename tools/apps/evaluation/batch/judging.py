@@ -1,0 +1,249 @@
+"""Let a model judge whether predictions imply a gold answer, the papers' Acc with a dagger; and judge the judge.
+
+Each different prediction to a question is judged once, whichever methods and repeats gave it. Judgements are appended
+to `judgements.jsonl` as they come, so that a resumed run pays for nothing twice. A line without an answer names the
+judge of the lines after it; the last one's judgements count, those of the one before are compared with them. Lines
+with `gold` are of an audit, in which the judge was shown another question's answers as the gold ones.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from statistics import fmean
+from typing import NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from hopgraph.state import SpecError
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    SIMULATED_MODELS,
+    Outcome,
+    RunReader,
+    append_json_line,
+    read_json_lines,
+    truncate_partial_line,
+)
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.metrics import F1
+from hopgraph.tools.io.background import gather_or_cancel
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.prompts import read_prompt
+from hopgraph.tools.scoring.by_model import judge
+
+JUDGEMENTS = "judgements.jsonl"
+AUDITED_QUESTIONS = 50
+"""Of an audit, two judgements each; 50 give a share with a standard error of at most 7 points."""
+_ROLE = "evaluation/judge"
+
+
+class JudgeReply(BaseModel):
+    """A reply of the role `evaluation/judge`."""
+
+    implied: bool
+
+
+class _Line(NamedTuple):
+    judge: str
+    id: str = ""
+    prediction: str = ""
+    right: bool | None = None
+    prompt: str = ""
+    """The hash of what the judge was asked; another prompt's verdicts are another judge's."""
+    gold: tuple[str, ...] = ()
+    """The answers that were shown as gold, where they are another question's."""
+
+
+_LINE = TypeAdapter(_Line)
+
+
+class _Case(NamedTuple):
+    """What is judged."""
+
+    id: str
+    prediction: str
+    gold: tuple[str, ...] = ()
+    """Empty for the question's own."""
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The judgements of a run by one judge."""
+
+    judge: str = ""
+    """Its spec, without keys; empty when there is no judge."""
+    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    """(id of a question, prediction) → whether it is right."""
+
+    def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
+        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
+
+        No call is made where one of the two is blank: only an abstention without a failure is right then.
+        """
+        if not self.judge or question.answers is None:
+            return None
+        blank = not outcome["answer"].strip()
+        if blank or not question.answers:
+            return blank and not question.answers and not outcome["error"]
+        return self.verdicts.get((outcome["id"], outcome["answer"]))
+
+
+class JudgeAgreement(NamedTuple):
+    """How the judge and a second one agree on the answers that both have judged."""
+
+    judge: str
+    """The second one."""
+    n: int
+    agreed: float
+    """Share of the answers on which they agree."""
+    kappa: float | None
+    """Cohen's (1960); None where both always say the same one thing, so that agreement by chance is certain."""
+
+
+class JudgeAudit(NamedTuple):
+    """What a judge made of gold answers that were another question's: it is to compare texts, not to know."""
+
+    n: int
+    """Questions, each judged twice."""
+    own_accepted: float
+    """Share in which the question's own answer, now wrong, was accepted: the judge follows what it knows."""
+    swapped_refused: float
+    """Share in which the answer shown as gold was refused as a prediction: the same, the other way round."""
+
+
+def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
+    """Read a judge's judgements, by default those of the last judge; empty without a file."""
+    judges = _lines_by_judge(reader)
+    key = next(reversed(judges), ("", "")) if spec is None else (redact(spec), _prompt_hash())
+    return Judgements(key[0], _verdicts(judges.get(key, ())))
+
+
+def compare_judges(reader: RunReader, method: str) -> JudgeAgreement | None:
+    """Compare what the last judge and the one before it say of a method's answers; None without two."""
+    judges = [*_lines_by_judge(reader).items()]
+    if len(judges) < 2:
+        return None
+    first, second = (_verdicts(lines) for _, lines in judges[:-3:-1])
+    keys = {(each["id"], each["answer"]) for each in reader.latest(method).values()} & first.keys() & second.keys()
+    if not keys:
+        return None
+    agreed = fmean(first[key] == second[key] for key in keys)
+    one, other = (fmean(each[key] for key in keys) for each in (first, second))
+    chance = one * other + (1 - one) * (1 - other)
+    kappa = (agreed - chance) / (1 - chance) if chance < 1 else None
+    return JudgeAgreement(judges[-2][0][0], len(keys), agreed, kappa)
+
+
+def read_audit(reader: RunReader) -> JudgeAudit | None:
+    """Read the audit of the last judge; None without one."""
+    judges = [*_lines_by_judge(reader).values()]
+    audited = [each for each in judges[-1] if each.gold and each.right is not None] if judges else []
+    own, swapped = (
+        [each.right for each in audited if (each.prediction in each.gold) == same] for same in (False, True)
+    )
+    if not own or not swapped:
+        return None
+    return JudgeAudit(len(own), fmean(map(bool, own)), fmean(not right for right in swapped))
+
+
+def _lines_by_judge(reader: RunReader) -> dict[tuple[str, str], list[_Line]]:
+    """Read all lines: (judge, prompt) → its lines; the judge that was asked last comes last."""
+    found: dict[tuple[str, str], list[_Line]] = {}
+    for line in read_json_lines(reader.folder, JUDGEMENTS, _LINE):
+        key = line.judge, line.prompt
+        found[key] = found.pop(key, [])
+        found[key].append(line)
+    return found
+
+
+def _verdicts(lines: Iterable[_Line]) -> dict[tuple[str, str], bool]:
+    return {(each.id, each.prediction): each.right for each in lines if each.right is not None and not each.gold}
+
+
+def _prompt_hash() -> str:
+    return hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
+
+
+async def judge_run(
+    reader: RunReader,
+    spec: str,
+    *,
+    second: str | None = None,
+    audit: bool = False,
+    parallel: int = 16,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Judge the answers of a run that this judge has not judged yet; one without a usable reply counts as wrong.
+
+    A `second` judge judges the same answers. An `audit` shows the first some questions with another's gold answers.
+    Nothing else may write the run. `progress` is called after each with (answers judged, answers to judge). SpecError:
+    a spec cannot be resolved, or names a simulated model. ModelError: a request failed for good; what was judged before
+    is kept.
+    """
+    judges = [*([second] if second else []), spec]  # the last one counts
+    for each in judges:
+        if each.startswith(SIMULATED_MODELS):
+            raise SpecError(f"--judge {redact(each)}: a simulated model cannot judge answers; name a language model")
+    if second and redact(second) == redact(spec):
+        raise SpecError(f"--second-judge {redact(second)}: it is the judge itself; name another model")
+    questions = {question.id: question for question in reader.questions()}
+    known = _lines_by_judge(reader)
+    waiting = dict[str, list[_Case]]()
+    for each in judges:
+        lines = known.get((redact(each), _prompt_hash()), ())
+        done = {_Case(line.id, line.prediction, line.gold) for line in lines if line.right is not None}
+        cases = [*_answers(reader, questions), *(_swapped([*questions.values()]) if audit and each == spec else ())]
+        waiting[each] = [case for case in dict.fromkeys(cases) if case not in done]
+    truncate_partial_line(reader.folder, JUDGEMENTS)
+    total, finished = sum(map(len, waiting.values())), count(1)
+
+    async def work(asked: str, jobs: Iterator[_Case]) -> None:
+        for case in jobs:
+            await _judge_case(reader, asked, case, questions[case.id])
+            if progress:
+                progress(next(finished), total)
+
+    for each, cases in waiting.items():
+        append_json_line(reader.folder, JUDGEMENTS, {"judge": redact(each), "prompt": _prompt_hash()})
+        jobs = iter(cases)
+        await gather_or_cancel(work(each, jobs) for _ in range(min(parallel, len(cases))))
+
+
+async def _judge_case(reader: RunReader, spec: str, case: _Case, question: EvalQuestion) -> None:
+    gold = list(case.gold or question.answers or ())
+    variables = {"question": question.question, "gold_answers": gold, "prediction": case.prediction}
+    reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
+    line = {"judge": redact(spec), "prompt": _prompt_hash(), "id": case.id, "prediction": case.prediction}
+    swapped = {"gold": case.gold} if case.gold else {}
+    right = reply is not None and reply.implied
+    append_json_line(reader.folder, JUDGEMENTS, {**line, **swapped, "right": right})
+
+
+def _answers(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[_Case]:
+    """Yield the answers that cannot be judged without a call."""
+    for method in reader.manifest.methods:
+        for outcome in reader.latest(method).values():
+            if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers:
+                yield _Case(outcome["id"], outcome["answer"])
+
+
+def _swapped(questions: Sequence[EvalQuestion]) -> Iterator[_Case]:
+    """Yield two cases for each of the first questions: its own answer, and the other's that is shown as gold.
+
+    The other is the next question, of the same type if there is one, that has no word of an answer in common.
+    """
+    known = [each for each in questions if each.answers]
+    audited = 0
+    for place, question in enumerate(known):
+        others = sorted(known[place + 1 :] + known[:place], key=lambda each: each.type != question.type)
+        other = next((each for each in others if _differ(question.answers, each.answers)), None)
+        if other and question.answers and other.answers:
+            yield _Case(question.id, question.answers[0], other.answers)
+            yield _Case(question.id, other.answers[0], other.answers)
+            audited += 1
+        if audited == AUDITED_QUESTIONS:
+            return
+
+
+def _differ(answers: tuple[str, ...] | None, others: tuple[str, ...] | None) -> bool:
+    return not any(F1(answer, [other]) for answer in answers or () for other in others or ())
