@@ -1,6 +1,6 @@
 """Read what a person writes into a run's state, by `update_state` or a `Command`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, cast, get_args
 
@@ -105,7 +105,25 @@ def _complete(values: object, state: _Values, types: _Values) -> Any:
         refuse_run_keys(written, state)
     changed = {key for key, value in written.items() if key not in state or state[key] != _overwriting(value)}
     check_types({key: written[key] for key in changed - _KINDS.keys()}, types)
+    passages = [*state.get("passages", ()), *_overwriting(written.get("passages", []))]
+    known = {"", *(each["id"] for each in passages)}  # empty: from no passage
+    for key in changed - {"passages", "citations"}:
+        if unknown := [each for each in _passage_ids(_overwriting(written[key])) if each not in known]:
+            raise SettingsError(f"{key}: no passage has the id {unknown[0]!r:.80}; write it into passages, too")
     return written
+
+
+def _passage_ids(value: object) -> Iterator[str]:
+    """Yield the ids of the passages that records within a value name."""
+    if isinstance(value, Mapping):
+        for name, each in cast("_Values", value).items():
+            if name in ("passage_id", "passage_ids"):
+                yield from _as_list(each)
+            else:
+                yield from _passage_ids(each)
+    elif isinstance(value, list | tuple):
+        for each in cast("Sequence[object]", value):
+            yield from _passage_ids(each)
 
 
 def _overwriting(value: object) -> Any:

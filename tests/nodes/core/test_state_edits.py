@@ -76,6 +76,10 @@ def test_a_passage_may_come_with_the_evidence_that_rests_on_it(graph: Any) -> No
         ({"iteration": "2"}, "^iteration: .* got '2'"),
         ({"asked": Overwrite("Who?")}, r"^asked: .* got 'Who\?'"),
         ({"candidates": [3]}, "^candidates: 0: .* got 3"),
+        (
+            {"candidates": [{"query": "Who?", "passage_ids": ["nowhere"], "scores": [1.0]}]},
+            "^candidates: no passage has the id 'nowhere'",
+        ),
         ({"calls": {"x": {"kind": "model"}}}, "^calls: x.role: Field required"),
     ],
 )
