@@ -16,9 +16,10 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
-from hopgraph.graphs import ALIASES, METHODS, Method
+from hopgraph.graphs import METHODS, Method
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, SettingsError
+from support.every_method import NAMES, baselines_slow
 from support.sample import read_sample_passages
 
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
@@ -36,9 +37,13 @@ class HostState(TypedDict):
     notes: Annotated[list[str], operator.add]
 
 
-@pytest.fixture(params=sorted(METHODS.keys() - ALIASES.keys()))
+@pytest.fixture(params=NAMES)
 def method(request: pytest.FixtureRequest) -> Method:
     return METHODS[request.param]
+
+
+RUNS = pytest.mark.parametrize("method", baselines_slow(), indirect=True)
+"""What takes several runs of a method, and shows what the graphs of all of them share."""
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +123,7 @@ def _in_a_host(graph: Any, host_context: Any) -> list[str]:
     return builder.compile().invoke({"question": QUESTION}, context=host_context)["notes"]
 
 
+@RUNS
 def test_it_is_a_subgraph_of_a_host(method: Method, answer: str) -> None:
     assert _in_a_host(method.graph, None) == [f"got {answer}"]
 
@@ -136,6 +142,7 @@ def test_a_host_that_mixes_its_settings_with_ours_is_told(method: Method) -> Non
         builder.compile().invoke({"question": QUESTION}, context={"user": "ann", "max_llm_calls": 9})
 
 
+@RUNS
 async def test_a_host_node_may_call_it_with_settings_of_its_own(method: Method, answer: str) -> None:
     async def ours(state: HostState) -> dict[str, Any]:
         result = await method.graph.ainvoke({"question": state["question"]}, context=method.Context(max_llm_calls=300))
@@ -147,6 +154,7 @@ async def test_a_host_node_may_call_it_with_settings_of_its_own(method: Method, 
     assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == answer
 
 
+@RUNS
 def test_it_is_a_tool(method: Method, answer: str) -> None:
     @tool
     def look_up(question: str) -> str:
@@ -177,6 +185,7 @@ def test_a_thread_that_answered_before_begins_anew(method: Method, tmp_path: Pat
     assert again == method.graph.invoke({"question": QUESTION})
 
 
+@RUNS
 def test_a_run_goes_on_where_it_was_interrupted(method: Method, answer: str) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
@@ -188,6 +197,7 @@ def test_a_run_goes_on_where_it_was_interrupted(method: Method, answer: str) -> 
     assert graph.get_state(thread).values["answer"] == answer
 
 
+@RUNS
 def test_a_run_is_not_resumed_under_other_settings(method: Method) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
@@ -198,6 +208,7 @@ def test_a_run_is_not_resumed_under_other_settings(method: Method) -> None:
     graph.invoke(None, thread, context=resumed)  # limits may change
 
 
+@RUNS
 def test_unset_settings_come_from_the_environment(method: Method, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
     if "retriever" in method.Context().uses:

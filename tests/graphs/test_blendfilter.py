@@ -248,37 +248,6 @@ def test_the_presets_have_three_demonstrations_for_the_chains_of_thought_alone()
 
 
 ROLES = ("reason", "answer_step_by_step", "write_passage", "name_topic", "weigh_passages", "select_passages", "shorten")
-HOSTILE = {
-    "empty": "",
-    "prose": "Well, that is hard to say.",
-    "wrong type": "[1, 2]",
-    "another role": '{"useful_information": [{"info": "x", "support_passages": [1]}]}',
-    "unknown ids": json.dumps(
-        {"relevant": [99], "reasoning": "so", "answer": "x", "used_passages": [99, -1, 0], "passage": "p"}
-    ),
-    "wrong values": json.dumps(
-        {"relevant": {"a": 1}, "reasoning": 3, "answer": [], "used_passages": "many", "judgement": [], "passage": {}}
-    ),
-    "huge": "x" * 200_000,
-    "huge object": json.dumps(
-        dict.fromkeys(("reasoning", "answer", "judgement", "passage", "topic"), "word " * 40_000) | {"relevant": [1]}
-    ),
-}
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize("role", ROLES)
-def test_malformed_output_at_any_role_ends_in_a_clear_way(role: str, hostile: str) -> None:
-    script = Script(replies(**{role: lambda _: HOSTILE[hostile]}))
-    result = run(script, parse_retries=1)
-    assert result["stop_reason"] in {"answered", "unanswerable"}
-    assert bool(result["answer"]) == (result["stop_reason"] == "answered")
-    assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "town", "noise", "model:1.1"}
-    if hostile in {"empty", "prose", "wrong type", "another role", "wrong values", "huge"}:
-        asked = script.steps.count(role)
-        assert result["usage"]["parse_failures"] == asked > 0
-    assert len(result["answer"]) <= 10_000
-    assert max(len(prompt) for prompt in script.prompts) < 60_000
 
 
 def test_nothing_usable_at_all_is_unanswerable() -> None:

@@ -14,7 +14,7 @@ from support.sample import read_sample_passages
 from support.walks import walk
 
 ROLES = [
-    pytest.param(name, step, marks=() if METHODS[name].group == "papers" else pytest.mark.long)
+    pytest.param(name, step, marks=() if METHODS[name].group == "papers" else pytest.mark.slow)
     for name in NAMES
     for step in METHODS[name].Context.steps
 ]
@@ -129,6 +129,7 @@ def assert_nothing_is_invented(result: Mapping[str, Any]) -> None:
     assert result["answer"] or not result["citations"]
 
 
+@pytest.mark.slow
 def test_every_step_is_asked_in_some_way() -> None:
     for method in NAMES:
         steps = set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools

@@ -11,7 +11,6 @@ from langchain_core.messages import BaseMessage
 from hopgraph.graphs import genground
 from hopgraph.tools.prompts import FAMILIES, read_demonstrations
 from support.fake_clock import FakeClock
-from support.malformed import MALFORMED
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
@@ -384,41 +383,6 @@ def test_the_events_tell_whether_answers_got_better_or_worse() -> None:
     ]
     assert counted == [(True, True), (False, True), (True, False)]
     assert [each["changed"] for each in events(run, "revised")] == [False, True, True]
-
-
-# malformed replies
-
-
-@pytest.mark.parametrize("problem", MALFORMED)
-@pytest.mark.parametrize(
-    ("step", "switches"),
-    [
-        ("deduce", {}),
-        ("ground", {}),
-        ("answer", {}),
-        ("answer", {"grounding": False}),
-        ("answer", {"deduction": False}),
-    ],
-    ids=["deduce", "ground", "best answer", "read", "generate"],
-)
-def test_malformed_replies_take_the_declared_way(step: str, switches: dict[str, Any], problem: str) -> None:
-    good: dict[str, Any] = {
-        "deduce": lambda _: ask_for(DIRECTED, "Carl Moon"),
-        "ground": lambda _: BRINK,
-        "answer": lambda _: answer("Ada Brink", [2]),
-    }
-    run, _ = go({**good, step: lambda _: MALFORMED[problem]}, parse_retries=1, **switches)
-    failures = [each for each in events(run, "asked") if each["role"] == f"genground/{step}"]
-    assert failures
-    assert all(each["outcome"] == "fallback" and each["parse_failures"] == 2 for each in failures)
-    assert run.result["usage"]["parse_failures"] == 2 * len(failures)
-    assert run.result["stop_reason"] in {"answered", "unanswerable"}
-    texts = {each["id"]: each["text"] for each in run.result["passages"]}
-    assert all(
-        each["quote"] in texts[each["passage_id"]] for each in run.result["citations"] if each["kind"] == "passage"
-    )
-    if step == "ground":
-        assert [each["kind"] for each in run.result["citations"]] == ["model"]
 
 
 def test_a_deduction_that_cannot_be_used_asks_the_whole_question_once() -> None:

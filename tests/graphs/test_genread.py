@@ -137,21 +137,6 @@ def test_no_budget_is_ever_exceeded(method: ModuleType, limit: int, decompositio
             assert script.steps[-1] == "answer"
 
 
-HOSTILE = ["", "prose", "[1]", '{"sub_questions": 3, "passage": {}, "answer": []}', "x" * 200_000]
-
-
-@BOTH
-@pytest.mark.parametrize("role", ["decompose", "write_passage", "answer"])
-@pytest.mark.parametrize("reply", HOSTILE, ids=["empty", "prose", "type", "values", "huge"])
-def test_malformed_output_at_any_role_ends_in_a_clear_way(method: ModuleType, role: str, reply: str) -> None:
-    script = Script(replies(**{role: lambda _: reply}))
-    result = run(method, script, decomposition=True, parse_retries=1)
-    assert result["stop_reason"] in {"answered", "unanswerable"}
-    assert bool(result["answer"]) == (result["stop_reason"] == "answered")
-    assert result["usage"]["parse_failures"] == script.steps.count(role) > 0
-    assert {key for key, _ in cited(result)} <= {"film", "person", "model:1.1", "model:2.1"}
-
-
 @BOTH
 def test_results_do_not_depend_on_how_long_a_part_takes(method: ModuleType) -> None:
     def outcome(first: float, second: float) -> Any:

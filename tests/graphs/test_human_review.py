@@ -158,7 +158,7 @@ def test_a_way_past_a_review_is_refused_before_anything_is_searched(by: str) -> 
         graph.invoke({"question": "Who?"}, THREAD, context=migres.Context(review_queries=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", baselines_slow())
 @pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])
 def test_what_is_rejected_is_not_used(name: str, setting: str) -> None:
     asked = model()
@@ -171,7 +171,7 @@ def test_what_is_rejected_is_not_used(name: str, setting: str) -> None:
         assert ran.result["passages"] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", baselines_slow())
 @pytest.mark.parametrize("setting", ["review_queries", "review_evidence"])
 def test_what_is_edited_is_used_and_citations_stay_true(name: str, setting: str) -> None:
     asked = model()

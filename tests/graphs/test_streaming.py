@@ -9,6 +9,7 @@ from langgraph.stream import CustomTransformer, UpdatesTransformer
 from typing_extensions import TypedDict
 
 from hopgraph.graphs import ALIASES, METHODS, chat, migres, ra_isf
+from support.every_method import baselines_slow
 from support.honest import input_for
 
 NAMES = sorted(METHODS.keys() - ALIASES.keys() - {"skr_knn"})
@@ -22,7 +23,7 @@ def streamed(graph: Any, given: Any, context: Any) -> list[str]:
     return [chunk.text for chunk, _ in chunks]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", baselines_slow(among=NAMES))
 def test_the_messages_of_a_method_are_its_answer(name: str) -> None:
     module: Any = METHODS[name]
     given = input_for(name)

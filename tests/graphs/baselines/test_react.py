@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import react
-from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
@@ -119,15 +118,14 @@ def test_a_search_that_finds_nothing_is_observed() -> None:
     assert "Observation: passages none" in script.prompts[-1]
 
 
-@pytest.mark.parametrize("problem", MALFORMED)
 @pytest.mark.parametrize("step", ["act", "answer"])
-def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> None:
+def test_malformed_replies_take_the_declared_way(step: str) -> None:
     numbers = iter(range(100))
     good: dict[str, Any] = {
         "act": lambda _: act(f"search[Ada {next(numbers)}]"),
         "answer": lambda _: json.dumps({"answer": "Tallinn", "used_passages": [7, 1]}),
     }
-    run, script = go({**good, step: lambda _: MALFORMED[problem]}, parse_retries=1, max_hops=2)
+    run, script = go({**good, step: lambda _: "I would rather not say."}, parse_retries=1, max_hops=2)
     failed = script.steps.count(step)
     assert run.result["usage"]["parse_failures"] == failed == 2
     if step == "act":

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import self_ask
-from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
@@ -100,14 +99,13 @@ def test_yes_no_is_asked_of_the_final_answer_only() -> None:
     assert ["yes_no" in prompt for prompt in script.prompts] == [True, False, True]
 
 
-@pytest.mark.parametrize("problem", MALFORMED)
 @pytest.mark.parametrize("step", ["follow_up", "answer"])
-def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> None:
+def test_malformed_replies_take_the_declared_way(step: str) -> None:
     good: dict[str, Any] = {
         "follow_up": lambda prompt: follow(DIRECTED) if "(none)" in prompt else follow(final="x"),
         "answer": lambda _: answer("Ada Brink", [1]),
     }
-    run, script = go({**good, step: lambda _: MALFORMED[problem]}, parse_retries=1)
+    run, script = go({**good, step: lambda _: "I would rather not say."}, parse_retries=1)
     assert run.result["usage"]["parse_failures"] == script.steps.count(step) >= 2
     if step == "follow_up":  # the whole question is asked, and answered, and asked again in vain
         assert script.steps == ["follow_up"] * 2 + ["answer"] + ["follow_up"] * 2 + ["answer"]
@@ -190,9 +188,8 @@ def test_one_prompt_keeps_what_it_answered_when_the_limit_ends_it() -> None:
     assert (run.result["answer"], run.result["stop_reason"]) == ("best", "max_iterations")
 
 
-@pytest.mark.parametrize("problem", MALFORMED)
-def test_a_malformed_turn_answers_from_what_the_question_found(problem: str) -> None:
-    replies = {"follow_up_jointly": lambda _: MALFORMED[problem], "answer": [answer("best")]}
+def test_a_malformed_turn_answers_from_what_the_question_found() -> None:
+    replies = {"follow_up_jointly": lambda _: "I would rather not say.", "answer": [answer("best")]}
     run, script = go(replies, prompting="joint", parse_retries=0)
     assert script.steps == ["follow_up_jointly", "answer"]
     assert FILM[1] in script.prompts[-1]

@@ -22,7 +22,6 @@ from support.baselines_script import (
     sampled,
     titles,
 )
-from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 WRONG = "Night Harbour was directed by Bo Lind."
@@ -134,18 +133,6 @@ def test_without_a_rationale_the_question_is_looked_up() -> None:
     run, script = go({**nothing, **asked}, retriever=FixedRetriever(found=found))
     assert (queries_of(run), script.steps.count("verifying_questions")) == ([QUESTION], 1)
     assert [each["passage_id"] for each in run.result["citations"]] == ["person"]
-
-
-@pytest.mark.parametrize("problem", ["empty", "wrong value types", "long texts"])
-@pytest.mark.parametrize("step", list(replies()))
-def test_malformed_replies_take_the_declared_way(step: str, problem: str) -> None:
-    run, script = go({step: lambda _: MALFORMED[problem]}, parse_retries=1)
-    failed = run.result["usage"]["parse_failures"]
-    if problem not in ("long texts", "unseen characters"):
-        assert failed == script.steps.count(step) > 0
-    assert run.result["stop_reason"] in {"answered", "unanswerable"}
-    assert (step != "answer" or not failed) or run.result["answer"] == BORN
-    assert max(map(len, script.prompts)) < 60_000
 
 
 @pytest.mark.parametrize("limit", range(1, 11))

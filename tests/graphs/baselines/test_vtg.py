@@ -9,7 +9,6 @@ import pytest
 
 from hopgraph.graphs.baselines import vtg
 from support.baselines_script import BORN, FILM, FOUND_BY_NAME, PERSON, QUESTION, queries_of, titles
-from support.malformed import MALFORMED
 from support.walks import FixedRetriever, Script, Walk, drawn_edges, walk
 
 FILM_IS = "Night Harbour is a 1961 film."
@@ -130,16 +129,6 @@ def test_a_sentence_without_a_usable_question_is_its_own_query() -> None:
     assert queries_of(run) == [QUESTION, BORN]
     run, _ = go({"verifying_questions": lambda _: '{"queries": ["a", "b", "A?", "c"]}'}, max_queries=2, max_rewrites=0)
     assert queries_of(run)[1:3] == ["a", "b"]
-
-
-@pytest.mark.parametrize("problem", ["empty", "wrong value types", "long texts"])
-@pytest.mark.parametrize("step", list(replies()))
-def test_malformed_textstake_the_declared_way(step: str, problem: str) -> None:
-    run, script = go({step: lambda _: MALFORMED[problem]}, parse_retries=1)
-    assert run.result["usage"]["parse_failures"] == script.steps.count(step) > 0
-    expected = "answered" if step != "final_answer" else "unanswerable"
-    assert run.result["stop_reason"] == expected
-    assert max(map(len, script.prompts)) < 60_000
 
 
 @pytest.mark.parametrize("limit", range(1, 6))

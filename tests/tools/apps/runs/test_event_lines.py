@@ -5,24 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopgraph.state import Event, StepEvent
-from hopgraph.state.events import (
-    EVENTS,
-    Approved,
-    CacheFailed,
-    Composed,
-    Contextualised,
-    Decomposed,
-    Grounded,
-    Pruned,
-    ReferencesFilled,
-    RelevanceJudged,
-    Replied,
-    Reviewed,
-    Revised,
-    Routed,
-    SelfKnowledgeJudged,
-    Solved,
-)
+from hopgraph.state.events import EVENTS
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import Narrator
 from support.hostile_text import is_harmless
@@ -90,87 +73,3 @@ def test_hostile_text_in_any_event_stays_harmless_and_is_still_shown(method: str
         for line in lines_of([hostile], [], verbose=True):
             assert line.label != "step"
             assert is_harmless(line.label + line.text + line.mark)
-
-
-def narrated(event: Event) -> list[tuple[str, str, str]]:
-    return [(line.label, line.mark, line.text) for line in lines_of([step_event(event)], [], verbose=False)]
-
-
-def test_question_trees() -> None:
-    asked: Any = {"id": "0.1", "question": "Who?"}
-    assert narrated(SelfKnowledgeJudged(**asked, known=True)) == [("know", "", "“Who?”: the model knows the answer")]
-    assert narrated(RelevanceJudged(**asked, passage_ids=["a", "b"], relevant=["b"])) == [
-        ("judge", "", "“Who?”: 1 of 2 passages relevant"),
-        ("", "+", "b"),
-    ]
-    assert narrated(Decomposed(**asked, depth=1, sub_questions=[{"id": "0.1.1", "question": "Where?"}])) == [
-        ("split", "", "“Who?” into 1 part"),
-        ("", "•", "Where?"),
-    ]
-    assert narrated(ReferencesFilled(**asked)) == [("ask", "", "“Who?”")]
-    asked |= {"parent": "0", "depth": 1, "status": "", "explanation": "", "passage_ids": []}
-    assert narrated(Solved(**asked, how="depth", answer="")) == [("solve", "?", "“Who?”: unknown, it lies too deep")]
-    assert narrated(Composed(**asked, how="composed", answer="He")) == [
-        ("compose", "✓", "“Who?”: He (from the answers to its parts)")
-    ]
-
-
-def test_reviews() -> None:
-    path: Any = {"id": "0.1", "parent": "0", "depth": 1, "passage_ids": ["a"], "titles": ["A"]}
-    path |= {"analysis": "because", "answer": "x", "query": "q"}
-    verdicts = {
-        verdict: narrated(Reviewed(**path, verdict=verdict)) for verdict in ("accept", "search", "reject", "unread")
-    }
-    assert verdicts == {
-        "accept": [("review", "✓", "a, accepted: x (because)")],
-        "search": [("review", "→", "a, not enough: because")],
-        "reject": [("review", "✗", "a, rejected")],
-        "unread": [("review", "?", "a, no usable review")],
-    }
-    pruned = Pruned(
-        nodes=[{"id": "0.2", "parent": "0", "passage_ids": ["b"], "titles": ["B"], "why": "rejected before"}]
-    )
-    assert narrated(pruned) == [("prune", "-", "1 paragraph: b (rejected before)")]
-
-
-def test_hops() -> None:
-    batch: Any = {"hop": 1, "batch": 2, "question": "Who?", "passage_ids": ["a"]}
-    batch |= {"cited": "It is a.", "passage_id": "a", "answer": "", "overlap": 1.0}
-    assert narrated(Grounded(**batch, outcome="cited")) == [("ground", "✓", "batch 2, 1 passage: a: “It is a.”")]
-    assert narrated(Grounded(**batch, outcome="empty")) == [
-        ("ground", "✗", "batch 2, 1 passage: nothing in them helps")
-    ]
-    hop: Any = {"hop": 1, "question": "Who?", "generated": "She", "answer": "He", "changed": True}
-    hop |= {"passage_ids": [], "quote": ""}
-    assert narrated(Revised(**hop, grounded=True)) == [("answer", "✓", "“Who?”: He (from memory it was She)")]
-    assert narrated(Revised(**hop, grounded=False)) == [
-        ("answer", "✓", "“Who?”: He (from memory; no passage supports it)")
-    ]
-
-
-def test_a_cache_that_cannot_be_written_is_warned_of() -> None:
-    assert narrated(CacheFailed(role="migres/decide", problem="No space left on device")) == [
-        ("warning", "", "migres/decide: the reply is not cached: No space left on device")
-    ]
-
-
-def test_turns_of_a_conversation() -> None:
-    assert narrated(Contextualised(message="And he?", question="Was Bach born?", turns=1)) == [
-        ("question", "", "Was Bach born? (read with 1 earlier turn)")
-    ]
-    assert narrated(Routed(kind="bridge", method="migres", why="it has hops")) == [
-        ("route", "", "bridge: migres, it has hops")
-    ]
-    assert narrated(Replied(text="…", citations=1)) == []
-
-
-def test_what_a_person_decided() -> None:
-    assert narrated(Approved(kind="queries", action="edit", hop=1, shown=1, kept=["a", "b"])) == [
-        ("approve", "", "queries, edit: 2 in place of 1")
-    ]
-    assert narrated(Approved(kind="queries", action="reject", hop=1, shown=1, kept=[])) == [
-        ("approve", "", "queries, reject: 0 of 1 kept")
-    ]
-    assert narrated(Approved(kind="evidence", action="edit", hop=1, shown=3, kept=["a", "b"])) == [
-        ("approve", "", "evidence, edit: 2 of 3 kept")
-    ]
