@@ -118,8 +118,14 @@ class _Musique(QuestionRecord):
             GoldHop(step.question, step.answer, ids.get(step.paragraph_support_idx, ()))
             for step in self.question_decomposition
         )
-        question = EvalQuestion(self.id, self.question, answers, kind if separator else "", hops=hops)
+        name = unique_musique_id(self.id, answerable=self.answerable)
+        question = EvalQuestion(name, self.question, answers, kind if separator else "", hops=hops)
         return _with_paragraphs(question, self.paragraphs)
+
+
+def unique_musique_id(name: str, *, answerable: bool) -> str:
+    """Return an id of its own: in MuSiQue's Full edition an unanswerable question has that of its answerable twin."""
+    return name if answerable else f"{name}/unanswerable"
 
 
 class _OpenDomain(QuestionRecord):

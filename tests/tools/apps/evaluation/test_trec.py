@@ -1,12 +1,15 @@
 """TREC files: other tools read them and find the same scores."""
 
+from math import log2
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hopgraph.state import RunError
+from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
+from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
+from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
 from hopgraph.tools.apps.evaluation.report.writers import format_trec_files, safe_id
 from support.hand_made_runs import failed, outcome, question, write_run
 
@@ -77,3 +80,21 @@ def test_runs_get_files_of_their_own(tmp_path: Path) -> None:
 )
 def test_safe_ids(name: str, safe: str) -> None:
     assert safe_id(name) == safe
+
+
+def test_measures_of_the_library_are_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("ir_measures", reason="needs the extra trec")
+    comparison = compare_runs([made(tmp_path)])
+    (table,) = measure_tables(comparison, measures=parse_measures("nDCG@10, RR,AP"))
+    values = dict(zip(table.columns[1:], [cell.value for cell in table.rows[0][1:]], strict=True))
+    assert values["n"] == 3
+    assert values["RR"] == pytest.approx((1 / 2 + 1 / 13 + 0) / 3)  # the question that failed counts
+    assert values["AP"] == pytest.approx(((1 / 2 + 2 / 4) / 3 + (1 / 13) / 2) / 3)
+    assert values["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)) / 3)
+
+
+@pytest.mark.parametrize("measures", ["nDGC@10", "nDCG(x=3)", "nDCG@", " , "])
+def test_a_measure_that_the_library_does_not_have_is_refused(measures: str) -> None:
+    pytest.importorskip("ir_measures", reason="needs the extra trec")
+    with pytest.raises(SettingsError, match="--measures"):
+        parse_measures(measures)

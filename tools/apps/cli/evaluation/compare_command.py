@@ -1,20 +1,24 @@
 """`hopgraph compare`: the methods of runs side by side, on the terminal and in files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import SettingsError, SpecError
+from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod, compare_by_dataset
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
+from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet, read_official_set
+from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
 from hopgraph.tools.apps.evaluation.report import writers
+from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
 from hopgraph.tools.apps.evaluation.report.paper_tables import paper_tables
 from hopgraph.tools.apps.evaluation.report.tables import Table, tables
 from hopgraph.tools.io.code_objects import parse_place
@@ -38,6 +42,8 @@ class ComparisonReport:
 def run_compare(options: CompareOptions) -> None:
     """Print the tables of a comparison, and write what is asked for."""
     out, against = [path.expanduser() for path in options.out or []], options.against
+    if (options.aliases or options.predictions) and not options.official:
+        raise SettingsError("--aliases and --predictions need --official DATASET, the file of the run's questions")
     for path in out:
         if path.suffix.lower() not in writers.WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(writers.WRITERS)}")
@@ -45,12 +51,19 @@ def run_compare(options: CompareOptions) -> None:
     comparisons = compare_by_dataset(readers, read_prices(options.prices))
     place = parse_place(against, "graph") if against else None
     scores = [name.strip() for name in options.scores.split(",")]
+    official = read_official_set(options.official.expanduser(), options.aliases) if options.official else None
+    measures = parse_measures(options.measures) if options.measures else {}
     report = _report(comparisons, METHODS.add(place).name if place else against, scores, plan=options.plan)
+    report.details.extend(_measured(comparisons, official, measures))
     console = summary_console()
     _print_report(console, report)
     files = _report_files(report, comparisons, out)
     for folder, comparison in _folders(options.trec, comparisons):
         files |= {folder / name: text for name, text in writers.format_trec_files(comparison).items()}
+    if official and options.predictions:
+        for comparison in filter(official.is_of, comparisons.values()):
+            found = _predictions(comparison, official)
+            files |= {options.predictions.expanduser() / name: text for name, text in found}
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
     written = [*files]
     for folder, comparison in _folders(options.figures, comparisons):
@@ -73,12 +86,41 @@ def _report(
         _notes(methods),
         [f"Not a language model's scores: {label}."] if label else [],
         paper_tables(comparisons, against, scores),
-        [
-            replace(table, title=f"{name}: {table.title}") if len(made) > 1 else table
-            for name, own in made.items()
-            for table in own
-        ],
+        _titled(made),
     )
+
+
+def _titled(made: Mapping[str, Sequence[Table]]) -> list[Table]:
+    """Chain the tables of several data sets, with these in the titles."""
+    return [
+        replace(table, title=f"{name}: {table.title}") if len(made) > 1 else table
+        for name, own in made.items()
+        for table in own
+    ]
+
+
+def _measured(
+    comparisons: Mapping[str, Comparison], official: OfficialSet | None, measures: Mapping[str, Any]
+) -> list[Table]:
+    """Make the tables of further measures; RunError where no run asked the file of the official script."""
+    if official and not any(map(official.is_of, comparisons.values())):
+        asked = ", ".join(comparisons)
+        raise RunError(f"--official: the content of this file is not what was asked ({asked}), or names were changed")
+    made = {
+        name: measure_tables(each, official if official and official.is_of(each) else None, measures)
+        for name, each in comparisons.items()
+    }
+    return _titled(made)
+
+
+def _predictions(comparison: Comparison, official: OfficialSet) -> Iterator[tuple[str, str]]:
+    """Yield the prediction file of each method, and the gold of the questions that it has finished, for the script."""
+    ending = "jsonl" if official.script == "musique" else "json"
+    for method in comparison.methods:
+        name = method.name.replace("/", "-")
+        predictions, gold = official.files(method.reader, method.method)
+        yield f"{name}.{ending}", predictions
+        yield f"{name}-gold.{ending}", gold
 
 
 def _heading(comparison: Comparison) -> str:

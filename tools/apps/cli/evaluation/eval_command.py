@@ -48,7 +48,8 @@ from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
-from hopgraph.tools.apps.evaluation.report.tables import frontier_table, step_table
+from hopgraph.tools.apps.evaluation.report.measure_tables import step_table
+from hopgraph.tools.apps.evaluation.report.tables import frontier_table
 from hopgraph.tools.apps.evaluation.step_oracle import (
     ALL,
     ORACLE,

@@ -155,6 +155,7 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "--out table.tex",
     "hopgraph compare runs/pilot --plan",
     "hopgraph compare runs/hotpot --trec trec/",
+    "hopgraph compare runs/hotpot --official hotpot_dev.json --predictions official/ --measures nDCG@10,RR,AP",
 )
 class CompareOptions:
     """Compare the methods of one or more runs, on one or more data sets: tables, tests, figures."""
@@ -175,6 +176,17 @@ class CompareOptions:
         metavar="FILE",
     )
     figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
+    official: Path | None = option(
+        "The run's file of HotpotQA, 2WikiMultihopQA or MuSiQue: also the metrics of its own script.",
+        metavar="DATASET",
+    )
+    aliases: Path | None = option("2WikiMultihopQA's id_aliases.json, for --official.", metavar="FILE")
+    predictions: Path | None = option(
+        "Write predictions in the script's form, and the gold of the questions asked; with --official.", metavar="DIR"
+    )
+    measures: str | None = option(
+        "Measure what was retrieved, as ir_measures names it: nDCG@10,RR,AP (needs the extra `trec`).", metavar="A,B,…"
+    )
     trec: Path | None = option("Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
 
 

@@ -11,7 +11,6 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS,
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.step_oracle import ALL, StepCost, step_costs
 from hopgraph.tools.text.sanitize import pluralize
 
 SHARES = {
@@ -152,9 +151,13 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
         _groups(comparison, "By type of question", lambda question: question.type),
         _groups(comparison, "By number of hops", _hops),
         _losses(comparison),
-        step_table(_step_costs(comparison)),
         *([_questions_needed(comparison, against or comparison.default_base)] if plan else []),
     ]
+    return labelled(comparison, made)
+
+
+def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
+    """Name the stand-ins of a comparison in the tables' titles; empty tables are left out."""
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
     return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
 
@@ -169,7 +172,7 @@ def _hops(question: EvalQuestion) -> str:
     return f"{question.hop_count} hops" if question.hop_count > 1 else "1 hop" if question.hop_count else ""
 
 
-def _table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
+def as_table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
     """Make a table of method → column → cell, without the columns in which no method has an entry."""
     if any(cell.sd is not None for row in rows.values() for cell in row.values()):
         note += " ±: standard deviation over repeats."
@@ -197,7 +200,7 @@ def _scores(comparison: Comparison) -> Table:
         note += f" Gap closed: how far F1 gets from {BASE} to {BOUND}, the reader with the gold passages."
     if len({len(method.rows) for method in comparison.methods}) > 1:
         note += " Not all have finished the same questions (n); the tests compare those that both have."
-    return _table("Scores", note, rows)
+    return as_table("Scores", note, rows)
 
 
 def _costs(comparison: Comparison) -> Table:
@@ -210,7 +213,7 @@ def _costs(comparison: Comparison) -> Table:
         "Per question. Replies from a cache count as the calls that they once were; seconds are as measured, their "
         "median and 95th percentile over single answers."
     )
-    return _table("Costs", note, rows)
+    return as_table("Costs", note, rows)
 
 
 def latency_cells(comparison: Comparison, method: ScoredMethod) -> dict[str, Cell]:
@@ -243,7 +246,7 @@ def frontier_table(comparison: Comparison) -> Table:
         "F1 in percent, and what a question takes. ✓: with any other method as high an F1 takes more, and a higher one "
         "takes at least as much. `hopgraph compare RUN --figures DIR` draws it."
     )
-    return _table("Frontier", note, rows)
+    return as_table("Frontier", note, rows)
 
 
 def _renamed(comparison: Comparison) -> Table:
@@ -267,7 +270,7 @@ def _renamed(comparison: Comparison) -> Table:
         "loses was memory, and its score under other names is what can be guessed; what a method that searches keeps "
         "comes from the passages. p by the paired permutation test, corrected for the number of methods (Holm)."
     )
-    return _table("With other names", note, rows)
+    return as_table("With other names", note, rows)
 
 
 def _judges(comparison: Comparison) -> Table:
@@ -295,7 +298,7 @@ def _judges(comparison: Comparison) -> Table:
         "Audited: questions shown with another's gold answers. A judge that accepts the question's own answer then, or "
         "refuses the one that is shown as gold, in percent, follows what it knows, and not what it is shown."
     )
-    return _table("Judges", note, rows)
+    return as_table("Judges", note, rows)
 
 
 def _tests(comparison: Comparison, base: str) -> Table:
@@ -322,7 +325,7 @@ def _tests(comparison: Comparison, base: str) -> Table:
                 f"{name} by cluster": text_cell("") if ci95 is None else percent_cell(found.mean, ci95, sign="+"),
                 f"p ({name}) by cluster": number_cell(found.cluster_p_holm, 4),
             }
-    return _table(f"Against {base}", note, rows)
+    return as_table(f"Against {base}", note, rows)
 
 
 def _questions_needed(comparison: Comparison, base: str) -> Table:
@@ -341,7 +344,7 @@ def _questions_needed(comparison: Comparison, base: str) -> Table:
         "and the smallest difference, in points, that as many questions as here show so. By the normal approximation, "
         "with the variance between clusters of questions that share gold passages or hops. None: no difference here."
     )
-    return _table("Questions needed", note, rows)
+    return as_table("Questions needed", note, rows)
 
 
 def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], str]) -> Table:
@@ -355,7 +358,7 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
         }
         for method in comparison.methods
     }
-    return _table(title, "F1 in percent; in brackets the number of questions.", rows if len(groups) > 1 else {})
+    return as_table(title, "F1 in percent; in brackets the number of questions.", rows if len(groups) > 1 else {})
 
 
 def _losses(comparison: Comparison) -> Table:
@@ -366,32 +369,4 @@ def _losses(comparison: Comparison) -> Table:
         "Parse failure: at least one reply was unusable. Budget: a limit was reached."
     )
     rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
-    return _table("Where questions are lost", note, rows)
-
-
-def _step_costs(comparison: Comparison) -> list[StepCost]:
-    """Measure the played steps of all runs, with the methods' names in this comparison."""
-    costs = ((method, step_costs(method.reader, [method.method])) for method in comparison.methods)
-    return [each._replace(method=method.name) for method, found in costs for each in found]
-
-
-def step_table(costs: Sequence[StepCost]) -> Table:
-    """List what the model loses in each step that was played from the gold annotations."""
-    rows: dict[str, dict[str, Cell]] = {}
-    for each in costs:
-        together = each.step == ALL
-        rows[f"{each.method}, all steps" if together else f"{each.method}/{each.step}"] = {
-            "n": number_cell(each.n),
-            "F1": percent_cell(each.played + each.difference),
-            "F1 played": percent_cell(each.played),
-            "lost": percent_cell(each.difference, each.ci95, sign="+"),
-            "first wrong": text_cell("") if together else number_cell(each.first_wrong),
-        }
-    note = (
-        "F1 in percent as it is, and with the step played from the gold annotations, the other steps by the model; "
-        "lost: the difference in points, with its 95 % bootstrap interval over questions. What is still missing with "
-        "all steps played is lost by the search and by the method itself. First wrong: wrong questions (exact match, "
-        "first repeat) that this step, the first in the order of asking, puts right by itself. A difference above 0 "
-        "means that the player did not understand what the model wrote."
-    )
-    return _table("What each step loses", note, rows)
+    return as_table("Where questions are lost", note, rows)

@@ -254,8 +254,13 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     )
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
-    runs = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each, gold_by)) for each in comparison.methods}
+    runs = {trec_name(each): "".join(_run_lines(each, gold_by)) for each in comparison.methods}
     return {**runs, "qrels": relevant}
+
+
+def trec_name(method: ScoredMethod) -> str:
+    """Return the name of a method's TREC run."""
+    return f"{method.name.replace('/', '-')}.run"
 
 
 def safe_id(name: str) -> str:

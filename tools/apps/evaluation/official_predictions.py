@@ -1,0 +1,193 @@
+"""Predictions of a run in the form that the script of a data set takes, with the gold annotations of its own file.
+
+What an answer cites is what it predicts as support: of a quote the sentences that it holds or lies in, of MuSiQue its
+paragraph. A quote that is in no sentence of its passage, or whose passage is not the question's, still counts: its
+number is beyond the last one, so that the script finds it wrong.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from hopgraph.state import Citation, SettingsError
+from hopgraph.state.errors import describe_problem
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader, file_hash
+from hopgraph.tools.apps.evaluation.comparison import Comparison
+from hopgraph.tools.apps.evaluation.datasets import detect_format
+from hopgraph.tools.apps.evaluation.official_metrics import SCRIPTS, Answered, Fact, Script, score_all
+from hopgraph.tools.apps.evaluation.question_formats import unique_musique_id
+from hopgraph.tools.io.guarded_files import read_source
+from hopgraph.tools.retrieval.corpora import CorpusReading, hash_passage
+from hopgraph.tools.retrieval.corpora.formats import split_hotpotqa_context
+from hopgraph.tools.retrieval.corpora.source_records import read_json_values
+
+
+class GoldRecord(NamedTuple):
+    """A question as its file has it."""
+
+    name: str
+    """The id that the script knows; in MuSiQue's Full edition two questions have it."""
+    gold: Answered
+    record: Mapping[str, Any]
+    """What the script reads of it."""
+    units: Sequence[tuple[str, str, str]]
+    """(id, title, text) of its paragraphs in their order; only of MuSiQue."""
+
+
+class _Alias(BaseModel):
+    Q_id: str
+    aliases: list[str] = []
+    demonyms: list[str] = []
+
+
+@dataclass(frozen=True)
+class OfficialSet:
+    """A data set's file, read for its script."""
+
+    script: Script
+    sha256: str
+    questions: Mapping[str, GoldRecord]
+    """By the id of a question in a run."""
+    sentences: Mapping[str, Sequence[str]]
+    """Title → the sentences of its paragraph; empty for MuSiQue."""
+
+    def is_of(self, comparison: Comparison) -> bool:
+        """Whether all runs of a comparison asked this file, with the names that it has."""
+        facts = (each.reader.manifest.dataset for each in comparison.methods)
+        return all(each.sha256 == self.sha256 and each.renamed is None for each in facts)
+
+    def predict(self, outcome: Outcome) -> Answered:
+        """Return what an outcome predicts; a failure neither answers nor cites."""
+        cited = [each for each in outcome["citations"] if each["kind"] == "passage"]
+        record = self.questions[outcome["id"]]
+        facts = self._paragraphs(cited, record) if self.script == "musique" else self._sentences(cited)
+        return Answered((outcome["answer"],), tuple(dict.fromkeys(facts)), bool(outcome["answer"]))
+
+    def _sentences(self, cited: Iterable[Citation]) -> Iterator[Fact]:
+        for each in cited:
+            lines, quote = self.sentences.get(each["title"], ()), " ".join(each["quote"].split())
+            texts = [" ".join(line.split()) for line in lines]
+            numbers = [n for n, text in enumerate(texts) if text and quote and (text in quote or quote in text)]
+            yield from ((each["title"], number) for number in numbers or [len(lines)])
+
+    @staticmethod
+    def _paragraphs(cited: Iterable[Citation], record: GoldRecord) -> Iterator[Fact]:
+        beyond = len(record.units)
+        for each in cited:
+            by_id = [n for n, (name, _, _) in enumerate(record.units) if name == each["passage_id"]]
+            quote = each["quote"]
+            by_title = [
+                n for n, (_, title, text) in enumerate(record.units) if title == each["title"] and quote in text
+            ]
+            number = next(iter(by_id or by_title), beyond)
+            beyond += number == beyond
+            yield "", number
+
+    def rows(self, reader: RunReader, method: str) -> list[tuple[str, Answered, Answered]]:
+        """Return (id, prediction, gold) of the first repeat of each question that a method has finished."""
+        latest = (each for each in reader.latest(method).values() if not each["repeat"])
+        outcomes = {each["id"]: each for each in latest}
+        found = ((record, outcomes[name]) for name, record in self.questions.items() if name in outcomes)
+        return [(record.name, self.predict(outcome), record.gold) for record, outcome in found]
+
+    def scores(self, reader: RunReader, method: str) -> dict[str, list[float]]:
+        """Return the script's metrics of a method, each with a value per question, or per pair of questions."""
+        return score_all(self.script, self.rows(reader, method))
+
+    def files(self, reader: RunReader, method: str) -> tuple[str, str]:
+        """Return the prediction file of a method, and the gold file of the questions that it has finished."""
+        rows = self.rows(reader, method)
+        asked = {each["id"] for each in reader.latest(method).values()}
+        gold = [each.record for name, each in self.questions.items() if name in asked]
+        if self.script == "musique":
+            lines = (
+                {
+                    "id": name,
+                    "predicted_answer": predicted.answers[0],
+                    "predicted_support_idxs": [number for _, number in predicted.facts],
+                    "predicted_answerable": predicted.answerable,
+                }
+                for name, predicted, _ in rows
+            )
+            return _as_lines(lines), _as_lines(gold)
+        predictions: dict[str, dict[str, Any]] = {
+            "answer": {name: predicted.answers[0] for name, predicted, _ in rows},
+            "sp": {name: predicted.facts for name, predicted, _ in rows},
+        }
+        if self.script == "2wikimultihopqa":
+            predictions["evidence"] = {name: [] for name, _, _ in rows}
+        return json.dumps(predictions, indent=1), json.dumps(gold, indent=1)
+
+
+def _as_lines(records: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(each)}\n" for each in records)
+
+
+def read_official_set(path: Path, aliases: Path | None = None) -> OfficialSet:
+    """Read the file of a data set that has a script, and 2WikiMultihopQA's file of aliases.
+
+    SettingsError: no such data set, or aliases that are not its. CorpusError: it cannot be read.
+    """
+    script = cast("Script", detect_format(path))
+    if script not in SCRIPTS:
+        raise SettingsError(f"--official {path}: HotpotQA, 2WikiMultihopQA and MuSiQue have such a script")
+    if aliases is not None and script != "2wikimultihopqa":
+        raise SettingsError(f"--aliases {aliases}: only 2WikiMultihopQA has such a file")
+    also = _read_aliases(aliases) if aliases else {}
+    values = [value for _, value in read_json_values(path, CorpusReading(skip_bad=True)) if isinstance(value, dict)]
+    sentences: dict[str, Sequence[str]] = {}
+    questions: dict[str, GoldRecord] = {}
+    for number, value in enumerate(values, 1):
+        record = cast("dict[str, Any]", value)
+        if script == "musique":
+            made = _musique_gold(record, number)
+            questions[unique_musique_id(made.name, answerable=made.gold.answerable)] = made
+        else:
+            sentences.update(split_hotpotqa_context(value))
+            made = _hotpot_gold(record, also)
+            questions[made.name] = made
+    return OfficialSet(script, file_hash(path), questions, sentences)
+
+
+def _hotpot_gold(record: Mapping[str, Any], aliases: Mapping[str, Sequence[str]]) -> GoldRecord:
+    name, given = str(record.get("_id", record.get("id"))), record["supporting_facts"]
+    pairs: Any = zip(given["title"], given["sent_id"], strict=True) if "title" in given else given
+    facts = tuple((str(title), int(number)) for title, number in pairs)
+    kept: dict[str, Any] = {"_id": name, "answer": record["answer"], "supporting_facts": facts}
+    if "evidences" in record:  # earlier editions of 2WikiMultihopQA have no ids, which its script reads
+        kept |= {"answer_id": None, "evidences_id": []}
+        kept |= {key: record[key] for key in ("answer_id", "evidences", "evidences_id") if key in record}
+    answers = (str(record["answer"]), *aliases.get(str(record.get("answer_id")), ()))
+    return GoldRecord(name, Answered(answers, facts), kept, ())
+
+
+def _musique_gold(record: Mapping[str, Any], number: int) -> GoldRecord:
+    name = str(record.get("id", number))
+    paragraphs = [(each["title"], each["paragraph_text"], each["is_supporting"]) for each in record["paragraphs"]]
+    units = [(hash_passage(title, text.strip()), title, text) for title, text, _ in paragraphs]
+    facts = tuple(("", place) for place, (_, _, is_gold) in enumerate(paragraphs) if is_gold)
+    answers = (str(record["answer"]), *record.get("answer_aliases", ()))
+    answerable = bool(record.get("answerable", True))
+    kept: dict[str, JsonValue] = {"id": name, "answer": answers[0], "answer_aliases": [*answers[1:]]}
+    supporting = [{"idx": place, "is_supporting": is_gold} for place, (_, _, is_gold) in enumerate(paragraphs)]
+    return GoldRecord(
+        name, Answered(answers, facts, answerable), {**kept, "answerable": answerable, "paragraphs": supporting}, units
+    )
+
+
+def _read_aliases(path: Path) -> dict[str, list[str]]:
+    """Read 2WikiMultihopQA's `id_aliases.json`: a JSON object per line; return entity → aliases and demonyms."""
+    try:
+        lines = read_source(path.expanduser()).decode().splitlines()
+        found = map(_Alias.model_validate_json, filter(str.strip, lines))
+        return {each.Q_id: list(dict.fromkeys([*each.aliases, *each.demonyms])) for each in found}
+    except OSError as error:
+        raise SettingsError(f"--aliases {path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise SettingsError(f"--aliases {path}: {describe_problem(error)}") from None
+    except ValueError as error:
+        raise SettingsError(f"--aliases {path}: not UTF-8: {error}") from None
