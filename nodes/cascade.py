@@ -129,7 +129,7 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
     if refused := sorted(own.keys() & cls.model_fields.keys() - _settings_of_stages(cls)):
         raise SettingsError(f"stages: {given:.200}: {refused[0]!r} is a setting of the cascade, and of no single stage")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
-    if settings.answer_type == "sentence":
+    if settings.answer_type != "yes_no":
         shared["answer_type"] = "short"
     try:
         return Stage(name, method.graph, with_environment(make_settings(cls, {**shared, **own})))

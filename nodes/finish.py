@@ -1,4 +1,4 @@
-"""Close a run: citations, the ranked passages, the totals; with `answer_type="sentence"` a last model call."""
+"""Close a run: citations, the ranked passages, the totals; a last model call for a sentence or a long answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -6,57 +6,22 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.answer_form import asks_for_text
 from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.excerpts import passages_by_id
-from hopgraph.nodes.core.marked_text import append_marks, settle_marks, split_at_marks
+from hopgraph.nodes.core.marked_text import marked_answer
 from hopgraph.nodes.core.message_stream import AnswerStream
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE, ReplyModel, ShortText, knowledge_passage
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
 from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.nodes.write_answer import write_full_answer, write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Update, Usage
-from hopgraph.state.context import SENTENCE_STEP
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
-from hopgraph.tools.prompts import Value
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote, read_quote
-
-
-class SentenceReply(ReplyModel):
-    """A reply of the role `write_sentence`."""
-
-    answer: ShortText
-
-
-async def write_sentence(
-    state: MethodState, runtime: Runtime[Context], citations: Sequence[Citation]
-) -> tuple[str, Mapping[str, Call]]:
-    """Ask for a sentence that says the short answer, with the numbers of the citations that carry it.
-
-    The sentence goes to LangGraph's `messages` stream while it is written. Without a usable reply it is the short
-    answer with a mark for each citation. The call is given, too.
-    """
-    settings, short = runtime.context, state["answer"]
-    variables: dict[str, Value] = {"question": state["question"], "short_answer": short}
-    if citations:
-        variables["passages"] = [{"title": each["title"], "text": each["quote"]} for each in citations]
-    if settings.answer_style:
-        variables["style"] = settings.answer_style
-    stream = AnswerStream.if_wanted("answer", len(citations))
-    wanted = Ask(
-        SENTENCE_STEP, variables, SentenceReply, SentenceReply(answer=""), on_reply=stream.feed if stream else None
-    )
-    answered = await ask(runtime, state, wanted)
-    sentence = settle_marks(answered.record.answer, len(citations)) or short
-    if len(split_at_marks(sentence, len(citations))) == 1:
-        sentence = append_marks(sentence, len(citations))
-    if stream:
-        stream.end(sentence)
-    return sentence, calls_of([answered])
-
 
 _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
 """The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
@@ -67,9 +32,9 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
 
     With `abstain` off, an answer without evidence is the model's own, and is cited as such. `citations` are in the
     order of the evidence; `passages` are the cited ones, then the others as `merge_passages` orders them, without
-    recalled knowledge and a reviewer's words. Writes `explanation`, `citations`, `passages`, `usage` and `stop_reason`,
-    and with `answer_type="sentence"` also `answer`. The answer goes to LangGraph's `messages` stream, unless a host
-    graph runs the method.
+    recalled knowledge and a reviewer's words. Writes `explanation`, `citations`, `passages`, `usage`, `stop_reason` and
+    `markdown`, and where the answer is a sentence or a full one also `answer`; the citations of a full one are those
+    of its statements. The answer goes to LangGraph's `messages` stream, unless a host graph runs the method.
     """
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state, own_knowledge=not runtime.context.abstain) if state["answer"] else []
@@ -78,33 +43,57 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
         passages = {said["id"]: said}
         used = [Evidence(id="", statement=state["answer"], passage_ids=[said["id"]], quote="", verified=False)]
     long = sum(len(passages[key]["text"]) for each in used for key in each["passage_ids"]) > LONG_SPLIT
-    citations = await in_thread_if(long, cite, used, passages)
-    answer, calls = state["answer"], state["calls"]
-    written: Update = {}
-    if answer and runtime.context.answer_type == "sentence":
-        answer, call = await write_sentence(state, runtime, citations)
-        calls, written = {**calls, **call}, {"answer": answer, "calls": call}
-    elif "|" in current_place().path:
-        pass  # a host graph writes messages of its own
-    elif answer and (stream := AnswerStream.if_wanted("answer", len(citations))):
-        stream.end(answer)
-    rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
-    retrieved = [passage for passage in state["passages"] if passage["source"] not in _KINDS]
-    usage = total(calls.values(), state["iteration"])
-    stop_reason = state["stop_reason"] or ("answered" if state["answer"] else "unanswerable")
+    written = await _write_in_form(state, runtime, await in_thread_if(long, cite, used, passages))
+    calls = written.pop("calls")
+    usage = total({**state["calls"], **calls}.values(), state["iteration"])
+    stop_reason = state["stop_reason"] or "unanswerable"
+    if stop_reason == "unanswerable" and written["answer"]:
+        stop_reason = "answered"
     seconds = seconds_left(runtime.context, state)
     if stop_reason == "unanswerable" and seconds is not None and seconds <= 0:
         stop_reason = "budget"  # what the deadline ended has found nothing
     explanation = state["explanation"][:MAX_TEXT_CHARACTERS]  # steps may have joined many
     done: Update = {
         "explanation": explanation,
-        "citations": citations,
+        "citations": written["citations"],
         "usage": usage,
         "stop_reason": stop_reason,
     }
-    emit(runtime, Answered(answer=answer, **done))
-    ranked = sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank)))
-    return {**written, **done, "passages": Overwrite(ranked)}
+    emit(runtime, Answered(answer=written["answer"], **done))
+    ranked = _rank(state["passages"], written["citations"])
+    return {**written, **done, "passages": Overwrite(ranked), **({"calls": calls} if calls else {})}
+
+
+async def _write_in_form(state: MethodState, runtime: Runtime[Context], citations: list[Citation]) -> Update:
+    """Write the answer in the form that is asked for: `answer`, `markdown`, `citations`, and the `calls` that it took.
+
+    Where nothing else can be written it is the short answer, which may be empty.
+    """
+    answer, form, calls = state["answer"], runtime.context.answer_type, dict[str, Call]()
+    if form == "full" or (form == "auto" and asks_for_text(state["question"])):
+        found = passages_by_id(state["passages"])
+        sources = _rank(state["passages"], citations)
+        if sources:
+            full = await write_full_answer(state, runtime, sources)
+            calls |= full.calls
+            if full.text:
+                quoted = await in_thread_if(True, cite, full.evidence, found)
+                return {"answer": full.text, "markdown": True, "citations": quoted, "calls": calls}
+    elif answer and form == "sentence":
+        answer, spent = await write_sentence(state, runtime, citations)
+        return {"answer": answer, "markdown": False, "citations": citations, "calls": {**spent}}
+    if "|" in current_place().path:
+        pass  # a host graph writes messages of its own
+    elif answer and (stream := AnswerStream.if_wanted("answer", str)):
+        stream.end(marked_answer(answer, len(citations)))
+    return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}
+
+
+def _rank(passages: Iterable[Passage], citations: Sequence[Citation]) -> list[Passage]:
+    """Return the passages of the corpus: the cited ones in the order of their citations, then the others."""
+    rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
+    retrieved = (passage for passage in passages if passage["source"] not in _KINDS)
+    return sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank)))
 
 
 def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[Evidence]:

@@ -116,5 +116,5 @@ async def check_settings(settings: Context) -> None:
         await get_retrievers(settings)
     if "reranker" in settings.uses:
         await get_reranker(settings)
-    if "entailment" in settings.uses:
+    if "entailment" in settings.uses or settings.check_statements:
         await get_entailment_checker(settings)

@@ -10,13 +10,16 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import (
+    FULL_STEP,
     SENTENCE_STEP,
+    AnswerType,
     Context,
     ContextT,
     Presets,
     StepNodes,
     explicit_settings,
     make_settings,
+    method_setting,
     setting,
 )
 from hopgraph.state.environment import with_environment
@@ -55,6 +58,7 @@ class TurnResult(TypedDict):
     """What the chosen method found in the last turn; empty after small talk."""
 
     answer: str
+    markdown: bool
     explanation: str
     citations: list[Citation]
     passages: list[Passage]
@@ -83,7 +87,7 @@ class ChatContext(Context):
 
     method = "chat"
     steps = ("contextualise", "route")
-    step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",)}
+    step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",), FULL_STEP: ("look_up",)}
     presets: ClassVar[Presets] = {}
     choices: ClassVar[tuple[str, ...]] = ()
     """What a form offers for `use_method`; written by the chat graph, which knows the methods."""
@@ -101,6 +105,7 @@ class ChatContext(Context):
         ge=0,
         le=50,
     )
+    answer_type: AnswerType = method_setting("auto", Context.model_fields["answer_type"].description or "")
     methods: dict[str, dict[str, JsonValue]] = Field(
         default_factory=dict[str, dict[str, JsonValue]],
         description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
@@ -136,6 +141,8 @@ def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
     SettingsError names an entry of `methods` that is unknown for this method, or out of range.
     """
     shared = {name: value for name, value in explicit_settings(chat).items() if name in cls.model_fields}
+    if cls.model_fields["answer_type"].default == "short":
+        shared.setdefault("answer_type", chat.answer_type)
     own = cast("dict[str, Any]", chat.methods.get(cls.method, {}))
     try:
         return with_environment(make_settings(cls, {**shared, **own}))

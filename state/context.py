@@ -30,14 +30,16 @@ Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need besides a model."""
 
 
+AnswerType = Literal["short", "yes_no", "sentence", "full", "auto"]
+
 OWNER_SETTINGS_OF_METHODS = frozenset({"labels", "embedding"})
 """Settings of single methods that name a file or a model: the app owner's choice, not a caller's or a stage's."""
 
-SENTENCE_STEP = "write_sentence"
-"""The last step of every method with `answer_type="sentence"`."""
+SENTENCE_STEP, FULL_STEP = "write_sentence", "write_full_answer"
+"""The last step of every method with `answer_type` sentence, and with full."""
 
 LAST_NODE = "finish"
-"""The node of every method that asks it."""
+"""The node of every method that asks them."""
 
 MAX_PROMPT = 100_000
 """Characters of a prompt that is a setting."""
@@ -176,14 +178,22 @@ class Context(BaseModel):
         "pause before an answer is made until a person has approved, edited or rejected what it is made of; needs a "
         "checkpointer",
     )
-    answer_type: Literal["short", "yes_no", "sentence"] = method_setting(
+    answer_type: AnswerType = method_setting(
         "short",
         "yes_no: the answer must be yes or no (StrategyQA); sentence: one more call writes the short answer as a full "
-        "sentence with the marks [1], [2] of its citations",
+        "sentence with the marks [1], [2] of its citations; full: one more call answers at length, in Markdown, from "
+        "the passages that were found; auto: full where the question asks for an explanation, a summary, a comparison "
+        "or a list, else short",
+    )
+    check_statements: bool = method_setting(
+        False,
+        "with a full answer: check by `entailment` whether the passages that a statement cites entail it, and mark it "
+        "[?] where they do not, as a statement without passages is marked; then it is not streamed",
     )
     answer_style: str | None = method_setting(
         None,
-        "with answer_type sentence: the form, tone or language of the sentence, in words; no other step reads it",
+        "with answer_type sentence and full: the form, tone or language of the answer, in words; only the step that "
+        "writes it reads this",
         max_length=MAX_STYLE,
     )
     abstain: bool = method_setting(
@@ -227,7 +237,7 @@ class Context(BaseModel):
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the prompts of its steps to its fields, before pydantic collects these."""
         super().__init_subclass__(**options)
-        nodes = {SENTENCE_STEP: (LAST_NODE,), **cls.step_nodes}
+        nodes = {SENTENCE_STEP: (LAST_NODE,), FULL_STEP: (LAST_NODE,), **cls.step_nodes}
         for step in cls.all_steps():
             cls.__annotations__[f"{PROMPT}{step}"] = str
             setattr(cls, f"{PROMPT}{step}", _prompt_setting(f"{cls.method}/{step}", nodes.get(step, (step,))))
@@ -265,8 +275,8 @@ class Context(BaseModel):
 
     @classmethod
     def all_steps(cls) -> tuple[str, ...]:
-        """Return its steps, with the one that all methods share; empty where it names none."""
-        return (*cls.steps, SENTENCE_STEP) if cls.steps else ()
+        """Return its steps, with those that all methods share; empty where it names none."""
+        return (*cls.steps, SENTENCE_STEP, FULL_STEP) if cls.steps else ()
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:

@@ -23,7 +23,9 @@ class AnswerOutput(TypedDict):
     """What a caller gets from every method."""
 
     answer: str
-    """A short string; empty when there is none."""
+    """A short string, or as `answer_type` says; empty when there is none."""
+    markdown: bool
+    """Whether the answer is Markdown, as a full one is: inert, with the marks [1], [2] of its citations."""
     explanation: str
     """The model's explanation; may be empty."""
     citations: list[Citation]

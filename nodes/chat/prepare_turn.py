@@ -38,7 +38,13 @@ def prepare_turn(
         await check_settings(settings)
         return {
             **TurnResult(
-                answer="", explanation="", citations=[], passages=[], stop_reason=None, usage=total([], iterations=0)
+                answer="",
+                markdown=False,
+                explanation="",
+                citations=[],
+                passages=[],
+                stop_reason=None,
+                usage=total([], iterations=0),
             ),
             **_read(state["messages"][newest]),
             "chosen": None,

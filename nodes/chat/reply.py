@@ -6,7 +6,7 @@ from typing import cast
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.marked_text import escape_markup, marked_answer
+from hopgraph.nodes.core.marked_text import UNSUPPORTED, answer_text, escape_markup
 from hopgraph.nodes.core.message_stream import is_streamed, push_text, reply_id
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
@@ -14,6 +14,10 @@ from hopgraph.state import Citation, StopReason, Update, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
+
+UNCITED = "No passage of the documents supports this; it is the model's own knowledge."
+DOUBTS = f"{UNSUPPORTED} No passage of the documents is known to support this statement."
+CUT_SHORT = "The budget ended the search, so this is the best answer so far."
 
 
 async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
@@ -28,13 +32,14 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     details = {
         "question": state["question"] if looked_up else "",
         "answer": state["answer"],
+        "markdown": state["markdown"],
         "citations": state["citations"],
         "method": state["chosen"] or "",
         "stop_reason": state["stop_reason"],
     }
     identity = reply_id(state)
     if is_streamed(identity):  # the answer; its sources follow
-        push_text(identity, text.removeprefix(marked_answer(state["answer"], len(state["citations"]))))
+        push_text(identity, text.removeprefix(_answer(state)))
     return {"messages": [AIMessage(text, id=identity, additional_kwargs=details)], "usage": usage}
 
 
@@ -42,19 +47,23 @@ def reply_text(state: LookUpState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
         return not_found(escape_markup(state["question"]), state["stop_reason"])
-    parts = [marked_answer(state["answer"], len(state["citations"]))]
-    parts += remarks(state["citations"], state["stop_reason"])
+    doubts = state["markdown"] and UNSUPPORTED in state["answer"]
+    parts = [_answer(state), *remarks(state["citations"], state["stop_reason"], doubts=doubts)]
     parts.append("\n\n".join(_source(number, each) for number, each in enumerate(state["citations"], start=1)))
     return "\n\n".join(part for part in parts if part)
 
 
-def remarks(citations: Sequence[Citation], reason: StopReason | None) -> list[str]:
+def _answer(state: LookUpState) -> str:
+    return answer_text(state["answer"], len(state["citations"]), markdown=state["markdown"])
+
+
+def remarks(citations: Sequence[Citation], reason: StopReason | None, *, doubts: bool = False) -> list[str]:
     """Say what a reader of an answer should know of it; empty for one that passages support."""
-    said: list[str] = []
-    if not citations:
-        said.append("No passage of the documents supports this; it is the model's own knowledge.")
+    said = [UNCITED] if not citations else []
+    if doubts:
+        said.append(DOUBTS)
     if reason == "budget":
-        said.append("The budget ended the search, so this is the best answer so far.")
+        said.append(CUT_SHORT)
     return said
 
 

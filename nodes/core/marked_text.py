@@ -1,6 +1,7 @@
 """Answers as text for chat clients: markup escaped, and the marks [1], [2] that name citations left as they are."""
 
 import re
+from collections.abc import Callable
 from itertools import accumulate
 
 from hopgraph.tools.prompts import clean
@@ -16,6 +17,8 @@ _MARKUP = re.compile(
     | &(?=\#?\w+;)
     | \[(?=\d{1,3}\]) | \](?=[(\[:])      # a mark, a link
     | (?<=\[\d)\] | (?<=\[\d\d)\] | (?<=\[\d\d\d)\]
+    | (?: (?<=\[\d\]) | (?<=\[\d\d\]) | (?<=\[\d\d\d\]))\(    # what would make a mark a link
+    | (?: (?<=\A\[\d\]) | (?<=\A\[\d\d\]) | (?<=\A\[\d\d\d\])):
     | \A(?:> | \#(?=\#{0,5}(?:\s|\Z)) | [-+](?=[\s-]|\Z))  # a quotation, a heading, a list
     """,
     re.VERBOSE,
@@ -24,6 +27,10 @@ _MARKUP = re.compile(
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")  # as models write them: [1], [1, 2]
 _MARK = re.compile(r"(\[\d{1,3}\])")
+
+
+UNSUPPORTED = "[?]"
+"""Stands in a long answer behind a statement that names no source, or whose sources do not entail it."""
 
 
 def escape_markup(text: str) -> str:
@@ -38,12 +45,18 @@ def unescape_markup(reply: str) -> str:
 
 def settle_marks(text: str, citations: int) -> str:
     """Write the marks of a model's text as [1][2], and leave out those that name none of so many citations."""
+    return rename_marks(" ".join(clean(text).split()), lambda number: number if 1 <= number <= citations else None)
 
-    def settle(found: re.Match[str]) -> str:
-        marks = "".join(f"[{number}]" for number in map(int, re.findall(r"\d+", found[2])) if 1 <= number <= citations)
+
+def rename_marks(text: str, rename: Callable[[int], int | None]) -> str:
+    """Write the marks of a model's text as [1][2], each with the number that it is given, and leave out the others."""
+
+    def renamed(found: re.Match[str]) -> str:
+        numbers = (rename(int(each)) for each in re.findall(r"\d+", found[2]))
+        marks = "".join(f"[{number}]" for number in numbers if number is not None)
         return f"{found[1]}{marks}" if marks else ""
 
-    return _WRITTEN_MARKS.sub(settle, " ".join(clean(text).split()))
+    return _WRITTEN_MARKS.sub(renamed, text)
 
 
 def split_at_marks(text: str, citations: int) -> list[str]:
@@ -57,17 +70,26 @@ def split_at_marks(text: str, citations: int) -> list[str]:
 
 def escape_but_marks(text: str, citations: int) -> str:
     """Write untrusted text as `escape_markup` does, but for its marks."""
-    line = " ".join(clean(text).split())
-    parts = split_at_marks(line, citations)
+    return escape_piece(" ".join(clean(text).split()), citations)
+
+
+def escape_piece(text: str, citations: int = 999) -> str:
+    """Escape a piece of a line as `escape_but_marks` does a whole one, with its blanks as they are."""
+    parts = split_at_marks(text, citations)
     ends = list(accumulate(map(len, parts)))
     marks = {place for start, end in zip(ends[::2], ends[1::2], strict=False) for place in (start, end - 1)}
-    return _MARKUP.sub(lambda found: found[0] if found.start() in marks else f"\\{found[0]}", line)
+    return _MARKUP.sub(lambda found: found[0] if found.start() in marks else f"\\{found[0]}", text)
 
 
 def marked_answer(answer: str, citations: int) -> str:
     """Write an answer with its marks for a chat client: those that it has, else one for each citation after it."""
     text = escape_but_marks(answer, citations)
     return text if len(split_at_marks(answer, citations)) > 1 else append_marks(text, citations)
+
+
+def answer_text(answer: str, citations: int, *, markdown: bool) -> str:
+    """Write an answer for a chat client, which reads Markdown: a long one as it is."""
+    return answer if markdown else marked_answer(answer, citations)
 
 
 def append_marks(answer: str, citations: int) -> str:

@@ -14,7 +14,6 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import push_message
 
-from hopgraph.nodes.core.marked_text import escape_but_marks, marked_answer, settle_marks
 from hopgraph.state import Spent
 from hopgraph.tools.io.framework_internals import message_handlers
 from hopgraph.tools.models.parse import read_unfinished
@@ -46,28 +45,34 @@ def push_text(message_id: str, text: str) -> None:
 class AnswerStream:
     """Pushes a text field of a reply while it is written, as far as it can be told how it will look in the end."""
 
-    def __init__(self, field: str, citations: int) -> None:
-        """Push it as the message that the chat announced, else as one of its own."""
+    def __init__(self, field: str, show: Callable[[str], str], *, by_line: bool = False) -> None:
+        """Push it as the message that the chat announced, else as one of its own.
+
+        `show` makes what is pushed of as much text as has come; of a text `by_line` only whole lines are given to it.
+        """
         metadata: dict[str, Any] = ensure_config().get("metadata") or {}
         identity = metadata.get(MESSAGE_ID) or f"{ID_PREFIX}{uuid4().hex}"
         # The model's reply may come in another thread.
         context = copy_context()
         self._push: Callable[[str], None] = lambda text: context.run(push_text, identity, text)
-        self._field, self._citations, self._pushed = field, citations, ""
+        self._field, self._show, self._by_line = field, show, by_line
+        self._pushed = self._shown = ""
 
     @staticmethod
-    def if_wanted(field: str, citations: int) -> "AnswerStream | None":
+    def if_wanted(field: str, show: Callable[[str], str], *, by_line: bool = False) -> "AnswerStream | None":
         """Return a stream; None where the messages of this run are not streamed."""
-        return AnswerStream(field, citations) if message_handlers(ensure_config()) else None
+        return AnswerStream(field, show, by_line=by_line) if message_handlers(ensure_config()) else None
 
     def feed(self, reply: str) -> None:
         """Push what is new in all that has come of a reply."""
-        text = settle_marks(_UNFINISHED.sub("", read_unfinished(reply, self._field)), self._citations)
-        self._advance(escape_but_marks(text, self._citations))
+        written = read_unfinished(reply, self._field)
+        ready = written[: written.rfind("\n") + 1] if self._by_line else _UNFINISHED.sub("", written)
+        if ready != self._shown:
+            self._shown = ready
+            self._advance(self._show(ready))
 
-    def end(self, answer: str) -> None:
-        """Push what is left of the final answer; all of it, after an empty line, if it begins otherwise."""
-        text = marked_answer(answer, self._citations)
+    def end(self, text: str) -> None:
+        """Push what is left of the final text; all of it, after an empty line, if it begins otherwise."""
         if not text.startswith(self._pushed):
             self._push("\n\n")
             self._pushed = ""

@@ -111,7 +111,7 @@ def test_two_hops_as_in_the_figure() -> None:
         "parse_failures": 0,
         "iterations": 2,
     }
-    assert set(result) == {"answer", "explanation", "citations", "passages", "stop_reason", "usage"}
+    assert set(result) == {"answer", "markdown", "explanation", "citations", "passages", "stop_reason", "usage"}
 
 
 def test_every_quote_stands_in_its_passage_at_its_offsets() -> None:

@@ -131,7 +131,7 @@ def test_two_levels_as_in_the_algorithm() -> None:
     ]
     assert [passage["id"] for passage in result["passages"]] == ["person", "film", "noise"]
     assert (result["usage"]["llm_calls"], result["usage"]["retrievals"], result["usage"]["iterations"]) == (9, 2, 2)
-    assert set(result) == {"answer", "explanation", "citations", "passages", "stop_reason", "usage"}
+    assert set(result) == {"answer", "markdown", "explanation", "citations", "passages", "stop_reason", "usage"}
 
 
 def test_the_tree_is_plain_data_in_the_state() -> None:

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 
 from hopgraph.graphs import chat
 from hopgraph.graphs.baselines import one_step
-from hopgraph.nodes.core.marked_text import marked_answer, settle_marks
+from hopgraph.nodes.core.marked_text import escape_but_marks, marked_answer, settle_marks
 from hopgraph.nodes.core.message_stream import AnswerStream
 from hopgraph.state import QuestionInput
 from hopgraph.state.chat import ChatContext
@@ -137,10 +137,10 @@ def test_marks_are_settled_and_nothing_else_is_markup(text: str, settled: str, e
 def test_what_is_pushed_is_never_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = '<think>{"answer": "no"}</think> ```json\n{"answer": "A \\u00e9 &lt;b> [1, 2], c \\"d\\" [9]. "}\n```'
     pushed: list[str] = []
-    stream = AnswerStream("answer", 2)
+    stream = AnswerStream("answer", lambda text: escape_but_marks(settle_marks(text, 2), 2))
     monkeypatch.setattr(stream, "_push", pushed.append)
     for end in range(len(reply)):
         stream.feed(reply[:end])
-    stream.end(settle_marks(read_unfinished(reply, "answer"), 2))
+    stream.end(marked_answer(settle_marks(read_unfinished(reply, "answer"), 2), 2))
     assert "".join(pushed) == 'A é \\<b> [1][2], c "d".'
     assert len(pushed) > 10

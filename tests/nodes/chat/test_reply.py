@@ -20,6 +20,7 @@ def found(answer: str, *citations: Citation, stop_reason: Any = "answered") -> A
     return {
         "question": "Who?",
         "answer": answer,
+        "markdown": False,
         "citations": list(citations),
         "stop_reason": stop_reason,
     }

@@ -1,11 +1,13 @@
 """Show a run on the terminal: its header, its lines, its growing tree, the node at work, and its answer."""
 
+import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.markdown import Markdown
 from rich.segment import Segment, SegmentLines
 from rich.spinner import Spinner
 from rich.style import Style
@@ -149,7 +151,9 @@ def print_answer(console: Console, state: Mapping[str, Any], seconds: float | No
 
 def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool) -> None:
     indent, why = 9, sanitize_line(state["explanation"])
-    if state["answer"]:
+    if state["answer"] and state["markdown"]:
+        _print_markdown(console, state["answer"])
+    elif state["answer"]:
         label, indent = (Text(), 0) if short else (Text("Answer", "bold"), indent)
         print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
     else:
@@ -159,6 +163,16 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
             why = f"still missing: {missing}"
     if why and not short:
         print_hanging(console, Text(), Text(why), indent=indent)
+
+
+def _print_markdown(console: Console, answer: str) -> None:
+    """Print a long answer: drawn on a terminal, else as it is written."""
+    shown = re.sub(r"[^ \n]+", lambda found: sanitize_line(found[0]), answer)  # a line keeps its indent
+    if console.is_terminal:
+        console.print(Markdown(shown, hyperlinks=False))
+        return
+    for line in shown.split("\n"):
+        console.print(Text(line), soft_wrap=True)
 
 
 def _describe_usage(usage: Usage) -> str:

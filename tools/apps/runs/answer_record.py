@@ -48,6 +48,7 @@ def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[S
         "model": model,
         "retriever": redact(retriever),
         "answer": state["answer"],
+        "markdown": state["markdown"],
         "explanation": state["explanation"],
         "confidence": state.get("confidence"),
         "citations": state["citations"],

@@ -3,9 +3,9 @@
 Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
-with settings of the method. With `answer_type` sentence the answer is streamed while it is written, and system messages
-say how: they are its `answer_style`. Otherwise these are accepted and ignored, as are parameters of language models
-(`temperature`, `max_tokens`, tools).
+with settings of the method. With `answer_type` sentence or full the answer is streamed while it is written, and system
+messages say how: they are its `answer_style`. Otherwise these are accepted and ignored, as are parameters of language
+models (`temperature`, `max_tokens`, tools).
 """
 
 import json
@@ -24,6 +24,7 @@ from fastapi.responses import JSONResponse, Response
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from hopgraph.nodes.chat.reply import CUT_SHORT, DOUBTS, UNCITED
 from hopgraph.nodes.core.marked_text import escape_markup, unescape_markup
 from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, HopgraphError, ModelError, Origin, QuestionError, SettingsError, SpecError, Usage
@@ -52,6 +53,7 @@ _MAX_MESSAGES = 101  # a chat looks back 50 turns at most
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
+_REMARKS = (UNCITED, DOUBTS, CUT_SHORT)
 _OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # besides OpenAI's
 _MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
 
@@ -150,11 +152,14 @@ def read_request(body: bytes) -> CompletionRequest:
 
 def _parse_reply(text: str) -> dict[str, JsonValue]:
     """Parse an earlier reply of ours: its answer and the titles it cited; empty for another text."""
-    first, *sources = text.split("\n\n")
-    answer = " ".join(_MARK.sub(" ", first).split())
-    if answer in ("", first):
+    parts, titles = text.split("\n\n"), list[JsonValue]()
+    while len(parts) > 1 and (found := _SOURCE.match(parts[-1])):
+        titles.insert(0, unescape_markup(found[1]))
+        parts.pop()
+    said = " ".join(" ".join(each for each in parts if each not in _REMARKS).split())
+    answer = " ".join(_MARK.sub(" ", said).split())
+    if answer in ("", said):
         return {}
-    titles = [unescape_markup(found[1]) for each in sources if (found := _SOURCE.match(each))]
     return {"answer": unescape_markup(answer), "citations": [{"title": title} for title in titles]}
 
 
@@ -181,7 +186,7 @@ class CompletionWriter:
     def whole(self, end: TurnEnd, reasoning: str) -> dict[str, Any]:
         """Write the completion of a turn that has ended."""
         text, found = _reply(end)
-        cited = citation_annotations(text, found["citations"])
+        cited = _annotations(text, found)
         said = {"role": "assistant", "content": text, "refusal": None}
         message = {**said, "annotations": cited, "reasoning_content": reasoning}
         return {**self._body("chat.completion", {"message": message}, found), "usage": _usage(found["usage"])}
@@ -193,7 +198,7 @@ class CompletionWriter:
     def last_chunks(self, end: TurnEnd, written: str, *, include_usage: bool) -> Iterable[dict[str, Any]]:
         """Write the end of a stream: what was not written of the text, the citations, the finish reason, the usage."""
         text, found = _reply(end)
-        cited = citation_annotations(text, found["citations"])
+        cited = _annotations(text, found)
         yield self.chunk({"content": rest_of(text, written), **({"annotations": cited} if cited else {})})
         yield self.chunk({}, found)
         if include_usage:
@@ -215,13 +220,17 @@ def _usage(usage: Usage) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def citation_annotations(text: str, citations: Sequence[Citation]) -> list[dict[str, Any]]:
+def _annotations(text: str, found: AnswerPayload) -> list[dict[str, Any]]:
+    return citation_annotations(found["answer"] if found["markdown"] else text.partition("\n\n")[0], found["citations"])
+
+
+def citation_annotations(answer: str, citations: Sequence[Citation]) -> list[dict[str, Any]]:
     """Write citations as OpenAI does, with the passage's id and the quoted sentence added.
 
-    Offsets are those of the first mark `[1]`, `[2]`, … in the answer, in code points; its end where there is none.
+    Offsets are those of the first mark `[1]`, `[2]`, … in the answer, with which the reply begins, in code points; its
+    end where there is none.
     A passage that has no address gets a `passage:` one that only distinguishes it.
     """
-    answer = text.partition("\n\n")[0]
     places = {int(found[1]): found.span() for found in reversed(list(_MARK.finditer(answer)))}
     written: list[dict[str, Any]] = []
     for number, citation in enumerate(citations, start=1):
@@ -312,6 +321,7 @@ async def complete(request: Request) -> Response:
 
 async def _only_reply(text: str) -> Steps:
     nothing: dict[str, Any] = {"answer": "", "explanation": "", "citations": [], "stop_reason": None, "chosen": None}
+    nothing["markdown"] = False
     yield TurnEnd(state={**nothing, "usage": total([], iterations=0), "messages": [AIMessage(text)]})
 
 

@@ -91,9 +91,9 @@ async def run_turn(
 
 
 def _messages_mode(context: ChatContext) -> list[StreamMode]:
-    """Have messages streamed where answers are sentences: only these are written piece by piece."""
+    """Have messages streamed where answers may be more than short: only these are written piece by piece."""
     every = [context.answer_type, *(each.get("answer_type") for each in context.methods.values())]
-    return ["messages"] if "sentence" in every else []
+    return ["messages"] if any(each in ("sentence", "full", "auto") for each in every) else []
 
 
 def hide_places(text: str) -> str:
@@ -133,7 +133,8 @@ class AnswerPayload(TypedDict):
     """What was found, without the passages that were read on the way."""
 
     answer: str
-    """Short, or a sentence with marks, as `answer_type` says; empty when there is none."""
+    """Short, or a sentence or a text with marks, as `answer_type` says; empty when there is none."""
+    markdown: bool  # whether it is Markdown, inert, as a full answer is
     explanation: str  # the model's reason, in its own words; may be empty
     citations: list[Citation]
     """What the answer rests on, in the order of the marks [1], [2] in the text."""
@@ -145,7 +146,7 @@ class AnswerPayload(TypedDict):
 
 def answer_payload(state: Mapping[str, Any]) -> AnswerPayload:
     """Read what was found off the last state of the chat."""
-    found = {name: state[name] for name in ("answer", "explanation", "citations", "stop_reason", "usage")}
+    found = {name: state[name] for name in ("answer", "markdown", "explanation", "citations", "stop_reason", "usage")}
     return replace_surrogates(AnswerPayload(**found, method=state["chosen"] or ""))
 
 

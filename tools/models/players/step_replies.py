@@ -342,6 +342,13 @@ def _write_sentence(player: Player) -> Reply:
     return {"answer": f"The answer is {player.prompt.text('short_answer').rstrip('.')}{marks and f' {marks}'}."}
 
 
+def _write_full_answer(player: Player) -> Reply:
+    """Say the short answer alone, with the passages that name it: a stand-in writes nothing at length."""
+    short = player.prompt.text("short_answer").rstrip(".")
+    naming = [each.number for each in player.prompt.passages if short.casefold() in each.text.casefold()]
+    return {"answer": f"{short} [{naming[0]}]" if short and naming else "unanswerable"}
+
+
 def _critique(player: Player) -> Reply:
     """Judge an answer that was read in the passage, which states all of it; there may be none."""
     if answer := _read(player).text:
@@ -410,6 +417,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "write_passage": lambda player: {"passage": _recall(player)},
     "write_query": _write_query,
     "write_sentence": _write_sentence,
+    "write_full_answer": _write_full_answer,
     "write_turn": _write_turn,
 }
 """How the reply to each step is made, by the step's name."""

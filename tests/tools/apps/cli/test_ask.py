@@ -145,6 +145,7 @@ def test_numbers_that_json_does_not_know_and_keys_stay_out_of_the_record() -> No
     state = {
         "question": "q",
         "answer": "",
+        "markdown": False,
         "explanation": "",
         "citations": [],
         "stop_reason": "unanswerable",

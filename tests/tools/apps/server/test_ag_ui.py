@@ -124,6 +124,7 @@ async def test_nothing_of_the_inside_leaks(app: WebApp) -> None:
     assert not of(events, ag.RawEvent)
     assert of(events, ag.StateSnapshotEvent)[0].snapshot.keys() == {
         "answer",
+        "markdown",
         "explanation",
         "citations",
         "method",

@@ -111,7 +111,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
 def prompt_hashes(settings: Context) -> dict[str, str]:
     """Hash the prompt of each step of a method, with its demonstrations; PromptError where one cannot be used."""
     hashes: dict[str, str] = {}
-    steps = settings.all_steps() if settings.answer_type == "sentence" else settings.steps
+    steps = settings.steps if settings.answer_type in ("short", "yes_no") else settings.all_steps()
     for step in sorted(steps):
         role = f"{settings.method}/{step}"
         prompt = read_prompt(role, settings.prompt_folders, settings.prompt_of(step))

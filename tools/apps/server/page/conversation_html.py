@@ -12,12 +12,13 @@ from typing import Any, Final, cast
 from jinja2 import Environment
 
 from hopgraph.nodes.chat.reply import not_found, remarks
-from hopgraph.nodes.core.marked_text import split_at_marks
+from hopgraph.nodes.core.marked_text import UNSUPPORTED, append_marks, split_at_marks
 from hopgraph.state import Citation, Passage, StepEvent
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
 from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, keep_evidence, limit_nodes, tree_size
 from hopgraph.tools.apps.runs.tree_builder import build_tree
+from hopgraph.tools.apps.server.page.markdown_html import markdown_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.turn import replace_surrogates
 from hopgraph.tools.prompts import clean
@@ -40,7 +41,7 @@ _TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stat
 def _load_template() -> Any:
     """Return the macros of `conversation.html`, which escape what they are given."""
     elements: Any = Environment(autoescape=True, finalize=_clean_text)
-    elements.filters |= {"line": sanitize_line, "lines": _clean_lines}
+    elements.filters |= {"line": sanitize_line, "lines": _clean_lines, "markdown": markdown_html}
     written = Path(__file__).with_name("conversation.html").read_text(encoding="utf-8")
     return elements.from_string("".join(map(str.strip, written.splitlines())), {"notes": _STATUS_NOTES}).module
 
@@ -79,15 +80,27 @@ def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str
     if not (question and answer):
         return {"remarks": [not_found(question, reason)]} if question else {}
     citations = cast("list[Citation]", reply.get("citations") or [])
+    sources: list[dict[str, Any]] = [
+        {"number": number, "key": f"{name}-{number}", **_source(each, passages.get(each["passage_id"]))}
+        for number, each in enumerate(citations, start=1)
+    ]
+    long = bool(reply.get("markdown"))
+    marks = [str(_elements.mark(each)) for each in sources] if long else []
+    marked = answer if long or len(split_at_marks(answer, len(citations))) > 1 else append_marks(answer, len(citations))
     return {
         "answer": answer,
+        "html": markdown_html(answer, marks) if long else "",
         "parts": split_at_marks(answer, len(citations)),
-        "remarks": remarks(citations, reason),
-        "sources": [
-            {"number": number, "key": f"{name}-{number}", **_source(each, passages.get(each["passage_id"]))}
-            for number, each in enumerate(citations, start=1)
-        ],
+        "copy": "\n\n".join([marked, *map(_source_line, sources)]),
+        "remarks": remarks(citations, reason, doubts=long and UNSUPPORTED in answer),
+        "sources": sources,
     }
+
+
+def _source_line(source: Mapping[str, Any]) -> str:
+    """Return a source as it is copied: its number, its title, its file and page, and what is quoted of it."""
+    name = " · ".join(filter(None, (source["title"], source["place"])))
+    return f"[{source['number']}] {name}" + (f": “{source['quote']}”" if source["quote"] else "")
 
 
 def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:

@@ -103,11 +103,8 @@ const edit = (turn) => {
   question.after(field);
   field.focus();
 };
-const copy = async (button, turn) => {
-  const sources = [...turn.querySelectorAll(".hg-sources li")].map((each, at) => `[${at + 1}] ${each.innerText}`);
-  const marked = [...turn.querySelector(".hg-said").childNodes].map(
-    (each) => each.matches?.(".hg-cite") ? `[${each.innerText}]` : each.textContent).join("");
-  await navigator.clipboard?.writeText([marked, ...sources].join("\n\n"));
+const copy = async (button) => {
+  await navigator.clipboard?.writeText(button.dataset.text);
   const label = button.textContent;
   button.textContent = navigator.clipboard ? "Copied" : "Only over HTTPS";
   setTimeout(() => { button.textContent = label; }, 1500);
@@ -125,7 +122,7 @@ talk.addEventListener("click", ({target}) => {
     ask: () => ask(button.textContent),
     again: () => ask(turn.querySelector(".hg-question").textContent),
     edit: () => edit(turn),
-    copy: () => copy(button, turn),
+    copy: () => copy(button),
     rate: () => rate(button, turn),
     resume: () => trigger("submit"),
   };

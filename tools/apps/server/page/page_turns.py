@@ -18,7 +18,6 @@ from langchain_core.messages import AIMessage
 from langgraph.types import Interrupt
 from pydantic import JsonValue
 
-from hopgraph.nodes.core.marked_text import unescape_markup
 from hopgraph.state import Passage, StepEvent
 from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.runs.lines import Line
@@ -61,7 +60,7 @@ class PageTurn(TurnOptions):
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """The reply's question, answer, citations, method and stop reason; empty while there is none."""
     said: str = ""
-    """The reply's text where nothing was looked up, and while it is written."""
+    """The reply's text, as Markdown, where nothing was looked up, and while it is written."""
     problem: str = ""  # why it failed, in one line
     feedback: Literal["", "good", "bad"] = ""
     ended: TurnStatus = ""
@@ -71,7 +70,7 @@ class PageTurn(TurnOptions):
         found = message.additional_kwargs if isinstance(message, AIMessage) else {}
         looked_up = bool(found.get("method"))
         self.told = dict(found) if looked_up else {}
-        self.said = "" if looked_up else unescape_markup(message.text)
+        self.said = "" if looked_up else message.text
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ async def record_run(
         async with asyncio.timeout(seconds), aclosing(steps):
             async for step in steps:
                 turn.lines += step.lines
-                turn.said += unescape_markup(step.text)
+                turn.said += step.text
                 turn.passages.update((each["id"], each) for each in step.passages)
                 if step.event and step.event["event"] in TREE_EVENTS:
                     turn.events.append(step.event)
