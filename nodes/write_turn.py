@@ -153,8 +153,11 @@ def _history(state: SearchR1State) -> list[str]:
 
 
 def _read_turn(text: str, settings: SearchR1Context, ends: bool) -> _Turn:
-    """Read a turn up to its first closing tag, by the last tag that opens before; its end may be missing."""
-    said = re.split("|".join(_STOP), clean(text), maxsplit=1)[0]
+    """Read a turn up to its first closing tag, by the last tag that opens before; its end may be missing.
+
+    All later prompts repeat it, so of one that is too long the last part counts, where its tag is.
+    """
+    said = re.split("|".join(_STOP), clean(text), maxsplit=1)[0][-MAX_TEXT_CHARACTERS:]
     said = f"<answer>{said}" if ends and not _LAST_TAG.match(said) else said
     found = _LAST_TAG.match(said)
     if not found:
