@@ -4,6 +4,7 @@ A data set of the hub (`hub:hotpotqa/hotpot_qa?config=distractor&split=validatio
 lines, as the hub has it, and from there on is read like any other.
 """
 
+import csv
 import hashlib
 import heapq
 import json
@@ -19,21 +20,23 @@ from urllib.parse import parse_qsl
 
 from pydantic import JsonValue, ValidationError
 
-from hopgraph.state import CorpusError, SettingsError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state import BadRecordError, CorpusError, SettingsError
+from hopgraph.state.errors import describe_problem, did_you_mean
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery, QuestionRecord
+from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery
+from hopgraph.tools.apps.evaluation.question_record import QuestionRecord
 from hopgraph.tools.io.guarded_files import make_private, open_private, read_source
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.source_records import MalformedError, read_json_values
+from hopgraph.tools.retrieval.corpora.data_formats import describe_nearest, read_data_formats, recognize
+from hopgraph.tools.retrieval.corpora.source_records import MalformedError, read_json_values, read_lines
 
 BEIR = "beir"
 HUB_PREFIX = "hub:"
 _OPTIONS = {"config": "name", "split": "split", "revision": "revision"}
 """What a spec calls the arguments of `load_dataset`."""
-_NESTED = ("context", "supporting_facts", "evidences", "paragraphs", "question_decomposition")
+_NESTED = ("metadata", "context", "supporting_facts", "evidences", "paragraphs", "question_decomposition")
 """Columns that some copies on the hub hold as JSON text."""
 
 
@@ -42,19 +45,19 @@ def read_questions(
 ) -> Iterator[EvalQuestion]:
     """Read the questions of a data set in the file's order, one at a time.
 
-    `path` is a file of one of FORMATS (JSON or JSON lines), or a BEIR folder with `queries.jsonl` and `qrels`; of
-    several qrels, test before dev before train. The format is detected from the first record where it is not named.
+    `path` is a file of one of FORMATS (JSON, JSON lines, CSV, TSV), or a BEIR folder with `queries.jsonl` and `qrels`;
+    of several qrels, test before dev before train. The format is detected from the first record where it is not named.
     SettingsError: no format has this name. CorpusError: the path is missing, unreadable or of no known format.
     BadRecordError: a record of another shape, by file and line, unless bad records are skipped.
     """
-    if format_name not in (None, BEIR, *FORMATS):
-        raise SettingsError(f"question format {format_name!r} is unknown; use one of: {', '.join([*FORMATS, BEIR])}")
+    if format_name not in (None, *FORMATS):
+        raise SettingsError(f"question format {format_name!r:.80} is unknown{did_you_mean(str(format_name), FORMATS)}")
     reading, name = reading or CorpusReading(), format_name or detect_format(path)
     try:
         if name == BEIR:
             yield from _beir_questions(path, reading)
         else:
-            yield from _questions(path, reading, FORMATS[name][0])
+            yield from _questions(path, reading, FORMATS[name])
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -79,26 +82,43 @@ def detect_format(path: Path) -> str:
         return BEIR
     try:
         reading = CorpusReading(skip_bad=True)
-        values = (value for _, value in read_json_values(path, reading))
+        values = (value for _, value in _read_records(path, reading))
         first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
-    known = {key.lower().replace("_", "") for key in first}
-    for name, (_, editions) in FORMATS.items():
-        if any(known.issuperset(keys.split()) for keys in editions):
-            return name
-    found = f"its first record has the fields {', '.join(list(first)[:12])}" if first else "it holds no record"
-    if not first and reading.first_skipped:
-        found += f" that can be read ({reading.first_skipped[0]})"
+    formats = read_data_formats().questions
+    if name := recognize(first, formats):
+        return name
+    if not first:
+        found = f" that can be read ({reading.first_skipped[0]})" if reading.first_skipped else ""
+        raise CorpusError(f"{path}: no known set of questions: it holds no record{found}")
     raise CorpusError(
-        f"{path}: no known set of questions: {found}. Questions of your own are JSON lines with question and answer "
-        f"(or answers); for another data set give --format, one of: {', '.join([*FORMATS, BEIR])}"
+        f"{path}: no known set of questions: its first record has {', '.join(list(first)[:12])}; "
+        f"{describe_nearest(first, formats)}. Questions of your own have question and answer (or answers)"
     )
+
+
+def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+    """Yield each record with its line: a JSON value, or a row of a CSV or TSV file by its column names."""
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if delimiter is None:
+        yield from read_json_values(path, reading)
+        return
+    rows = csv.reader((line for _, line in read_lines(path, reading)), delimiter=delimiter)
+    try:
+        names = next(rows, list[str]())
+        for row in rows:
+            if len(row) > len(names):
+                reading.reject(path, rows.line_num, f"{len(row)} cells below {len(names)} column names")
+            elif any(row):
+                yield rows.line_num, {name: cell for name, cell in zip(names, row, strict=False) if cell.strip()}
+    except csv.Error as error:
+        raise BadRecordError(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
     lines, number = dict[str, int](), 0
-    for line, value in read_json_values(path, reading):
+    for line, value in _read_records(path, reading):
         number = max(line, number + 1)  # a list may stand on one line
         try:
             if not isinstance(value, dict):

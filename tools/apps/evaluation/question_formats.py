@@ -1,8 +1,6 @@
 """From one record of a data set to a question with its answers and gold passages."""
 
-import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
@@ -10,40 +8,24 @@ from typing import Annotated
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, JsonValue, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
+from hopgraph.tools.apps.evaluation.question_record import (
+    Answer,
+    OneOrMore,
+    QuestionRecord,
+    Text,
+    Value,
+    read_json_text,
+)
+from hopgraph.tools.apps.evaluation.web_question_formats import Bamboogle, BrowseCompPlus, Frames, MultiHopRag
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
-from hopgraph.tools.retrieval.corpora.formats import split_hotpotqa_context
+from hopgraph.tools.retrieval.corpora.formats import PARAGRAPHS, TEXTS, split_hotpotqa_context
 
-
-def _write_value(value: object) -> object:
-    """Write a number or a truth value as an answer; a whole number has no decimals, though pandas gives it some."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float) and math.isfinite(value):
-        return f"{value:.0f}" if value % 1 == 0 else str(value)
-    return value
-
-
-_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_Value = Annotated[str, BeforeValidator(_write_value)]
-_Answer = Annotated[_Text, BeforeValidator(_write_value)]
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
-
-
-class QuestionRecord(BaseModel, ABC):
-    """A question as a data set has it."""
-
-    question: _Text
-
-    @abstractmethod
-    def to_question(self, number: int) -> EvalQuestion:
-        """Return the question; `number` is the id of one that has none. MalformedError: passages of another shape."""
 
 
 class _Paragraph(BaseModel):
     title: str = ""
-    text: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        validation_alias=AliasChoices("paragraph_text", "text")
-    )
+    text: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(validation_alias=AliasChoices(*TEXTS))
     gold: bool = Field(default=False, validation_alias=AliasChoices("is_supporting", "isgold"))
 
     @property
@@ -61,11 +43,11 @@ class _HotpotQa(QuestionRecord):
     """Also of 2WikiMultihopQA; gold are the paragraphs of its supporting facts."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
-    answer: _Answer
+    answer: Answer
     type: str = ""
     context: JsonValue = None
     supporting_facts: list[tuple[str, int]] | _Columns
-    evidences: list[tuple[str, str, str]] = []
+    evidences: tuple[tuple[str, str, str], ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
         facts = self.supporting_facts
@@ -89,36 +71,38 @@ class _HotpotQa(QuestionRecord):
             gold=tuple(each.id for each in contexts if each.title in titles),
             gold_titles=titles,
             sentences=tuple(sentences),
-            triples=tuple(self.evidences),
+            triples=self.evidences,
             contexts=contexts,
         )
 
 
 class _Step(BaseModel):
-    question: _Text
-    answer: _Value = ""
+    question: Text
+    answer: Value = ""
     paragraph_support_idx: int | None = None
 
 
 class _Musique(QuestionRecord):
-    """Its type is the shape of its decomposition, as in its id."""
+    """Also of HippoRAG's sets; its type is the shape of its decomposition, as in its id."""
 
-    id: str
-    answer: _Answer
-    answer_aliases: list[_Value] = []
+    id: str | int | None = None
+    answer: Answer | OneOrMore = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
+    answer_aliases: tuple[Value, ...] = ()
     answerable: bool = True
-    paragraphs: list[_Paragraph]
-    question_decomposition: list[_Step] = []
+    paragraphs: list[_Paragraph] = Field(validation_alias=AliasChoices(*PARAGRAPHS))
+    question_decomposition: tuple[_Step, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
-        answers = tuple(dict.fromkeys([self.answer, *self.answer_aliases])) if self.answerable else ()
-        kind, separator, _ = self.id.partition("__")
+        own = [self.answer] if isinstance(self.answer, str) else self.answer
+        answers = tuple(dict.fromkeys([*own, *self.answer_aliases])) if self.answerable else ()
+        name = str(number if self.id is None else self.id)
+        kind, separator, _ = name.partition("__")
         ids: dict[int | None, tuple[str]] = {n: (each.passage.id,) for n, each in enumerate(self.paragraphs)}
         hops = tuple(
             GoldHop(step.question, step.answer, ids.get(step.paragraph_support_idx, ()))
             for step in self.question_decomposition
         )
-        name = unique_musique_id(self.id, answerable=self.answerable)
+        name = unique_musique_id(name, answerable=self.answerable)
         question = EvalQuestion(name, self.question, answers, kind if separator else "", hops=hops)
         return _with_paragraphs(question, self.paragraphs)
 
@@ -129,14 +113,12 @@ def unique_musique_id(name: str, *, answerable: bool) -> str:
 
 
 class _OpenDomain(QuestionRecord):
-    """As in NQ, with or without passages; also a user's own questions, with one answer or several, and FlashRAG's."""
+    """As in NQ, with or without passages; also a user's own questions, with one answer or several."""
 
     id: str | int | None = None
     type: str = ""
-    answers: _Answer | Annotated[list[_Answer], Field(min_length=1)] = Field(
-        validation_alias=AliasChoices("answers", "golden_answers", "answer")
-    )
-    ctxs: list[_Paragraph] = []
+    answers: Answer | OneOrMore = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
+    ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
 
     def to_question(self, number: int) -> EvalQuestion:
         name = str(number if self.id is None else self.id)
@@ -144,11 +126,39 @@ class _OpenDomain(QuestionRecord):
         return _with_paragraphs(EvalQuestion(name, self.question, tuple(answers), self.type), self.ctxs)
 
 
+class _FlashRag(_OpenDomain):
+    """Also of Search-R1; its `metadata` may be that of HotpotQA or 2WikiMultihopQA."""
+
+    metadata: JsonValue = None
+
+    def to_question(self, number: int) -> EvalQuestion:
+        plain, known = super().to_question(number), self.metadata if isinstance(self.metadata, dict) else {}
+        facts, context, kind = (known.get(name) for name in ("supporting_facts", "context", "type"))
+        plain = replace(plain, type=self.type or (kind if isinstance(kind, str) else ""))
+        if not (isinstance(facts, dict) and isinstance(context, dict) and plain.answers):
+            return plain
+        sentences = context.get("sentences", context.get("content"))
+        found = _HotpotQa(
+            id=plain.id,
+            question=self.question,
+            answer=plain.answers[0],
+            context={"title": context.get("title"), "sentences": sentences},
+            supporting_facts=_Columns.model_validate(facts),
+        ).to_question(number)
+        return replace(found, answers=plain.answers, type=plain.type)
+
+
+class _PopQa(_OpenDomain):
+    """Its answers are JSON text."""
+
+    answers: Annotated[Answer | OneOrMore, BeforeValidator(read_json_text)] = Field(validation_alias="possible_answers")
+
+
 class _TriviaQa(QuestionRecord):
     id: str = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
-    question: _Text = Field(validation_alias=AliasChoices("Question", "question"))
-    answer: _Answer = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
-    aliases: list[_Value] = Field(
+    question: Text = Field(validation_alias=AliasChoices("Question", "question"))
+    answer: Answer = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
+    aliases: list[Value] = Field(
         default=[], validation_alias=AliasChoices(AliasPath("Answer", "Aliases"), AliasPath("answer", "aliases"))
     )
 
@@ -159,12 +169,12 @@ class _TriviaQa(QuestionRecord):
 class _StrategyQa(QuestionRecord):
     """Gold are the paragraphs that any annotator named; BIG-bench's edition has questions and answers alone."""
 
-    question: _Text = Field(validation_alias=AliasChoices("question", "input"))
+    question: Text = Field(validation_alias=AliasChoices("question", "input"))
     qid: str = ""
     answer: bool = Field(validation_alias=AliasChoices("answer", AliasPath("target_scores", "Yes")))
     evidence: JsonValue = None
-    decomposition: list[str] = []
-    facts: list[str] = []
+    decomposition: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
         annotations = self.evidence if isinstance(self.evidence, list) else []
@@ -181,7 +191,7 @@ class _StrategyQa(QuestionRecord):
             gold=tuple(named),
             gold_titles=tuple(dict.fromkeys(named.values())),
             hops=tuple(hops),
-            facts=tuple(self.facts),
+            facts=self.facts,
         )
 
 
@@ -189,8 +199,8 @@ class BeirQuery(QuestionRecord):
     """A query of a BEIR folder; answers and type are in its metadata, if any."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
-    question: _Text = Field(validation_alias="text")
-    answers: tuple[_Answer, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
+    question: Text = Field(validation_alias="text")
+    answers: tuple[Answer, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
     type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
     def to_question(self, number: int) -> EvalQuestion:
@@ -198,17 +208,24 @@ class BeirQuery(QuestionRecord):
         return EvalQuestion(self.id, self.question, self.answers, self.type)
 
 
-FORMATS: dict[str, tuple[type[QuestionRecord], tuple[str, ...]]] = {
-    "strategyqa": (_StrategyQa, ("qid question answer", "input targetscores")),
-    "musique": (_Musique, ("question paragraphs",)),
-    "2wikimultihopqa": (_HotpotQa, ("question context evidences",)),
-    "hotpotqa": (_HotpotQa, ("question context supportingfacts",)),
-    "triviaqa": (_TriviaQa, ("question questionid answer",)),
-    "questions": (_OpenDomain, ("question answer", "question answers", "question goldenanswers")),
-    "nq": (_OpenDomain, ("question",)),
+FORMATS: dict[str, type[QuestionRecord]] = {
+    "strategyqa": _StrategyQa,
+    "musique": _Musique,
+    "2wikimultihopqa": _HotpotQa,
+    "hotpotqa": _HotpotQa,
+    "triviaqa": _TriviaQa,
+    "popqa": _PopQa,
+    "browsecomp_plus": BrowseCompPlus,
+    "multihop_rag": MultiHopRag,
+    "frames": Frames,
+    "flashrag": _FlashRag,
+    "hipporag": _Musique,
+    "nq": _OpenDomain,
+    "bamboogle": Bamboogle,
+    "questions": _OpenDomain,
+    "beir": BeirQuery,
 }
-"""Files of one record per question, in the order in which they are tried, each with the keys by which the first record
-of one of its editions is recognized, in lower case and without underscores; `beir` is a folder."""
+"""The records of the formats of questions in the table; `beir` is a folder."""
 
 
 def _with_text(passages: Iterable[ContextPassage]) -> tuple[ContextPassage, ...]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
+from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
-from hopgraph.tools.retrieval.corpora.plain_formats import TEXT_KEYS, split_contents
+from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
+from hopgraph.tools.retrieval.corpora.data_formats import describe_nearest, read_data_formats, recognize
+from hopgraph.tools.retrieval.corpora.plain_formats import split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
     CorpusReading,
     MalformedError,
@@ -40,6 +41,11 @@ DPR_COLUMNS = ["id", "text", "title"]
 Object = Mapping[str, JsonValue]
 Paragraph = tuple[str, str]
 """A title and a text, without an id of their own."""
+PARAGRAPHS = "paragraphs", "ctxs", "contexts"
+"""Under which of these keys questions have their passages."""
+TEXTS = "text", "paragraph_text"
+"""Under which of these keys such a passage has its text."""
+_LONGEST_TITLE = 200  # characters; a longer first line is text
 
 
 def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
@@ -71,14 +77,18 @@ def join_sentences(sentences: list[str]) -> str:
     return ("" if spaced else " ").join(sentences).strip()
 
 
-def read_titled_paragraphs(question: Object, key: str, text_key: str) -> Iterator[Paragraph]:
-    """Read a list of objects with `title` and `text_key`: `paragraphs` of MuSiQue, `ctxs` of sets in DPR's form."""
+def read_titled_paragraphs(question: Object) -> Iterator[Paragraph]:
+    """Read a list of objects with `title` and `text`: `paragraphs` of MuSiQue, `ctxs` and the like of other sets."""
+    key = next((name for name in PARAGRAPHS if name in question), PARAGRAPHS[0])
     for number, paragraph in enumerate(_list(question, key), 1):
         if not isinstance(paragraph, dict):
             raise MalformedError(f"paragraph {number} of {key} is not an object")
-        text = _string(paragraph.get(text_key), f"{text_key} of paragraph {number}")
-        title = paragraph.get("title")
-        yield "" if title is None else _string(title, f"title of paragraph {number}"), text.strip()
+        yield _titled_text(paragraph, next((name for name in TEXTS if name in paragraph), TEXTS[0]), number)
+
+
+def _titled_text(value: Object, text_key: str = "text", number: int = 1) -> Paragraph:
+    text, title = _string(value.get(text_key), f"{text_key} of paragraph {number}"), value.get("title")
+    return "" if title is None else _string(title, f"title of paragraph {number}"), text.strip()
 
 
 def _list(value: Object, key: str) -> list[JsonValue]:
@@ -100,14 +110,39 @@ def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
 
 
 def read_flashrag(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read passages with `id` and `contents`, in FlashRAG's form a title in quotation marks above the text."""
+    """Read passages with `id` and `contents`, whose first line is the title, in FlashRAG's form in quotation marks."""
 
     def passage(value: Object, line: int) -> list[SourceRecord]:
-        title, text = split_contents(_string(value.get("contents"), "contents"))
-        given = value.get("title")
-        return [_passage({**value, "title": title or given, "text": text}, path, line)]
+        contents = _string(value.get("contents"), "contents")
+        title, text = split_contents(contents)
+        first, _, rest = contents.partition("\n")
+        if not title and "title" not in value and len(first) <= _LONGEST_TITLE and rest.strip():
+            title, text = first, rest
+        return [_passage({**value, "title": title or value.get("title"), "text": text}, path, line)]
 
     return _read_objects(path, reading, passage)
+
+
+def read_browsecomp_plus(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
+    """Read documents with `docid` and `text`; their `url` is carried along."""
+
+    def passage(value: Object, line: int) -> list[SourceRecord]:
+        known = {"_id": value.get("docid"), "metadata": {"url": value["url"]} if "url" in value else {}}
+        return [_passage({**value, **known}, path, line)]
+
+    return _read_objects(path, reading, passage)
+
+
+def read_multihop_rag(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
+    """Read articles with `title` and `body`, cut into passages; what else they have is carried along."""
+
+    def passages(value: Object, line: int) -> Iterator[SourceRecord]:
+        title, body = _titled_text(value, "body")
+        others = plain_metadata({key: each for key, each in value.items() if key not in ("title", "body")})
+        for number, piece in enumerate(cut_passages([Block(line, body)], Cutting()), 1):
+            yield SourceRecord(f"{hash_passage(title, body)}#{number}", title, piece.text, path, line, others)
+
+    return _read_objects(path, reading, passages)
 
 
 def _read_objects(
@@ -174,36 +209,41 @@ def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
             yield SourceRecord(columns[0], columns[2], columns[1], path, number)
 
 
+def read_msmarco(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
+    """Read MS MARCO's `collection.tsv`: an id and a text between tabs, as they are."""
+    for number, line in read_lines(path, reading):
+        columns = line.rstrip("\r\n").split("\t")
+        if len(columns) == 2:
+            yield SourceRecord(columns[0], "", columns[1], path, number)
+        elif any(columns):
+            reading.reject(path, number, f"expected 2 fields (id, text), found {len(columns)}")
+
+
 def hash_passage(title: str, text: str) -> str:
     """Make the id of a pooled paragraph: 20 hexadecimal digits that depend on nothing but title and text."""
     content = f"{title}\0{text}".encode(errors="surrogatepass")
     return blake2b(content, digest_size=10).hexdigest()
 
 
-class CorpusFormat(NamedTuple):
-    """One format of a corpus."""
-
-    read: Callable[[Path, CorpusReading], Iterator[SourceRecord]] | None
-    """None for documents, which are cut; raises BadRecordError, unless bad records are skipped, and OSError."""
-    keys: tuple[str, ...] = ()
-    """The keys by which its first object is recognised; empty when it is not JSON."""
-
-
 TEXT = "text"
-_HOTPOTQA = partial(read_pooled, paragraphs_of=read_hotpotqa_context)
-_MUSIQUE = partial(read_titled_paragraphs, key="paragraphs", text_key="paragraph_text")
-_DPR_CONTEXTS = partial(read_titled_paragraphs, key="ctxs", text_key="text")
-FORMATS: dict[str, CorpusFormat] = {
-    "musique": CorpusFormat(partial(read_pooled, paragraphs_of=_MUSIQUE), ("question", "paragraphs")),
-    "nq": CorpusFormat(partial(read_pooled, paragraphs_of=_DPR_CONTEXTS), ("question", "ctxs")),
-    "2wikimultihopqa": CorpusFormat(_HOTPOTQA, ("question", "context", "evidences")),
-    "hotpotqa": CorpusFormat(_HOTPOTQA, ("question", "context")),
-    "beir": CorpusFormat(read_beir, ("_id", "text")),
-    "flashrag": CorpusFormat(read_flashrag, ("id", "contents")),
-    "dpr": CorpusFormat(read_dpr),
-    TEXT: CorpusFormat(None),
+FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]] | None] = {
+    "musique": partial(read_pooled, paragraphs_of=read_titled_paragraphs),
+    "nq": partial(read_pooled, paragraphs_of=read_titled_paragraphs),
+    "2wikimultihopqa": partial(read_pooled, paragraphs_of=read_hotpotqa_context),
+    "hotpotqa": partial(read_pooled, paragraphs_of=read_hotpotqa_context),
+    "beir": read_beir,
+    "flashrag": read_flashrag,
+    "browsecomp_plus": read_browsecomp_plus,
+    "hipporag": partial(read_pooled, paragraphs_of=lambda value: iter([_titled_text(value)])),
+    "dpr": read_dpr,
+    "msmarco": read_msmarco,
+    "multihop_rag": read_multihop_rag,
+    TEXT: None,
 }
-"""By name; those in JSON in the order in which they are tried."""
+"""The corpora of the table of formats, with their readers; None for documents, which are cut.
+
+A reader raises BadRecordError, unless bad records are skipped, and OSError.
+"""
 
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".tsv"})
 """Suffixes of files by themselves that are recognised by their content."""
@@ -243,7 +283,7 @@ class Corpus:
         if not self.files:
             return
         try:
-            if read := FORMATS[self.format].read:
+            if read := FORMATS[self.format]:
                 yield from read(self.path, reading)
             else:
                 yield from read_text_files(self.path, self.files, self.cutting, reading)
@@ -266,7 +306,7 @@ def open_corpus(
     unknown name of a format; CorpusError for a source that is missing, unreadable, without text, or of no known format.
     """
     if format_name is not None and format_name not in FORMATS:
-        raise SettingsError(f"corpus format {format_name!r} is unknown; use one of: {', '.join(sorted(FORMATS))}")
+        raise SettingsError(f"corpus format {format_name!r:.80} is unknown{did_you_mean(format_name, FORMATS)}")
     try:
         if not source.exists():
             raise CorpusError(f"{source}: no such file or folder")
@@ -323,9 +363,6 @@ def _ignore(_: OSError) -> None:
     """Leave an error to whoever reads the file."""
 
 
-_ANSWERS = ("answer", "answers", "golden_answers", "answer_aliases", "short_answers")
-
-
 def _is_question_set(file: Path) -> bool:
     first, _ = _first_object(file)
     data = first.get("data")
@@ -333,26 +370,35 @@ def _is_question_set(file: Path) -> bool:
     paragraphs = article.get("paragraphs")
     if isinstance(paragraphs, list) and any(isinstance(each, dict) and "qas" in each for each in paragraphs[:3]):
         return True  # SQuAD's form
-    if "question" in first and any(key in first for key in _ANSWERS):
-        return True
-    return any(form.keys[:1] == ("question",) and all(key in first for key in form.keys) for form in FORMATS.values())
+    formats = read_data_formats()
+    as_corpus, as_questions = recognize(first, formats.corpora), recognize(first, formats.questions)
+    return "question" in first if as_corpus not in (None, TEXT) else as_questions is not None
+
+
+def _detect_tsv(path: Path) -> str | None:
+    """Tell a known TSV by its first line: the names of DPR's columns, or MS MARCO's number and passage."""
+    with open_source(path) as file:
+        header = file.readline(200).decode("utf-8-sig", errors="replace")
+    columns = header.strip().replace('"', "").split("\t")
+    if columns == DPR_COLUMNS:
+        return "dpr"
+    is_numbered = len(columns) == 2 and columns[0].isdecimal()
+    return "msmarco" if is_numbered and path.suffix.lower() == ".tsv" else None
 
 
 def _detect_format(path: Path) -> str:
-    with open_source(path) as file:
-        header = file.readline(200).decode("utf-8-sig", errors="replace")
-    if header.strip().replace('"', "").split("\t") == DPR_COLUMNS:
-        return "dpr"
+    if known := _detect_tsv(path):
+        return known
     if path.suffix.lower() in DOCUMENTS:
         if unread := describe_unread(count_unread([path])):
             raise CorpusError(f"{path}: {unread}")
         return TEXT
     first, why = _first_object(path)
-    for name, form in FORMATS.items():
-        if form.keys and all(key in first or key.removeprefix("_") in first for key in form.keys):
-            return name
+    formats = read_data_formats()
     suffix = path.suffix.lower()
-    if suffix == ".tsv" or (suffix in RECORDS and not first.keys().isdisjoint(TEXT_KEYS)):
+    if (name := recognize(first, formats.corpora)) and (name != TEXT or suffix in RECORDS):
+        return name
+    if suffix == ".tsv":
         return TEXT
     if suffix not in RECORDS and not first:
         if can_read(path):
@@ -360,12 +406,15 @@ def _detect_format(path: Path) -> str:
         raise CorpusError(
             f"{path}: {describe_unread(count_unread([path]))}; what can be: {', '.join(readable_suffixes())}"
         )
-    found = f"its first object has the keys {', '.join(list(first)[:12])}" if first else why
-    tried = "; ".join(f"{name}: {', '.join(form.keys)}" for name, form in FORMATS.items() if form.keys)
-    raise CorpusError(
-        f"{path}: unknown format: {found}; tried {tried}; dpr: a first line with id, text, title; "
-        "text: documents; name the format if the file is one of these"
-    )
+    if not first:
+        raise CorpusError(f"{path}: unknown format: {why}")
+    if questions := recognize(first, formats.questions):
+        raise CorpusError(
+            f"{path}: questions ({questions}), and no corpus; index the corpus that they are asked of, and give it to "
+            "`hopgraph eval` as --corpus"
+        )
+    found, near = ", ".join(list(first)[:12]), describe_nearest(first, formats.corpora)
+    raise CorpusError(f"{path}: unknown format: its first record has {found}; {near}")
 
 
 def _first_object(path: Path) -> tuple[Object, str]:

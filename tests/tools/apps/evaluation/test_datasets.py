@@ -272,7 +272,6 @@ def test_a_bad_record_is_named_by_file_and_line(tmp_path: Path, record: Any, mes
         {"answer": ["Rome"]},
         {"answers": "Rome"},
         {"answers": ["Rome"]},
-        {"golden_answers": ["Rome"]},
     ],
 )
 def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dict[str, Any]) -> None:
@@ -295,28 +294,30 @@ def test_numbers_and_truth_values_are_answers_as_text(tmp_path: Path, answer: An
         assert only(write(tmp_path, record)).answers == (text,)
 
 
-@pytest.mark.parametrize(
-    ("record", "missing"),
-    [({"question": "Who?"}, r"no answer \(or answers\)"), ({**HOTPOT, "answer": None, "_id": None}, "answer")],
-)
-def test_all_missing_fields_are_named(tmp_path: Path, record: dict[str, Any], missing: str) -> None:
-    given = {key: value for key, value in record.items() if value is not None}
-    with pytest.raises(BadRecordError, match=f"file.jsonl:1: the question has .*{missing}"):
-        list(read_questions(write(tmp_path, given)))
+def test_all_missing_fields_are_named(tmp_path: Path) -> None:
+    without = {key: value for key, value in HOTPOT.items() if key not in ("answer", "_id")}
+    with pytest.raises(BadRecordError, match=r"file.jsonl:1: the question has no _id and answer"):
+        list(read_questions(write(tmp_path, without)))
+    with pytest.raises(BadRecordError, match=r"file.jsonl:2: the question has no answer \(or answers\)"):
+        list(read_questions(write(tmp_path, {"question": "Who?", "answer": "A"}, {"question": "Who else?"})))
 
 
 def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"none\.json: cannot be read: No such file"):
         list(read_questions(tmp_path / "none.json"))
-    own = r"has the fields title, text\. Questions of your own are JSON lines with question and answer .* --format"
-    with pytest.raises(CorpusError, match=own):
-        list(read_questions(write(tmp_path, {"title": "x", "text": "y"})))
+    for record, near in [
+        ({"question": "x", "reply": "y"}, "has question, reply; the nearest known format, questions, also has answer"),
+        ({"QUERY": "x", "answer": "y"}, "nearest known format, (multihop_rag|browsecomp_plus), also has query"),
+        ({"claim": "x"}, "has claim; no known format has any of them"),
+    ]:
+        with pytest.raises(CorpusError, match=f"{near}.*Questions of your own have question and answer"):
+            list(read_questions(write(tmp_path, record)))
     with pytest.raises(CorpusError, match="it holds no record"):
         list(read_questions(write(tmp_path)))
     with pytest.raises(CorpusError, match=r"queries\.jsonl: cannot be read"):
         list(read_questions(tmp_path))
-    with pytest.raises(SettingsError, match="'squad' is unknown; use one of: strategyqa"):
-        list(read_questions(tmp_path, "squad"))
+    with pytest.raises(SettingsError, match="'hotpot' is unknown; did you mean 'hotpotqa'"):
+        list(read_questions(tmp_path, "hotpot"))
 
 
 @pytest.mark.parametrize(

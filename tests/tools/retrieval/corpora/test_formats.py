@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import FORMATS, CorpusReading, SourceRecord, hash_passage, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus
 
 
 def records(source: Path, format_name: str | None = None, *, skip_bad: bool = False) -> list[SourceRecord]:
@@ -177,7 +177,7 @@ def nothing(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (an_unknown_object, "its first object has the keys claim, label; tried musique: question, paragraphs"),
+        (an_unknown_object, "its first record has claim, label; no known format has any of them (musique, nq, "),
         (broken_json, "x.json:1: not valid JSON"),
         (not_json, "1 file not read: .png ×1; what can be: .csv, .docx"),
         (an_empty_file, "it is empty"),
@@ -200,8 +200,7 @@ def test_a_format_may_be_forced_but_must_exist(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "a"}')
     (tmp_path / "notes.txt").write_text("Some notes.")
     assert contents(tmp_path, "text") == [("corpus.jsonl#1", "corpus", "a"), ("notes.txt#1", "notes", "Some notes.")]
-    with pytest.raises(SettingsError, match="'bier' is unknown; use one of: 2wikimultihopqa, beir"):
+    with pytest.raises(SettingsError, match="'bier' is unknown; did you mean 'beir'"):
         open_corpus(tmp_path, "bier")
     with pytest.raises(CorpusError, match="is a folder; for the format dpr name the file itself"):
         open_corpus(tmp_path, "dpr")
-    assert set(FORMATS) == {"beir", "hotpotqa", "2wikimultihopqa", "musique", "nq", "dpr", "flashrag", "text"}

@@ -47,8 +47,8 @@ class QuestionOptions:
     max_cost: float | None = option("Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
     prices: Path | None = option("Prices per million tokens by model, as TOML.", metavar="FILE")
     format_name: str | None = option(
-        "The format of DATASET: questions (your own: JSON lines with question and answer or answers), "
-        "hotpotqa, 2wikimultihopqa, musique, strategyqa (BIG-bench's too), nq, triviaqa or beir.",
+        "The format of DATASET: questions (your own: question and answer or answers, as JSON lines or CSV), or one of "
+        "docs/data_formats.md, as hotpotqa, musique, hipporag, flashrag, frames, browsecomp_plus or beir.",
         "--format",
         metavar="NAME",
         show_default="detected from the content",

@@ -1,0 +1,44 @@
+"""What the records of all data sets have in common, and the types of their fields."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
+
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+
+
+def read_json_text(value: object) -> object:
+    """Read a field that a table holds as JSON text; what is no JSON stays as it is."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _write_value(value: object) -> object:
+    """Write a number or a truth value as an answer; a whole number has no decimals, though pandas gives it some."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return f"{value:.0f}" if value % 1 == 0 else str(value)
+    return value
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Value = Annotated[str, BeforeValidator(_write_value)]
+Answer = Annotated[Text, BeforeValidator(_write_value)]
+OneOrMore = Annotated[list[Answer], Field(min_length=1)]
+
+
+class QuestionRecord(BaseModel, ABC):
+    """A question as a data set has it."""
+
+    question: Text
+
+    @abstractmethod
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question; `number` is the id of one that has none. MalformedError: passages of another shape."""

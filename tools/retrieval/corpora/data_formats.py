@@ -1,0 +1,68 @@
+"""The table of the formats of corpora and questions, `data_formats.yaml`, and recognition by the keys of a record."""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import BaseModel, field_validator
+
+
+class DataFormat(BaseModel, frozen=True, extra="forbid"):
+    """One format of a file."""
+
+    of: str
+    """Whose files these are, in Markdown."""
+    keys: tuple[tuple[str, ...], ...] = ()
+    """The keys by which the first record of one of its editions is recognized; empty where it is not recognized so."""
+    others: frozenset[str] | None = None
+    """The only other keys that its records may have; None: any."""
+    file: str
+    """A name that such a file may have."""
+    example: str
+    """The text of a whole file."""
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _split_keys(cls, value: list[str]) -> list[list[str]]:
+        return [edition.split() for edition in value]
+
+    def fits(self, found: Collection[str]) -> bool:
+        """Whether a record with these keys is of this format."""
+        given = frozenset(found)
+        return any(
+            given.issuperset(keys) and (self.others is None or given <= self.others.union(keys)) for keys in self.keys
+        )
+
+
+class DataFormats(BaseModel, frozen=True, extra="forbid"):
+    """All formats by name, in the order in which they are tried."""
+
+    corpora: dict[str, DataFormat]
+    questions: dict[str, DataFormat]
+
+
+@cache
+def read_data_formats() -> DataFormats:
+    """Read the table."""
+    text = files(__package__ or "").joinpath("data_formats.yaml").read_text(encoding="utf-8")
+    return DataFormats.model_validate(yaml.safe_load(text))
+
+
+def recognize(found: Collection[str], formats: Mapping[str, DataFormat]) -> str | None:
+    """Return the first format that a record with these keys fits; None where there is none."""
+    return next((name for name, each in formats.items() if each.fits(found)), None)
+
+
+def describe_nearest(found: Collection[str], formats: Mapping[str, DataFormat]) -> str:
+    """Name the format with the largest share of its keys among those found, letter case apart, and what it also has."""
+    given = {key.lower() for key in found}
+    editions = [(name, keys) for name, each in reversed(formats.items()) for keys in each.keys]
+    name, keys = max(editions, key=lambda edition: sum(key.lower() in given for key in edition[1]) / len(edition[1]))
+    if not any(key.lower() in given for key in keys):
+        return f"no known format has any of them ({', '.join(formats)})"
+    if missing := [key for key in keys if key not in found]:
+        return f"the nearest known format, {name}, also has {' and '.join(missing)}"
+    return (
+        f"the nearest known format, {name}, has no other keys than {', '.join([*keys, *(formats[name].others or ())])}"
+    )
