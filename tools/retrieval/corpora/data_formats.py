@@ -57,12 +57,11 @@ def recognize(found: Collection[str], formats: Mapping[str, DataFormat]) -> str 
 def describe_nearest(found: Collection[str], formats: Mapping[str, DataFormat]) -> str:
     """Name the format with the largest share of its keys among those found, letter case apart, and what it also has."""
     given = {key.lower() for key in found}
-    editions = [(name, keys) for name, each in reversed(formats.items()) for keys in each.keys]
+    editions = [(name, keys) for name, each in reversed([*formats.items()]) for keys in each.keys]
     name, keys = max(editions, key=lambda edition: sum(key.lower() in given for key in edition[1]) / len(edition[1]))
     if not any(key.lower() in given for key in keys):
         return f"no known format has any of them ({', '.join(formats)})"
     if missing := [key for key in keys if key not in found]:
         return f"the nearest known format, {name}, also has {' and '.join(missing)}"
-    return (
-        f"the nearest known format, {name}, has no other keys than {', '.join([*keys, *(formats[name].others or ())])}"
-    )
+    known = [*keys, *sorted(formats[name].others or frozenset[str]())]
+    return f"the nearest known format, {name}, has no other keys than {', '.join(known)}"

@@ -35,7 +35,12 @@ from hopgraph.tools.apps.evaluation.batch.local_engine import (
 )
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
-from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED, RunWriter, kept_if_answered
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    DOWNLOADED,
+    RunWriter,
+    describe_missing_gold,
+    kept_if_answered,
+)
 from hopgraph.tools.apps.evaluation.batch.run_setup import (
     PreparedRun,
     RunSpec,
@@ -109,12 +114,15 @@ def _check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
     if needs_answers and all(each.answers is None for each in prepared.questions):
         raise SettingsError(f"--oracle: {prepared.manifest.dataset.name} has no gold answers to play a step from")
     corpus, facts = prepared.manifest.corpus, prepared.manifest.dataset
-    gold = next((title for each in prepared.questions for title in each.gold_titles), None)
-    if gold is not None and corpus.gold_by == "none":
+    if corpus.gold_by == "none" and corpus.gold_sought:
+        asked = next(each for each in prepared.questions if each.gold or each.gold_titles)
+        own = next((each.text for each in asked.contexts), "")
+        compared = {"id": asked.gold[:1], "title": asked.gold_titles[:1], "text": (own,) if own else ()}
+        names = ", ".join(f"{kind} ({found[0]!r:.60})" for kind, found in compared.items() if found)
         raise SettingsError(
-            f"{corpus.retriever}: no gold passage of {facts.name} was found in it by id or title (not {gold!r:.80}, "
-            "for one), so every retrieval score would be 0; give the data set's own corpus, or leave --corpus out "
-            "where the questions bring their passages"
+            f"{corpus.retriever} has none of the {corpus.gold_sought:,} gold passages of {facts.name} by {names}, so "
+            "every retrieval score would be 0; give the data set's own corpus, or leave --corpus out where the "
+            "questions bring their passages"
         )
 
 
@@ -136,6 +144,8 @@ def answered(
     with kept_if_answered(spec.out, estimate=options.estimate_only):
         prepared = _checked_and_prepared(spec, asks_models=not options.estimate_only)
         check(prepared)
+        if missing := describe_missing_gold(prepared.manifest):
+            print_note(missing)
         if spec.repeats > 1 and (greedy := find_greedy_methods(prepared.methods)):
             print_note(
                 f"Repeats of {', '.join(greedy)} will be nearly equal, and their deviation says nothing: the "

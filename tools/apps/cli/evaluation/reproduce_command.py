@@ -21,7 +21,7 @@ from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, R
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_missing_gold, describe_simulated
 from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
@@ -82,6 +82,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
         reader = RunReader(each.out)
         measured = measure_run(reader, each.methods, table.metrics)
         summaries[folder] = {**summarize_run(reader)[each.methods], **measured}
+        warnings += [missing] if (missing := describe_missing_gold(reader.manifest)) not in ("", *warnings) else []
     if failed := sum(each.get("failed", 0) for each in summaries.values()):
         warnings.append(f"{pluralize(failed, 'question')} failed; --retry-failed asks them again.")
     made = paper_tables.compare_with_paper(options.name, paper, table, dataset, rows, summaries, warnings)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hopgraph.tools.apps.cli.console import console_on, print_line
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunManifest, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunManifest, describe_missing_gold, describe_simulated
 from hopgraph.tools.apps.evaluation.cost_estimate import RunEstimate
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table, number_cell, percent_cell, text_cell
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
@@ -111,6 +111,8 @@ def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str,
     print_line(console, f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}", "bold")
     if label := describe_simulated(manifest.methods.values()):
         print_line(console, label, "yellow")
+    if missing := describe_missing_gold(manifest):
+        print_line(console, missing, "yellow")
     columns = [name for name, cell in _SUMMARY.items() if any(cell(row).text for row in summary.values())]
     rows = [[text_cell(method), *(_SUMMARY[name](row) for name in columns)] for method, row in summary.items()]
     print_cells(console, ["method", *columns], rows)

@@ -44,6 +44,8 @@ SIMULATED_MODELS = ("offline:", "rehearsal:")
 """How the specs of models begin that only simulate a language model; their scores say nothing about models."""
 
 GoldBy = Literal["ids", "titles", "none"]
+GOLD_EXPECTED = 0.9
+"""The share of the gold passages that a corpus has to have, or every table says how few it has."""
 DOWNLOADED = "dataset-"
 """The beginning of the name of a data set's file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
@@ -78,6 +80,9 @@ class CorpusSource(BaseModel, frozen=True, extra="forbid"):
     """Of the corpus, where the retriever has one; else empty."""
     gold_by: GoldBy
     """How gold passages are recognized among the retrieved ones."""
+    gold_found: int | None = None
+    """How many of the gold passages it has; None where it cannot be told, and in runs of earlier versions."""
+    gold_sought: int | None = None
 
 
 class RunManifest(BaseModel, frozen=True, extra="forbid"):
@@ -146,7 +151,12 @@ def merge_manifests(old: RunManifest, new: RunManifest) -> RunManifest:
     """Add new methods to the manifest of a resumed run, which keeps its libraries; RunError names other differences."""
     known = old.methods.keys() & new.methods.keys()
     by_method = ("methods", "prompts", "code")
-    compared: Any = {"dataset": True, "corpus": True, "repeats": True, **dict.fromkeys(by_method, known)}
+    compared: Any = {
+        "dataset": True,
+        "corpus": {"retriever", "fingerprint", "gold_by"},
+        "repeats": True,
+        **dict.fromkeys(by_method, known),
+    }
     before, after = (each.model_dump(mode="json", include=compared) for each in (old, new))
     if differences := list(_differences(before, after)):
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
@@ -176,6 +186,17 @@ def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
     names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
     many = "none of which is a language model" if len(names) > 1 else "which is no language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""
+
+
+def describe_missing_gold(manifest: RunManifest) -> str:
+    """Describe how few of the gold passages the corpus of a run has; empty where it has enough."""
+    found, sought = manifest.corpus.gold_found, manifest.corpus.gold_sought
+    if found is None or not sought or found >= GOLD_EXPECTED * sought:
+        return ""
+    return (
+        f"The corpus of {manifest.dataset.name} has {found:,} of {sought:,} gold passages: the others count as not "
+        "retrieved, and no answer as grounded in them."
+    )
 
 
 class OutcomeKey(NamedTuple):

@@ -4,21 +4,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
-
-from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.baselines import SamplingContext
+from hopgraph.tools.apps.evaluation.batch.gold_match import match_gold
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     SIMULATED_MODELS,
     CorpusSource,
     DatasetFacts,
-    GoldBy,
     OutcomeKey,
     RunManifest,
     RunWriter,
@@ -36,7 +33,6 @@ from hopgraph.tools.retrieval import build_index, open_index, resolve_retriever
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint
-from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.staging import Progress
 
@@ -47,8 +43,6 @@ CONTEXTS = "contexts"
 _LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
 _SEEDS_PER_REPEAT = 1_000
 """More than a method has samples, which take the seeds that follow its own: no two samples of a run share one."""
-_PROBES, _TITLES = 20, 200
-_PROBE_LENGTH = 300
 
 
 @dataclass(frozen=True)
@@ -105,6 +99,8 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         questions = [
             replace(each, contexts=tuple(own for own in each.contexts if own.id in each.gold)) for each in questions
         ]
+    match = match_gold(questions, resolve_retriever(retriever_spec), retriever_spec)
+    questions = match.questions
     methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
     ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
@@ -119,7 +115,9 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         corpus=CorpusSource(
             retriever=recorded,
             fingerprint=corpus_fingerprint(retriever_spec),
-            gold_by=_detect_gold_key(spec, resolve_retriever(retriever_spec), questions),
+            gold_by=match.by,
+            gold_found=match.found,
+            gold_sought=match.sought,
         ),
         repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
@@ -264,24 +262,3 @@ def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, pro
                 file.write(f"{json.dumps(record)}\n".encode("ascii"))
     build_index(source, own, format="beir", progress=progress)
     source.unlink()
-
-
-def _detect_gold_key(spec: RunSpec, retriever: BaseRetriever, questions: Sequence[EvalQuestion]) -> GoldBy:
-    """Detect whether the corpus has the gold passages under the data set's ids, else under their titles, if at all."""
-    if spec.corpus is None or spec.add_contexts:
-        return "ids"
-    gold = (each for question in questions for each in question.contexts)
-    for passage in islice(gold, _PROBES):
-        found = retriever.invoke(f"{passage.title} {passage.text}"[:_PROBE_LENGTH])
-        if passage.id in {document.id for document in found}:
-            return "ids"
-    titles = dict.fromkeys(title for question in questions for title in question.gold_titles)
-    # What the web has of them, no search tells.
-    known = not isinstance(retriever, IndexRetriever) or any(
-        _has_title(retriever, each) for each in islice(titles, _TITLES)
-    )
-    return "titles" if titles and known else "none"
-
-
-def _has_title(retriever: BaseRetriever, title: str) -> bool:
-    return any(found.metadata.get("title") == title for found in retriever.invoke(title))

@@ -14,6 +14,7 @@ from hopgraph.tools.apps.evaluation.report.tables import (
     Table,
     cost_cell,
     latency_cells,
+    missing_gold,
     number_cell,
     percent_cell,
     stand_in_kinds,
@@ -54,7 +55,12 @@ def paper_tables(
     kinds = " and ".join(filter(None, dict.fromkeys(map(stand_in_kinds, comparisons.values()))))
     label = f" ({kinds}: no language model)" if kinds else ""
     made = _score_table(comparisons, rows, against, scores), _cost_table(comparisons, rows)
-    return [replace(each, title=f"{each.title}{label}") for each in made if len(each.columns) > 1]
+    missing = missing_gold(method for comparison in comparisons.values() for method in comparison.methods)
+    return [
+        replace(each, title=f"{each.title}{label}", note=f"{each.note}{missing}")
+        for each in made
+        if len(each.columns) > 1
+    ]
 
 
 def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:

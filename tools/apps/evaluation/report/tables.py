@@ -1,13 +1,13 @@
 """The tables of a comparison, as plain data that any writer can show."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 from hopgraph.tools.apps.evaluation.batch.judging import compare_judges, read_audit, read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
-from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, models_in
+from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_missing_gold, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -139,7 +139,8 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
 
     With a `plan` also that of the questions that would separate the methods.
 
-    Each table's title names the stand-ins that answered in place of language models, since tables are copied alone.
+    Each table's title names the stand-ins that answered in place of language models, and its note says where the corpus
+    lacks gold passages, since tables are copied alone.
     """
     made = [
         _scores(comparison),
@@ -159,7 +160,18 @@ def tables(comparison: Comparison, against: str | None = None, *, plan: bool = F
 def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
     """Name the stand-ins of a comparison in the tables' titles; empty tables are left out."""
     label = f" ({kinds}: no language model)" if (kinds := stand_in_kinds(comparison)) else ""
-    return [replace(table, title=f"{table.title}{label}") for table in made if len(table.columns) > 1 and table.rows]
+    missing = missing_gold(comparison.methods)
+    return [
+        replace(table, title=f"{table.title}{label}", note=f"{table.note}{missing}")
+        for table in made
+        if len(table.columns) > 1 and table.rows
+    ]
+
+
+def missing_gold(methods: Iterable[ScoredMethod]) -> str:
+    """Say of runs in whose corpora gold passages are missing how few there are, after a note; empty for none."""
+    found = (describe_missing_gold(each.reader.manifest) for each in methods)
+    return "".join(f" {each}" for each in dict.fromkeys(found) if each)
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
