@@ -31,7 +31,7 @@ class Verdicts:
     def f_score(self) -> float | None:
         """The harmonic mean of what is right of all answerable questions and of those attempted; None without attempts.
 
-        SimpleQA: Wei et al. 2024, arXiv:2411.04368, section 3.
+        SimpleQA: Wei et al. 2024, arXiv:2411.04368.
         """
         attempted, n = self.right_of_attempted, self.unanswerable.count(False)
         if attempted is None:

@@ -10,6 +10,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Context, HopgraphError, ModelError, Passage, QuestionError, StepEvent
 from hopgraph.state.events import event_order
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, compress_record
+from hopgraph.tools.apps.evaluation.citation_metrics import CitationScores, score_citations
 from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, DistillationContext
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
@@ -95,6 +96,8 @@ async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
         outcome = make_outcome(job, began, state)
         if job.check_support and outcome["citations"]:
             outcome["supported"] = await _is_supported(job, state)
+        if outcome["answer"] and (state.get("markdown") or job.settings.answer_type == "sentence"):
+            outcome["citation_recall"], outcome["citation_precision"] = await _citation_scores(job, state)
     except HopgraphError as error:
         if error.trouble != "outage" and not isinstance(error, ModelError | QuestionError):
             raise
@@ -114,7 +117,7 @@ def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None
     """Make the outcome of a question that began at this `time.perf_counter()`: of its last state, or of its error."""
     state = state or {}
     passages: list[Passage] = state.get("passages", [])
-    return Outcome(
+    outcome = Outcome(
         method=job.settings.method,
         id=job.question.id,
         repeat=job.repeat,
@@ -130,6 +133,15 @@ def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None
         error=" ".join(redact(error).split())[:500],
         trace=[],
     )
+    if outcome["answer"] and state.get("confidence") is not None:
+        outcome["confidence"] = state["confidence"]
+    return outcome
+
+
+async def _citation_scores(job: QuestionJob, state: Mapping[str, Any]) -> CitationScores:
+    checker = await get_entailment_checker(job.settings)
+    texts = {passage["id"]: f"{passage['title']}\n{passage['text']}" for passage in state.get("passages", [])}
+    return await in_callers_thread(score_citations, state["answer"], state["citations"], texts, checker)
 
 
 async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:

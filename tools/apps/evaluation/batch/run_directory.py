@@ -21,7 +21,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, NotRequired, TypeVar, cast
 
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -228,6 +228,11 @@ class Outcome(TypedDict):
     """Wall time; small where replies came from the cache."""
     error: str
     """Why it failed, in one line; else empty."""
+    confidence: NotRequired[int | None]
+    """What the model said, from 1 to 5; absent or None where the method does not ask, or there is no answer."""
+    citation_recall: NotRequired[float]
+    """Of an answer in sentences: see `CitationScores`; absent for another one."""
+    citation_precision: NotRequired[float]
     trace: list[int]
     """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
 

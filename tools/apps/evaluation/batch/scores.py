@@ -30,7 +30,8 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
     """Score one outcome, with the gold passages recognized among the retrieved ones by `gold_by`; all in [0, 1].
 
     Answer scores where the data set has answers; retrieval scores where it has gold passages, over the passages that
-    the answer was given, however few; scores of quotes where it has supporting sentences. A failure scores 0.
+    the answer was given, however few; scores of quotes where it has supporting sentences, and of citations where the
+    answer is in sentences. A failure scores 0.
     """
     found: dict[str, float] = {}
     if question.answers is not None:
@@ -41,6 +42,8 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
     if gold := gold_names(question, gold_by):
         ranked = retrieved_names(outcome, gold_by)
         found |= {metric.name: metric(ranked, gold) for metric in RANKING_SCORES}
+    if "citation_recall" in outcome and "citation_precision" in outcome:
+        found |= {name: outcome[name] for name in ("citation_recall", "citation_precision")}
     return {**found, **_sentence_scores(outcome["citations"], question, gold_by)}
 
 

@@ -28,6 +28,8 @@ SHARES = {
     "s_precision": "S-precision",
     "sentence_precision": "sentence P",
     "sentence_recall": "sentence R",
+    "citation_precision": "citation P",
+    "citation_recall": "citation R",
 }
 """Scores that are shares, shown in percent."""
 COSTS = {
