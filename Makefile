@@ -26,7 +26,7 @@ BIN := $(VENV)/bin
 # Those that `make test` skips for want of a package.
 MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include='test_*.py' tests/tools/retrieval tests/tools/scoring \
   tests/tools/text tests/tools/apps/cli tests/tools/students) \
-  $(addprefix tests/tools/apps/evaluation/,test_hub.py test_trec.py test_ranking_against_ir_measures.py) \
+  $(addprefix tests/tools/apps/evaluation/,test_hub.py test_trec.py test_export.py test_ranking_against_ir_measures.py) \
   tests/attacks/test_damaged_files.py::test_damaged_vectors
 JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 ? jobs : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json

@@ -191,6 +191,28 @@ class CompareOptions:
 
 
 @command(
+    "evaluation.export_command.run_export",
+    "hopgraph export runs/hotpot --to parquet --out hotpot.parquet",
+    "hopgraph export runs/hotpot --to csv --out hotpot.csv --prices prices.toml",
+    "hopgraph export runs/hotpot --to wandb --project multi-hop",
+    "hopgraph export runs/hotpot --to mlflow --out mlruns",
+)
+class ExportOptions:
+    """Write each answer of a run with its scores and costs for other tools, with a schema that says what they are."""
+
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
+    to: Literal["parquet", "csv", "wandb", "mlflow"] = option(
+        "parquet, wandb and mlflow need the extras of these names.", default="csv"
+    )
+    out: Path | None = option(
+        "The file; of wandb and mlflow the folder for an offline run, without which they log where they are set to.",
+        metavar="FILE|DIR",
+    )
+    project: str = option("In wandb the project, in mlflow the experiment.", default="hopgraph", metavar="NAME")
+    prices: Path | None = option("As of `eval`; answers then have their cost, too.", metavar="FILE")
+
+
+@command(
     "evaluation.show_command.run_show",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --method migres",
     "hopgraph show runs/hotpot 5a8b57f25542995d1e6f1371 --json > run.json",

@@ -27,6 +27,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import (
     make_outcome,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
+from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.io.background import background_loop, gather_or_cancel
 
@@ -107,6 +108,7 @@ class RunEngine:
     async def _work(self, waiting: Iterator[QuestionJob]) -> None:
         for job in waiting:
             outcome, record, failure = await self._answer(job)
+            outcome["scores"] = score_outcome(outcome, job.question, self.directory.manifest.corpus.gold_by)
             # On the event loop: small, and never cut short by a cancellation.
             self.directory.add(outcome, record)
             self.tally.finished += 1

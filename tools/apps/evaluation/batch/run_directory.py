@@ -235,6 +235,8 @@ class Outcome(TypedDict):
     citation_precision: NotRequired[float]
     trace: list[int]
     """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
+    scores: NotRequired[dict[str, float]]
+    """As `score_outcome` measured when it was written, each from 0 to 1; tables measure anew. Not in older runs."""
 
 
 _OUTCOME = TypeAdapter(Outcome)

@@ -188,7 +188,7 @@ def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
     writer.writerow(["table", "dataset", "model", "method", "column", "value", "low95", "high95", "sd", "p", "note"])
     for table, *place, cell in _entries(tables):
         line = (table.title, *place, cell.value, cell.low, cell.high, cell.sd, cell.p, table.note)
-        writer.writerow([_in_csv(each) for each in line])
+        writer.writerow([protect_csv_text(each) for each in line])
     return clean(out.getvalue())
 
 
@@ -231,7 +231,7 @@ def _in_markdown(text: str) -> str:
     return " ".join(_MARKS.sub(r"\\\g<0>", text).split())
 
 
-def _in_csv(value: float | str | None) -> float | str | None:
+def protect_csv_text(value: object) -> object:
     """Keep a spreadsheet from taking a text for a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r\n") else value
 
