@@ -1,7 +1,7 @@
 """Settings: one immutable model, with a subclass for each method."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -25,6 +25,9 @@ Presets = dict[str, dict[str, Any]]
 
 StepNodes = Mapping[str, tuple[str, ...]]
 """From a step to the nodes that ask it."""
+
+RehearsalReply = Callable[[Any], Mapping[str, Any]]
+"""From a `hopgraph.tools.models.players.player.Player`, which has the prompt, to the fields of a reply."""
 
 Resource = Literal["retriever", "reranker", "entailment"]
 """What some methods need besides a model."""
@@ -93,6 +96,8 @@ class Context(BaseModel):
     """What a run needs besides its model, unless its settings switch it off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
+    rehearsal_replies: ClassVar[Mapping[str, RehearsalReply]] = {}
+    """Step → what the model `rehearsal` replies to it, for steps that no built-in method has."""
     ignored: ClassVar[frozenset[str]] = frozenset()
     """The settings of this class that a run does not read: of a graph with models and a context of its own."""
 

@@ -149,12 +149,14 @@ def _beir_questions(folder: Path, reading: CorpusReading) -> Iterator[EvalQuesti
     gold = _read_qrels(judged, reading) if judged else {}
     for question in _questions(folder / "queries.jsonl", reading, BeirQuery):
         if judged is None or question.id in gold:
-            yield replace(question, gold=tuple(gold.get(question.id, ())))
+            relevant = gold.get(question.id, {})
+            grades = tuple(relevant.values()) if any(grade != 1 for grade in relevant.values()) else ()
+            yield replace(question, gold=tuple(relevant), grades=grades)
 
 
-def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
-    """Read the relevant passage ids of each judged query, an empty list where none is relevant."""
-    gold: dict[str, list[str]] = {}
+def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, dict[str, int]]:
+    """Read the relevant passage ids of each judged query with their grades; none where none is relevant."""
+    gold: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_source(path).decode("utf-8", "replace").splitlines(), 1):
         fields = line.split("\t")
         if number == 1 and fields[0] == "query-id":
@@ -162,9 +164,9 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, list[str]]:
         if len(fields) != 3 or not fields[2].strip().lstrip("-").isdecimal():
             reading.reject(path, number, "expected query-id, corpus-id and an integer score, separated by tabs")
             continue
-        relevant = gold.setdefault(fields[0], [])
-        if int(fields[2]) > 0 and fields[1] not in relevant:
-            relevant.append(fields[1])
+        relevant = gold.setdefault(fields[0], {})
+        if int(fields[2]) > 0:
+            relevant.setdefault(fields[1], int(fields[2]))
     return gold
 
 

@@ -58,6 +58,8 @@ class EvalQuestion:
     """The facts that the answer follows from, as StrategyQA has them."""
     contexts: tuple[ContextPassage, ...] = ()
     """All passages that come with the question, those that mislead too."""
+    grades: tuple[int, ...] = ()
+    """How relevant each of `gold` was judged, in their order; empty where no grade is given, or all are 1."""
 
     @property
     def passages(self) -> list[Passage]:

@@ -199,3 +199,28 @@ def test_the_installed_example_by_name_in_several_processes(
             said = httpx.post(f"{chat.url}/v1/chat/completions", json=body, timeout=PATIENCE).json()
             assert said["hopgraph"]["method"] == "checked_answer"
             assert "checked · first: " in said["choices"][0]["message"]["reasoning_content"]
+
+
+def test_a_rehearsal_names_the_steps_that_it_does_not_know_and_takes_replies_of_ones_own(
+    run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["eval", str(SAMPLE), "--methods", "checked_answer.py,one_step", "--limit", "2", "--model", "rehearsal"]
+    told = run(*command, "--out", "unknown")
+    assert told.code == 0, told.err
+    assert "rehearsal does not know checked_answer/verify," in " ".join(told.err.split())
+    other = shutil.copytree(mine, mine.parent / "other", ignore=shutil.ignore_patterns("unknown"))
+    code = (other / "checked_answer.py").read_text("utf-8")
+    own = '    steps = ("answer", "verify")\n    rehearsal_replies = {"verify": lambda player: {"answer": "not so"}}\n'
+    (other / "checked_answer.py").write_text(code.replace('    steps = ("answer", "verify")\n', own), "utf-8")
+    monkeypatch.chdir(other)
+    for name in ("_places", "_loaded"):
+        METHODS.__dict__[name].pop("checked_answer", None)
+    ran = run(*command, "--out", "known")
+    assert ran.code == 0, ran.err
+    assert "does not know" not in ran.err
+    checked = [
+        [json.dumps(each) for each in json.loads(shown.out)["trace"] if each["event"] == "checked"]
+        for folder in (mine / "unknown", other / "known")
+        if (shown := run("show", str(folder), "1", "--method", "checked_answer", "--json"))
+    ]
+    assert [["not so" in each for each in every] for every in checked] == [[False], [True, True, True]]

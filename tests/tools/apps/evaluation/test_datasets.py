@@ -233,6 +233,7 @@ def test_beir_yields_what_its_test_qrels_judge(tmp_path: Path) -> None:
     qrels = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td4\t0\n"
     first, third = read_questions(beir(tmp_path, qrels))
     assert (first.id, first.answers, first.type, first.gold) == ("q1", ("1",), "bridge", ("d1", "d3"))
+    assert (first.grades, third.grades) == ((1, 2), ())
     assert (third.id, third.answers, third.gold) == ("q3", (), ())
 
 

@@ -1,5 +1,6 @@
 """TREC files: other tools read them and find the same scores."""
 
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,22 @@ def test_titles_stand_for_passages_where_gold_is_told_by_title(tmp_path: Path) -
     files = format_trec_files(compare_runs([made(tmp_path, gold_by="titles")]))
     assert "q2 Q0 D 13 1 migres" in files["migres.run"].splitlines()
     assert "q2 0 D 1" in files["qrels"].splitlines()
+
+
+def test_graded_qrels_stay_graded(tmp_path: Path) -> None:
+    ir_measures = pytest.importorskip("ir_measures", reason="needs the models-dev extra")
+    graded = replace(QUESTIONS[1], grades=(3, 1))
+    run = write_run(tmp_path / "run", [graded], [outcome("migres", "q2", "Bea", ["e", "d"])], {"migres": {}})
+    files = format_trec_files(compare_runs([run]))
+    assert files["qrels"].splitlines() == ["q2 0 d 3", "q2 0 e 1"]
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels")))
+    found = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 5], qrels, ir_measures.read_trec_run(str(tmp_path / "migres.run"))
+    )
+    # Gains 1 and 3, where 3 and 1 would be ideal.
+    assert found[ir_measures.nDCG @ 5] == pytest.approx((1 + 3 / log2(3)) / (3 + 1 / log2(3)))
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:

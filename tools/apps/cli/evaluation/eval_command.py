@@ -53,6 +53,7 @@ from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, choose_stand_in, estimate_run, read_prices
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, download_dataset, parse_sample
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import find_unknown_steps
 from hopgraph.tools.apps.evaluation.report.measure_tables import step_table
 from hopgraph.tools.apps.evaluation.report.tables import frontier_table
 from hopgraph.tools.apps.evaluation.step_oracle import (
@@ -146,6 +147,11 @@ def answered(
         check(prepared)
         if missing := describe_missing_gold(prepared.manifest):
             print_note(missing)
+        if unknown := [role for each in prepared.methods.values() for role in find_unknown_steps(each)]:
+            print_note(
+                f"rehearsal does not know {', '.join(unknown)}, and replies with its answer to their question. "
+                "`rehearsal_replies` of the method's Context says what else to reply."
+            )
         if spec.repeats > 1 and (greedy := find_greedy_methods(prepared.methods)):
             print_note(
                 f"Repeats of {', '.join(greedy)} will be nearly equal, and their deviation says nothing: the "

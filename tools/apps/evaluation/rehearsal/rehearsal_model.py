@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,9 @@ from langchain_core.outputs import ChatResult
 from pydantic import Field, SkipValidation, ValidationError
 from typing_extensions import override
 
-from hopgraph.state import SpecError
+from hopgraph.graphs import METHODS
+from hopgraph.state import Context, SpecError
+from hopgraph.state.context import RehearsalReply
 from hopgraph.state.errors import describe_problem, did_you_mean
 from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
 from hopgraph.tools.apps.evaluation.rehearsal.oracle import Oracle, RehearsalOptions
@@ -21,7 +24,8 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, der
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
 from hopgraph.tools.models.players.prompt_reading import read_prompt
-from hopgraph.tools.models.players.step_replies import reply
+from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, reply
+from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 
@@ -55,7 +59,8 @@ class RehearsalModel(BaseChatModel):
             said += f"{seed}\x1e"
         fingerprint = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         case = Oracle(read_prompt(messages), self.book, self.options, fingerprint)
-        text = reply(case)
+        own = _own_reply(case.prompt.role)
+        text = json.dumps(own(case), ensure_ascii=False) if own else reply(case)
         if case.chance("malformed") >= self.options.parse_failure:
             return text
         # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.
@@ -73,6 +78,22 @@ class RehearsalModel(BaseChatModel):
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
         return as_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
+
+
+def _own_reply(role: str) -> RehearsalReply | None:
+    """Return how a method of one's own replies to one of its steps; None where it does not say."""
+    method, _, step = role.rpartition("/")
+    return METHODS[method].Context.rehearsal_replies.get(step) if method in METHODS else None
+
+
+def find_unknown_steps(settings: Context) -> list[str]:
+    """Name the roles of a method that a rehearsal model plays without knowing their step: it answers their question."""
+    return [
+        role
+        for step in settings.all_steps()
+        if step not in PLAYED_STEPS and step not in settings.rehearsal_replies
+        if str(find_model_spec(settings, role := f"{settings.method}/{step}")).startswith("rehearsal:")
+    ]
 
 
 def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:

@@ -239,7 +239,8 @@ def protect_csv_text(value: object) -> object:
 def format_trec_files(comparison: Comparison) -> dict[str, str]:
     """Write the first repeat of every method as a TREC run, and the gold passages as qrels; return name → content.
 
-    Ids are as in the corpus, titles where gold passages are known by title; scores only encode the rank. RunError: gold
+    Ids are as in the corpus, titles where gold passages are known by title; grades are those of the data set's qrels,
+    else 1; scores only encode the rank. RunError: gold
     passages are unknown, or known in two ways, or passages were renamed in some of the runs.
     """
     gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
@@ -248,9 +249,9 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
     if len({method.renaming for method in comparison.methods}) > 1:
         raise RunError("some of these runs have other names in their passages; write each --trec by itself")
     relevant = "".join(
-        f"{safe_id(question.id)} 0 {safe_id(name)} 1\n"
+        f"{safe_id(question.id)} 0 {safe_id(name)} {grade}\n"
         for question in comparison.questions.values()
-        for name in dict.fromkeys(gold_names(question, gold_by))
+        for name, grade in _graded(question, gold_by).items()
     )
     if not relevant:
         raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
@@ -261,6 +262,12 @@ def format_trec_files(comparison: Comparison) -> dict[str, str]:
 def trec_name(method: ScoredMethod) -> str:
     """Return the name of a method's TREC run."""
     return f"{method.name.replace('/', '-')}.run"
+
+
+def _graded(question: EvalQuestion, gold_by: GoldBy) -> dict[str, int]:
+    """Return the gold passages with the grades of the data set's qrels, else 1."""
+    grades = dict(zip(question.gold, question.grades, strict=bool(question.grades)))
+    return {name: grades.get(name, 1) for name in gold_names(question, gold_by)}
 
 
 def safe_id(name: str) -> str:
