@@ -46,7 +46,7 @@ REQUESTS: dict[str, str] = {
         "#### Prizes\n\n* Physics, 1903 [1]\n* Chemistry, 1911 [2]"
     ),
     "Erkläre, warum Guernica gemalt wurde.": (
-        "Das Bild entstand für die Weltausstellung [1]. Es zeigt z. B. ein Pferd [2].\n\n- Größe: 3,49 m × 7,77 m [1]"
+        "Das Bild entstand für die Weltausstellung [1]. Es zeigt z. B. ein Pferd [1].\n\n- Größe: 3,49 m × 7,77 m [1]"
     ),
     "Compare the three museums as a list of their rules.": (
         "- Prado\n  - opens at ten [1]\n  - closes at eight [1]\n- Louvre\n\n  A second paragraph stands here [2].\n"

@@ -91,7 +91,7 @@ def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str
         "answer": answer,
         "html": markdown_html(answer, marks) if long else "",
         "parts": split_at_marks(answer, len(citations)),
-        "copy": "\n\n".join([marked, *map(_source_line, sources)]),
+        "copied": "\n\n".join([marked, *map(_source_line, sources)]),
         "remarks": remarks(citations, reason, doubts=long and UNSUPPORTED in answer),
         "sources": sources,
     }
