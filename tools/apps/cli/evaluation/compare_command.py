@@ -182,7 +182,7 @@ def _folders(folder: Path | None, comparisons: Mapping[str, Comparison]) -> list
 
 
 def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[str]:
-    """Return the figures and the links of an HTML report, after writing the pages of the questions into a folder."""
+    """Return figures, settings and links of an HTML report, after writing the pages of the questions into a folder."""
     from hopgraph.tools.apps.evaluation.report.figures import render_figures
 
     try:
@@ -192,4 +192,4 @@ def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[st
     if links := writers.questions_section(comparison, folder.relative_to(start).as_posix()):
         for name, page in writers.question_pages(comparison):
             write_files({folder / name: page.encode("utf-8", "replace")})
-    return [pictures, links]
+    return [pictures, writers.settings_section(comparison), links]

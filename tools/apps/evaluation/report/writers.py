@@ -15,8 +15,10 @@ from importlib.resources import files
 from typing import NamedTuple
 from urllib.parse import quote
 
+from pydantic import JsonValue
+
 from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome
+from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -99,6 +101,29 @@ def figures_section(figures: Mapping[str, bytes]) -> str:
         for name, svg in figures.items()
     )
     return "\n".join(["<h2>Figures</h2>", *images])
+
+
+def settings_section(comparison: Comparison) -> str:
+    """Write what each method was run with: its settings, and of its run the corpus, the repeats and the versions."""
+    records = {each.name: {**_run_facts(each.reader), **each.settings} for each in comparison.methods}
+    rows = [
+        [html.escape(name), *(_html_setting(record[name]) if name in record else "" for record in records.values())]
+        for name in dict.fromkeys(name for record in records.values() for name in record)
+    ]
+    note = "As the manifest of the run has them, which also has the hashes of the prompts."
+    return html_table("Settings", note, ["setting", *map(html.escape, records)], rows)
+
+
+def _run_facts(reader: RunReader) -> dict[str, JsonValue]:
+    manifest = reader.manifest
+    versions = ", ".join(f"{name} {version}" for name, version in manifest.libraries.items())
+    facts = {"run": str(reader.folder), "data set": f"{manifest.dataset.name}, {manifest.dataset.sample}"}
+    return {**facts, "corpus": manifest.corpus.retriever, "repeats": manifest.repeats, "versions": versions}
+
+
+def _html_setting(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f'<span class="text">{html.escape(sanitize_line(text))}</span>'
 
 
 def questions_section(comparison: Comparison, folder: str) -> str:

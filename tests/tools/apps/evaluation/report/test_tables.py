@@ -20,6 +20,7 @@ from hopgraph.tools.apps.evaluation.report.writers import (
     as_markdown,
     question_pages,
     questions_section,
+    settings_section,
 )
 from support.hand_made_runs import failed, outcome, question, usage, write_run
 from support.step_events import sparse_event
@@ -225,6 +226,19 @@ def test_the_pages_of_questions_show_hostile_texts_and_run_nothing(tmp_path: Pat
         parsed.feed(text)
         assert not {"script", "b", "img", "link", "iframe"} & set(parsed.tags)
         assert all(not each.startswith("on") for each in parsed.attributes)
+
+
+def test_the_settings_of_each_method_are_in_a_report(tmp_path: Path) -> None:
+    made = {"migres": {"model": "openai:<b>m</b>", "max_iterations": 7}, "one_step": {"passages_per_query": 9}}
+    parsed = _Tags()
+    parsed.feed(settings_section(compare_runs([write_run(tmp_path / "run", QUESTIONS, [], made)])))
+    assert "b" not in parsed.tags
+    shown = [text.strip() for text in parsed.texts]
+    assert shown[shown.index("max_iterations") + 1] == "7"
+    assert "openai:<b>m</b>" in shown
+    assert "bm25:index" in shown
+    row = shown[shown.index("passages_per_query") + 1 :]
+    assert "9" in row[:4]
 
 
 def test_markdown_keeps_hostile_texts_in_their_cells() -> None:
