@@ -12,6 +12,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import QuestionSample, parse_sample, select_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.significance import bootstrap, permutation_test
+from support.paths import ROOT
 
 QUESTIONS = [EvalQuestion(f"q{n}", f"Question {n}?", (), "", (), ()) for n in range(50)]
 
@@ -120,6 +121,10 @@ def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
     assert prices.price("offline:extractive", 10, 10) == 0
     assert prices.knows("openai:gpt-5")
     assert not read_prices(None)
+    example = read_prices(ROOT / "examples" / "prices.toml")
+    assert example.price("openai:gpt-4.1-mini-2025-04-14", 1_000_000, 1_000_000) == 2.0
+    assert example.price("openai:my-own", 1_000_000, 1_000_000) == 0
+    assert example.knows("openai:my-own")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class QuestionOptions:
     skip_bad: bool = flag("Skip broken records, and report them.")
     max_calls: int | None = option("Stop a run after N model calls.", metavar="N", min=1)
     max_cost: float | None = option("Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
-    prices: Path | None = option("Prices per million tokens by model, as TOML.", metavar="FILE")
+    prices: Path | None = option("Prices per million tokens by model, as TOML: examples/prices.toml.", metavar="FILE")
     format_name: str | None = option(
         "The format of DATASET: questions (your own: question and answer or answers, as JSON lines or CSV), or one of "
         "docs/data_formats.md, as hotpotqa, musique, hipporag, flashrag, frames, browsecomp_plus or beir.",

@@ -211,17 +211,24 @@ class Outcome(TypedDict):
     """One question that a method has finished, with an answer, without one, or by failing: one line of the results."""
 
     method: str
+    """Who answered, by its name in the manifest."""
     id: str
+    """Of the question, as in `questions.jsonl`."""
     repeat: int
+    """Which of the method's answers to the question, from 0."""
     answer: str
+    """Empty for an abstention and for a failure."""
     explanation: str
+    """What the method says beside the answer; may be empty."""
     citations: list[Citation]
+    """What the answer rests on, in the order of its marks."""
     retrieved: list[str]
     """Ids of the passages, best first, those of model knowledge left out."""
     titles: list[str]
     supported: bool | None
     """Whether the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
+    """Why the method ended."""
     usage: Usage | None
     """None when it failed."""
     seconds: float
