@@ -95,7 +95,7 @@ class IndexOptions:
         metavar="SPEC",
     )
     format_name: str | None = option(
-        "beir, flashrag, hotpotqa, 2wikimultihopqa, musique, nq, dpr, or text (documents).",
+        "One of docs/data_formats.md, as beir, hipporag, flashrag, msmarco, hotpotqa, or text (documents).",
         "--format",
         metavar="NAME",
         show_default="detected from the content",

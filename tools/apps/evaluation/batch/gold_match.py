@@ -9,7 +9,7 @@ from typing import NamedTuple
 from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import GOLD_EXPECTED, GoldBy
-from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
@@ -17,7 +17,6 @@ from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 _INDEXES = ("bm25", "faiss", "hybrid", "colbert")
 """The kinds of retrievers that search a folder of this machine."""
-_MOST_SEARCHES = 300
 _LONGEST_QUERY = 300  # characters
 
 
@@ -57,30 +56,46 @@ class _Gold:
             if self.texts and (name := self.texts.get(_fold(passage.text))) is not None:
                 self.by_text.setdefault(name, passage.id)
 
-    def choose(self, questions: list[EvalQuestion]) -> GoldMatch:
-        """Take ids, titles or texts, the first of them by which enough was seen, else by which the most."""
-        counts: dict[str, tuple[int, int]] = {
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """How many were seen by id, title and text, and of how many; without what they are not known by."""
+        counts = {
             "ids": (len(self.seen_ids), len(self.ids)),
             "titles": (len(self.seen_titles), len(self.titles)),
             "texts": (len(self.by_text), len(self.texts)),
         }
-        shares = {kind: found / sought for kind, (found, sought) in counts.items() if sought}
-        if not shares:
-            return GoldMatch("none", questions)
+        return {kind: count for kind, count in counts.items() if count[1]}
+
+    @property
+    def best(self) -> str:
+        """The first of ids, titles and texts by which enough was seen, else by which the most; empty for nothing."""
+        shares = {kind: found / sought for kind, (found, sought) in self.counts.items()}
         enough = (kind for kind, share in shares.items() if share >= GOLD_EXPECTED)
-        best = next(enough, max(shares, key=lambda kind: shares[kind]))
-        if not shares[best]:
-            return GoldMatch("none", questions, 0, max(sought for _, sought in counts.values()))
-        if best == "texts":
+        most = max(shares, key=lambda kind: shares[kind], default="")
+        return next(enough, most if shares.get(most) else "")
+
+    def match(self, questions: list[EvalQuestion]) -> GoldMatch:
+        """Recognize the gold passages by the best."""
+        if not self.best:
+            found = max((sought for _, sought in self.counts.values()), default=0)
+            return GoldMatch("none", questions, *((0, found) if found else ()))
+        if self.best == "texts":
             questions = [_with_ids(each, self.by_text) for each in questions]
-        return GoldMatch("titles" if best == "titles" else "ids", questions, *counts[best])
+        return GoldMatch("titles" if self.best == "titles" else "ids", questions, *self.counts[self.best])
 
 
-def match_gold(questions: Sequence[EvalQuestion], retriever: BaseRetriever, spec: str) -> GoldMatch:
+def match_gold(
+    questions: Sequence[EvalQuestion],
+    retriever: BaseRetriever,
+    spec: str,
+    *,
+    most_read: int = 1_000_000,
+    most_searches: int = 300,
+) -> GoldMatch:
     """Match gold passages by id if the corpus has enough of them so, else by title, else by text, else by the best.
 
-    An index of this machine is read through; another one is searched for at most 300 passages. What the web has, no
-    search tells: there they are taken by title. Blocks.
+    An index of this machine with at most `most_read` passages is read through; another one is searched for at most
+    `most_searches`. What the web has, no search tells: there they are taken by title. Blocks.
     """
     ids: Collection[str] = dict.fromkeys(name for each in questions for name in each.gold)
     titles: Collection[str] = dict.fromkeys(title for each in questions for title in each.gold_titles)
@@ -88,17 +103,32 @@ def match_gold(questions: Sequence[EvalQuestion], retriever: BaseRetriever, spec
     if not isinstance(retriever, IndexRetriever):
         return GoldMatch("titles" if titles else "none", [*questions])
     folder = _index_folder(spec)
-    if not folder:
-        own = dict(islice(own.items(), _MOST_SEARCHES))
-        titles = {each.title for each in own.values()} if own else [*islice(titles, _MOST_SEARCHES)]
-        ids = own
-    gold = _Gold(ids, frozenset(titles), {_fold(each.text): name for name, each in own.items() if each.text})
-    if folder:
-        gold.look_through(open_index(folder).passages)
-    else:
-        queries = [f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in own.values()] or titles
-        gold.look_through(_search(retriever, queries))
-    return gold.choose([*questions])
+    passages = open_index(folder).passages if folder else None
+    if passages is not None and len(passages) > most_read and (own or titles):
+        passages = None
+    if passages is not None:
+        gold = _Gold(ids, frozenset(titles), _texts(own.values()))
+        gold.look_through(passages)
+        return gold.match([*questions])
+    chosen = [*islice(own.values(), most_searches)]
+    gold = _search_for(retriever, chosen, [] if own else [*islice(titles, most_searches)])
+    if gold.best == "texts" and len(chosen) < len(own):  # each needs its id
+        gold = _search_for(retriever, [*own.values()])
+    return gold.match([*questions])
+
+
+def _texts(passages: Iterable[ContextPassage]) -> dict[str, str]:
+    return {_fold(each.text): each.id for each in passages if each.text}
+
+
+def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], titles: Sequence[str] = ()) -> _Gold:
+    """Search for passages by title and text, and for titles that are known alone."""
+    ids, named = frozenset(each.id for each in passages), frozenset([*titles, *(each.title for each in passages)])
+    gold = _Gold(ids, named, _texts(passages))
+    gold.look_through(
+        _search(retriever, [*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles])
+    )
+    return gold
 
 
 def _index_folder(spec: str) -> Path | None:

@@ -122,3 +122,10 @@ def test_a_whole_corpus_is_not_told_of(tmp_path: Path) -> None:
     assert manifest.corpus.gold_sought
     assert manifest.corpus.gold_found == manifest.corpus.gold_sought
     assert describe_missing_gold(manifest) == ""
+
+
+def test_a_large_index_is_searched_and_every_gold_passage_gets_its_id(tmp_path: Path) -> None:
+    spec = corpus(tmp_path, *((f"p{n}", "", text_of(city)) for n, city in enumerate(CITIES)))
+    match = match_gold([asked(city) for city in CITIES], resolve_retriever(spec), spec, most_read=2, most_searches=2)
+    assert (match.by, match.found, match.sought) == ("ids", 4, 4)
+    assert [each.gold for each in match.questions] == [("p0",), ("p1",), ("p2",), ("p3",)]
