@@ -54,8 +54,8 @@ class StepCost(NamedTuple):
 
 def choose_steps(asked_for: str, methods: Mapping[str, Context]) -> list[str]:
     """Read `--oracle`: `all`, or comma-separated steps; SettingsError for one that no method has or no player knows."""
-    every = [step for each in methods.values() for step in each.all_steps()]
-    known = [step for step in dict.fromkeys(every) if step in PLAYED_STEPS]
+    steps = [(step, each) for each in methods.values() for step in each.all_steps()]
+    known = list(dict.fromkeys(step for step, each in steps if step in PLAYED_STEPS or step in each.rehearsal_replies))
     if asked_for.strip().lower() == ALL:
         return [*known, ALL]
     named = list(dict.fromkeys(name.strip() for name in asked_for.split(",") if name.strip()))
@@ -175,7 +175,8 @@ def step_costs(reader: RunReader, methods: Collection[str] | None = None) -> lis
 def gold_player(dataset: Path, rename: int | None) -> str:
     """Return the spec of the model that plays from a data set's gold annotations, with the names of a renamed run.
 
-    It never errs, so that its seed does not matter to it: it tells other contents of the file apart in a reply cache.
+    It understands what the other steps' model put into words of its own. It never errs, so that its seed does not
+    matter to it: it tells other contents of the file apart in a reply cache.
     """
     names = "" if rename is None else f"&rename={rename}"
-    return f"rehearsal:{dataset}?seed={int(file_hash(dataset)[:12], 16)}{names}"
+    return f"rehearsal:{dataset}?reads=loose&seed={int(file_hash(dataset)[:12], 16)}{names}"

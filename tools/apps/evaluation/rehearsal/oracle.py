@@ -17,6 +17,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.obedience import (
     partial_support_is_enough,
 )
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
+    NO_TARGET,
     GoldPassage,
     Plan,
     PlanBook,
@@ -51,6 +52,8 @@ class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
     """The share of facts that it knows from memory."""
     obey: Literal["gold", "strict"] = "gold"
     """strict: it does not do what the instructions forbid, even where gold knows better, so that a bad prompt shows."""
+    reads: Literal["exact", "loose"] = "exact"
+    """loose: it also understands a fact or a question that a language model put into words of its own."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Seconds that each reply takes."""
     rename: int | None = Field(None, ge=0)
@@ -128,7 +131,13 @@ class Oracle:
     @cached_property
     def target(self) -> Target:
         """What the question is."""
-        return self.book.find(self.prompt.question)
+        asked = self.prompt.question
+        found = self.book.find(asked)
+        return self.book.find_similar(asked) if found is NO_TARGET and self._reads_loosely else found
+
+    @property
+    def _reads_loosely(self) -> bool:
+        return self.options.reads == "loose"
 
     @property
     def _is_strict(self) -> bool:
@@ -176,9 +185,18 @@ class Oracle:
             evidence = ((gold, each) for gold in hop.passages for each in sentences_of(gold.text))
             if said is None and any(hop.is_answered_by(*each) and contains_words(line, each[1]) for each in evidence):
                 said = hop.answer
+            if said is None and self._reads_loosely and self._tells(line, hop):
+                said = hop.answer
             if said:
                 found.append(HopAnswer(hop, said, line.strip()))
         return found
+
+    def _tells(self, line: str, hop: PlanHop) -> bool:
+        """Whether a line has a hop's answer, and at least half of the other content words of its question."""
+        answered = next((each for each in hop.answers if contains_words(line, each)), "")
+        asked = frozenset(content_terms(self.target.plan.question_of(hop))) - frozenset(content_terms(answered))
+        is_closed = answered.casefold() in {"", "yes", "no"}
+        return not is_closed and 2 * len(asked & frozenset(content_terms(line))) >= max(len(asked), 1)
 
     def _answer_to(self, hop: PlanHop, line: str, names: Mapping[int, str]) -> str | None:
         """Find a hop's question in a line: with the right names, with those given before, or with descriptions."""

@@ -1,6 +1,7 @@
 """How questions are answered, hop by hop, according to the gold annotations; found by what a prompt asks."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,8 +13,11 @@ import yaml
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.named_titles import base_of
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key
+from hopgraph.tools.text import content_terms
 
 _PLACE = re.compile(r"#(\d{1,2})")
+_ALIKE = 0.5
+"""The share of content words from which two questions ask the same."""
 _SIGNS = re.compile(r"(?<![\s?.!])[\s?.!]*+\Z")
 
 _CHAINED = frozenset({"compositional", "inference"})
@@ -192,6 +196,27 @@ class PlanBook:
     def find(self, text: str) -> Target:
         """Return what a question asks for, else `NO_TARGET`."""
         return self._targets.get(word_key(text), NO_TARGET)
+
+    def find_similar(self, text: str) -> Target:
+        """Return what asks nearly the same: at least half of all their content words are in both; else `NO_TARGET`.
+
+        Of several the one with the most in common; none where two different ones have as much.
+        """
+        terms = frozenset(content_terms(text))
+        shared = Counter(known for term in terms for known in self._by_term.get(term, ()))
+        likeness = {known: n / len(terms | frozenset(content_terms(known))) for known, n in shared.items()}
+        most = max(likeness.values(), default=0.0)
+        best = [self._targets[known] for known, value in likeness.items() if value == most >= _ALIKE]
+        return best[0] if best and all(each == best[0] for each in best) else NO_TARGET
+
+    @cached_property
+    def _by_term(self) -> dict[str, list[str]]:
+        """Content word → the questions that have it."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for known in self._targets:
+            for term in dict.fromkeys(content_terms(known)):
+                found[term].append(known)
+        return found
 
 
 def derive_plan(question: EvalQuestion) -> Plan:

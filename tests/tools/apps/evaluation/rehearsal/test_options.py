@@ -11,11 +11,12 @@ from hopgraph.tools.models.resolve import Sampling, resolve_model
 
 def test_options_are_read() -> None:
     dataset, options = parse_rehearsal(
-        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7&obey=strict"
+        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7&obey=strict&reads=loose"
     )
     assert dataset == "a/b.json"
     rates = {"error": 0.25, "distraction": 0.5, "parse_failure": 1, "knowledge": 0}
-    assert options.model_dump() == {**rates, "latency": 2, "rename": 7, "seed": -7, "obey": "strict"}
+    others = {"latency": 2, "rename": 7, "seed": -7, "obey": "strict", "reads": "loose"}
+    assert options.model_dump() == {**rates, **others}
 
 
 @pytest.mark.parametrize(
