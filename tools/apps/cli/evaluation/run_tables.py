@@ -89,7 +89,7 @@ _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "Acc": lambda row: _percent(row, "acc"),
     "judge": lambda row: percent_cell(row.get("judged")),
     "kappa of judges": lambda row: number_cell(row.get("second_judge", {}).get("kappa"), 2),
-    "judge knows better": lambda row: percent_cell(row.get("judge_audit", {}).get("own_accepted")),
+    "judge by memory": lambda row: percent_cell(row.get("judge_audit", {}).get("own_accepted")),
     "grounded F1": lambda row: _percent(row, "grounded_f1"),
     "gap closed": lambda row: percent_cell(row.get("gap_closed")),
     "R@5": lambda row: _percent(row, "recall@5"),
