@@ -94,6 +94,16 @@ def with_environment(settings: ContextT) -> ContextT:
         raise SettingsError(describe_invalid(cls, error, "environment variable HOPGRAPH_{NAME}")) from None
 
 
+def settings_from(cls: type[ContextT], values: Mapping[str, Any], preset: str | None = None) -> ContextT:
+    """Make a method's settings of named values, over its preset for a family, the environment and the defaults.
+
+    SettingsError: an unknown name, a value that does not fit, or a setting that the method does not read.
+    """
+    if unread := sorted(values.keys() & cls.ignored):
+        raise SettingsError(f"setting {unread[0]!r} has no effect: the graph of {cls.method} does not read it")
+    return with_environment(cls.preset(preset, **values) if preset is not None else make_settings(cls, values))
+
+
 def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
     """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps and lists.
 
@@ -102,6 +112,8 @@ def parse_setting(cls: type[Context], name: str, text: str, subject: str = "sett
     field = cls.model_fields.get(name)
     if field is None:
         raise SettingsError(describe_unknown(cls, name, subject.format(name=name)))
+    if not text.strip():
+        raise SettingsError(f"{subject.format(name=name)}: its value is empty; write {name}=VALUE, or leave it out")
     if text.lower() in {"none", "null"} and type(None) in get_args(field.annotation):
         return None
     if field.default_factory is None:

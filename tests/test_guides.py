@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from langgraph.graph import StateGraph
 
 from hopgraph.graphs import ALIASES, METHODS, migres
 from hopgraph.nodes.prepare import prepare_for
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.tools.apps.cli import main
+from hopgraph.tools.apps.evaluation.study_model import make_study
 from support.node_keys import NodeKeys, name_of, nodes_in
 from support.paths import ROOT
 
@@ -102,6 +104,38 @@ async def test_a_node_in_a_plain_graph_names_the_key_that_is_missing() -> None:
     builder = StateGraph(migres.MigresState, context_schema=migres.Context)
     builder.add_sequence([("prepare", prepare_for(migres.MigresState)), ("sentence_filter", sentence_filter)])
     assert await builder.set_entry_point("prepare").compile().ainvoke(QUESTION, context=migres.Context())
+
+
+PAPER = (ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_a_paper_s_table_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its study and its prices are files as they stand there; its commands run in order, and so does its Python."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAPER, re.DOTALL | re.MULTILINE)
+    by_kind: dict[str, list[str]] = {}
+    for kind, text in blocks:
+        by_kind.setdefault(kind, []).append(text)
+    study, larger = by_kind["yaml"]
+    (tmp_path / "study.yaml").write_text(study)
+    (tmp_path / "prices.toml").write_text(by_kind["toml"][0])
+    assert make_study({**yaml.safe_load(study), **yaml.safe_load(larger)}).max_cost
+    said: list[str] = []
+    for command in "".join(by_kind["sh"]).splitlines():
+        assert main(shlex.split(command)[1:]) == 0, command
+        said.append(capsys.readouterr().out)
+    dry, pilot, whole, table = said
+    assert "8 runs" in dry
+    assert not any(found in dry for found in ("F1", "EM"))
+    assert pilot.count(": sample, first 2") == whole.count(": sample, first 6") == 8
+    assert "passages_per_query" in table.partition("What differs between the runs")[2]
+    tex = (tmp_path / "table.tex").read_text()
+    assert all(name in tex for name in ("migres", "first", "second", r"$\pm$"))
+    (snippet,) = by_kind["python"]
+    exec(compile(snippet, "paper_table.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
+    assert "sample+offline+passages_per_query=5 {'one_step': " in capsys.readouterr().out
 
 
 WHICH = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")

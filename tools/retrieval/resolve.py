@@ -1,5 +1,6 @@
 """From a retriever's spec to the retriever."""
 
+import re
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -7,7 +8,7 @@ from threading import Lock
 
 from langchain_core.retrievers import BaseRetriever
 
-from hopgraph.state import SpecError
+from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import index_in_memory, open_index
@@ -24,6 +25,7 @@ VALID_SPECS = (
     f"web:community:CLASS, {VALID_ENGINE_SPECS}"
 )
 
+_SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # how a spec begins; one letter before the colon would be a drive
 _Signature = tuple[int, ...]
 _MOST_OPEN = 64
 _opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
@@ -58,6 +60,14 @@ def resolve_retriever(spec: str) -> BaseRetriever:
             return _open_once(key, _signature(folder), lambda: _open_bm25(folder))
     what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
     raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
+
+
+def corpus_spec(given: str) -> str:
+    """Turn a corpus that a user names into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
+    if not given.strip():
+        raise SettingsError("the corpus is empty; name a folder made by `hopgraph index`, or leave it out")
+    is_spec = (given == SAMPLE or _SPEC.match(given)) and not Path(given).is_dir()
+    return given if is_spec else f"bm25:{given}"
 
 
 def close_index(folder: Path) -> None:

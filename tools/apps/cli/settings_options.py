@@ -1,14 +1,11 @@
 """The method and the settings that a command line names."""
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from hopgraph.state import Context, SettingsError
-from hopgraph.state.context import ContextT, make_settings
-from hopgraph.state.environment import parse_setting, with_environment
-
-_SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # how a spec begins; one letter before the colon would be a drive
+from hopgraph.state.context import ContextT
+from hopgraph.state.environment import parse_setting, settings_from
+from hopgraph.tools.retrieval.resolve import corpus_spec
 
 
 def settings_for(
@@ -29,18 +26,7 @@ def settings_for(
             raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
         if value is not None:
             values[name] = value
-    if unread := sorted(values.keys() & cls.ignored):
-        raise SettingsError(f"setting {unread[0]!r} has no effect: the graph of {cls.method} does not read it")
-    settings = cls.preset(preset, **values) if preset is not None else make_settings(cls, values)
-    return with_environment(settings)
-
-
-def corpus_spec(given: str) -> str:
-    """Turn `--corpus` into a retriever's spec: a folder into `bm25:FOLDER`; a spec stays as it is."""
-    if not given.strip():
-        raise SettingsError("--corpus is empty; name a folder made by `hopgraph index`, or leave it out for the sample")
-    is_spec = (given == "sample" or _SPEC.match(given)) and not Path(given).is_dir()
-    return given if is_spec else f"bm25:{given}"
+    return settings_from(cls, values, preset)
 
 
 def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
@@ -48,6 +34,4 @@ def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
     name = name.strip().replace("-", "_")
     if not equals or not name:
         raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
-    if name in cls.model_fields and not text.strip():
-        raise SettingsError(f"setting {name!r}: its value is empty; write {name}=VALUE, or leave it out")
     return name, parse_setting(cls, name, text.strip())

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from hopgraph.state import RunError
+from hopgraph.tools.apps.evaluation.batch.merged_runs import merge_parts
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import (
     BASE,
@@ -225,13 +226,14 @@ def correct_together(found: Sequence[Difference]) -> list[Difference]:
 def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None = None) -> dict[str, Comparison]:
     """Read runs on one or more data sets: name of the data set → `compare_runs` of its runs.
 
-    It is the file's name without its ending; where several files have it, with the first of its runs behind it.
+    It is what a study calls it, else the file's name without its ending; where several files have that name, with the
+    first of its runs behind it.
     """
     groups: dict[tuple[str, str], list[RunReader]] = defaultdict(list)
     first: dict[tuple[str, str], str] = {}
     for reader, label in zip(readers, run_labels([reader.folder for reader in readers]), strict=True):
         dataset = reader.manifest.dataset
-        key = Path(dataset.name).stem, dataset.sha256
+        key = dataset.label or Path(dataset.name).stem, dataset.sha256
         groups[key].append(reader)
         first.setdefault(key, label)
     stems = Counter(stem for stem, _ in groups)
@@ -240,15 +242,16 @@ def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None =
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:
-    """Read runs to compare, and price what their questions took.
+    """Read runs to compare, those over parts of a data set as one, and price what their questions took.
 
     RunError: other questions (names in them may differ), or a run that is given twice.
     """
+    readers = merge_parts(readers)
     questions = [{question.id: question for question in reader.questions()} for reader in readers]
     first = readers[0].manifest.dataset
-    for reader in readers[1:]:
+    for reader, own in zip(readers[1:], questions[1:], strict=True):
         other = reader.manifest.dataset
-        if (other.ids, other.name) != (first.ids, first.name):  # other names in them are worth a comparison
+        if (own.keys(), other.name) != (questions[0].keys(), first.name):  # other names in them are worth a comparison
             raise RunError(
                 f"{reader.folder} asked other questions ({other.name}, {other.sample}) than {readers[0].folder} "
                 f"({first.name}, {first.sample}); compare runs with the same data set and sample"

@@ -83,6 +83,8 @@ class MethodEstimate(NamedTuple):
     completion_tokens: float
     cost: float | None
     """Of all questions, in the currency of the price table; None where a model has no price."""
+    run: str = ""
+    """Of a study the run's name."""
 
 
 @dataclass(frozen=True)
@@ -125,14 +127,15 @@ async def estimate_run(
     *,
     stand_in: str,
     prices: PriceTable,
+    cache_dir: str | None = None,
 ) -> RunEstimate:
     """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
 
     `left` maps a method to the questions times repeats that are still to be asked; the prices are those of the models
-    that the settings name.
+    that the settings name. Replies that are in the cache of an earlier estimate cost nothing, as in the runs.
     """
     tried = [
-        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices)
+        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices, cache_dir)
         for name, settings in methods.items()
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
@@ -141,11 +144,16 @@ async def estimate_run(
 
 
 async def _estimate(
-    settings: Context, questions: Sequence[EvalQuestion], left: int, stand_in: str, prices: PriceTable
+    settings: Context,
+    questions: Sequence[EvalQuestion],
+    left: int,
+    stand_in: str,
+    prices: PriceTable,
+    cache_dir: str | None,
 ) -> MethodEstimate:
     # Lexical reranking and checking, so that nothing is paid for.
     free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
-    replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": None, **free})
+    replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": cache_dir, **free})
     calls: list[Asked] = []
     tried = 0
     for question in questions if settings.steps else ():  # a graph that asks in its own way would ask for money
@@ -154,16 +162,21 @@ async def _estimate(
             continue  # counted as far as it came, it would make the method look cheap
         tried += 1
         calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
-    each, prompt, completion = (
-        sum(getattr(call, name) for call in calls) / max(tried, 1)
-        for name in ("attempts", "prompt_tokens", "completion_tokens")
-    )
+    paid = [paid_part(call) for call in calls]
+    each, prompt, completion = (sum(part) / max(tried, 1) for part in zip(*paid, strict=True)) if paid else (0.0,) * 3
     # Priced as the models that the run will ask.
-    models = [(model_name(find_model_spec(settings, call.role)), call) for call in calls]
-    spent = sum(prices.price(model, call.prompt_tokens, call.completion_tokens) for model, call in models)
-    known = tried > 0 and all(prices.knows(model) for model, _ in models)
+    models = [model_name(find_model_spec(settings, call.role)) for call in calls]
+    spent = sum(prices.price(model, *tokens) for model, (_, *tokens) in zip(models, paid, strict=True))
+    known = tried > 0 and all(map(prices.knows, models))
     cost = spent / tried * left if known else None
     return MethodEstimate(settings.method, left, tried, each, prompt, completion, cost)
+
+
+def paid_part(call: Asked) -> tuple[int, int, int]:
+    """Return what was paid for of a call: the attempts that no cache answered, and their share of the tokens."""
+    paid = call.attempts - call.cached
+    share = paid / max(call.attempts, 1)
+    return paid, round(share * call.prompt_tokens), round(share * call.completion_tokens)
 
 
 def _is_model(spec: str) -> bool:

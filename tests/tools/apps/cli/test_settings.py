@@ -4,7 +4,8 @@ import pytest
 
 from hopgraph.graphs import METHODS, find_method, migres
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.retrieval.resolve import corpus_spec
 
 Context = migres.Context
 

@@ -8,6 +8,8 @@ import pytest
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs, run_labels
+from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.report.run_differences import differences_table
 from support.hand_made_runs import failed, outcome, question, usage, write_run
 
 QUESTIONS = [
@@ -140,10 +142,14 @@ def test_run_labels_are_as_short_as_they_can_be() -> None:
     assert run_labels([Path("/one")]) == ["one"]
 
 
-@pytest.mark.parametrize("facts", [{"ids": "2", "sample": "first 3"}, {"name": "other.json"}])
-def test_runs_over_other_questions_are_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("asked", "facts"), [(QUESTIONS[:3], {"sample": "first 3"}), (QUESTIONS, {"name": "other.json"})]
+)
+def test_runs_over_other_questions_are_refused(
+    tmp_path: Path, asked: list[EvalQuestion], facts: dict[str, Any]
+) -> None:
     one = write_run(tmp_path / "one", QUESTIONS, [], SETTINGS)
-    two = write_run(tmp_path / "two", QUESTIONS, [], SETTINGS, **facts)
+    two = write_run(tmp_path / "two", asked, [], SETTINGS, **facts)
     with pytest.raises(RunError, match=r"two asked other questions \(.*\) than .*one \(hand\.json, all\); compare"):
         compare_runs([one, two])
 
@@ -160,3 +166,36 @@ def test_the_frontier_is_what_nothing_beats(tmp_path: Path) -> None:
     comparison = compare_runs([write_run(tmp_path / "run", QUESTIONS, outcomes, {name: {} for name in made})])
     assert [each.name for each in comparison.frontier("llm_calls")] == ["one_step", "react", "ircot", "self_ask"]
     assert comparison.frontier("cost") == []
+
+
+def test_runs_over_parts_of_a_data_set_are_one_unless_they_were_made_otherwise(
+    tmp_path: Path, reader: RunReader
+) -> None:
+    whole = {name: [*reader.latest(name).values()] for name in SETTINGS}
+
+    def part(name: str, chosen: list[EvalQuestion], settings: dict[str, dict[str, Any]] = SETTINGS) -> RunReader:
+        ids = {each.id for each in chosen}
+        outcomes = [each for found in whole.values() for each in found if each["id"] in ids]
+        return write_run(tmp_path / name, chosen, outcomes, settings, sample=name)
+
+    first, second = part("first", QUESTIONS[:3]), part("second", QUESTIONS[3:])
+    merged, alone = compare_runs([first, second]), compare_runs([reader])
+    assert [each.rows for each in merged.methods] == [each.rows for each in alone.methods]
+    assert [each.losses for each in merged.methods] == [each.losses for each in alone.methods]
+    facts = merged.methods[0].reader.manifest.dataset
+    assert (facts.sample, facts.questions) == ("first and second", 4)
+    assert len(compare_runs([first, second, reader]).methods) == 4, "a whole run beside its parts is another run"
+    with pytest.raises(RunError, match="other questions"):
+        compare_runs([first, part("other", QUESTIONS[3:], {"one_step": {"model": "openai:n"}})])
+
+
+def test_what_differs_between_runs_is_named_and_nothing_else(tmp_path: Path) -> None:
+    settings = {name: {**each, "seed": 1} for name, each in SETTINGS.items()}
+    settings["migres"]["max_iterations"] = 2
+    runs = [
+        write_run(tmp_path / f"run-{number}", QUESTIONS, [], each) for number, each in enumerate((SETTINGS, settings))
+    ]
+    table = differences_table(runs)
+    assert table.columns == ["run", "max_iterations", "seed"]
+    assert [[cell.text for cell in row] for row in table.rows] == [["run-0", "5", ""], ["run-1", "2", "1"]]
+    assert differences_table(runs[:1]).rows == []

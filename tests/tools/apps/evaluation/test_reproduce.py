@@ -12,7 +12,7 @@ import pytest
 
 from hopgraph.graphs import METHODS
 from hopgraph.state import RunError, SettingsError
-from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, settings_by_method
+from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, study_of
 from hopgraph.tools.apps.cli.evaluation.reproduce_command import ReproduceOptions, experiment_settings, run_reproduce
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunEngine
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
@@ -31,6 +31,7 @@ from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
     warnings_for,
 )
 from hopgraph.tools.apps.evaluation.reproduce.table_measures import COUNTS, MEANS
+from hopgraph.tools.apps.evaluation.study_specs import method_settings
 from support.paths import SAMPLE
 
 TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
@@ -50,8 +51,9 @@ def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str
             if each.folder:
                 method, given = each.row.method, [*each.assignments]
                 options = EvalOptions(Path("x"), method, Path("y"), preset=each.preset, assignments=given)
-                made_by = experiment_settings if method in EXPERIMENTS else settings_by_method
-                (settings,) = made_by(options).values()
+                is_experiment = method in EXPERIMENTS
+                made_by = experiment_settings(options) if is_experiment else method_settings(study_of(options))
+                (settings,) = made_by.values()
                 for key, value in settings_of_row(table, each.row).items():
                     made = getattr(settings, key)
                     wanted = tuple(value) if isinstance(value, list) else value

@@ -12,7 +12,8 @@ from hopgraph.state import RunError, SettingsError, SpecError
 from hopgraph.tools.apps.cli.console import print_line
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import CompareOptions
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.merged_runs import open_runs
+from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod, compare_by_dataset
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet, read_official_set
@@ -20,6 +21,7 @@ from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
 from hopgraph.tools.apps.evaluation.report import writers
 from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
 from hopgraph.tools.apps.evaluation.report.paper_tables import paper_tables
+from hopgraph.tools.apps.evaluation.report.run_differences import differences_table
 from hopgraph.tools.apps.evaluation.report.tables import Table, tables
 from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.io.guarded_files import write_files
@@ -47,14 +49,15 @@ def run_compare(options: CompareOptions) -> None:
     for path in out:
         if path.suffix.lower() not in writers.WRITERS:
             raise SettingsError(f"--out {str(path)!r:.80}: its ending must be one of {', '.join(writers.WRITERS)}")
-    readers = [RunReader(path.expanduser()) for path in options.runs]
+    readers = [reader for path in options.runs for reader in open_runs(path.expanduser())]
     comparisons = compare_by_dataset(readers, read_prices(options.prices))
     place = parse_place(against, "graph") if against else None
     scores = [name.strip() for name in options.scores.split(",")]
     official = read_official_set(options.official.expanduser(), options.aliases) if options.official else None
     measures = parse_measures(options.measures) if options.measures else {}
     report = _report(comparisons, METHODS.add(place).name if place else against, scores, plan=options.plan)
-    report.details.extend(_measured(comparisons, official, measures))
+    differences = differences_table(readers)
+    report.details.extend([*_measured(comparisons, official, measures), *[differences] * bool(differences.rows)])
     console = summary_console()
     _print_report(console, report)
     files = _report_files(report, comparisons, out)

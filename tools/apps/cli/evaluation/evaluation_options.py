@@ -1,12 +1,14 @@
-"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`, `train`, `check-student`."""
+"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`, `train`, and those beside."""
 
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from pydantic import BaseModel
 
 from hopgraph.tools.apps.cli.command_options import METHOD_HELP, JsonOption, VerboseOption, command, flag, option
+from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,31 +23,36 @@ class ModelChoice:
     )
 
 
+_BOUNDS = {"min": "ge", "max": "le"}
+
+
+def study_option(model: type[BaseModel], name: str, *names: str, **about: Any) -> Any:
+    """Return an option that is a field of a study, with the field's description, bounds and default."""
+    field = model.model_fields[name]
+    bounds = {end: getattr(each, of) for each in field.metadata for end, of in _BOUNDS.items() if hasattr(each, of)}
+    text = field.description or ""
+    return option(f"{text[:1].upper()}{text[1:]}.", *names, default=field.default, **{**bounds, **about})
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
     """The options of every command that works on the questions of a data set."""
 
-    corpus: str | None = option(
-        "A folder made by `hopgraph index`, or a retriever's spec.",
-        metavar="DIR|SPEC",
-        show_default="the contexts of all questions of DATASET, pooled",
-    )
-    limit: int | None = option("Ask at most N questions.", metavar="N", min=1)
-    skip: int | None = option("Leave out the first N questions.", metavar="N", min=1)
-    sample: str | None = option("Which N questions.", metavar="first|random:SEED", show_default="first")
-    concurrency: int = option("Questions in flight at once.", default=16, metavar="N", min=1)
+    corpus: str | None = study_option(QuestionSet, "corpus", metavar="DIR|SPEC")
+    limit: int | None = study_option(QuestionSet, "limit", metavar="N")
+    skip: int | None = study_option(QuestionSet, "skip", metavar="N")
+    sample: str | None = study_option(QuestionSet, "sample", metavar="first|random:SEED", show_default="first")
+    concurrency: int = study_option(Study, "concurrency", metavar="N")
     assignments: list[str] | None = option(
         "A setting of all methods that have it, or of one.", "--set", metavar="[METHOD.]KEY=VALUE"
     )
-    patience: float = option("How long to wait in an outage.", default=300.0, metavar="SECONDS", min=0)
-    retry_failed: bool = flag("Ask again what failed.")
-    fresh: bool = flag(
-        "Take no replies from the cache that your runs share (--set cache_dir=DIR: another), and leave none there."
-    )
-    skip_bad: bool = flag("Skip broken records, and report them.")
-    max_calls: int | None = option("Stop a run after N model calls.", metavar="N", min=1)
-    max_cost: float | None = option("Stop a run at this cost; needs --prices.", metavar="AMOUNT", min=0)
-    prices: Path | None = option("Prices per million tokens by model, as TOML: examples/prices.toml.", metavar="FILE")
+    patience: float = study_option(Study, "patience", metavar="SECONDS")
+    retry_failed: bool = study_option(Study, "retry_failed")
+    fresh: bool = study_option(Study, "fresh")
+    skip_bad: bool = study_option(QuestionSet, "skip_bad")
+    max_calls: int | None = study_option(Study, "max_calls", metavar="N")
+    max_cost: float | None = study_option(Study, "max_cost", metavar="AMOUNT")
+    prices: Path | None = study_option(Study, "prices", metavar="FILE")
     format_name: str | None = option(
         "The format of DATASET: questions (your own: question and answer or answers, as JSON lines or CSV), or one of "
         "docs/data_formats.md, as hotpotqa, musique, hipporag, flashrag, frames, browsecomp_plus or beir.",
@@ -59,7 +66,7 @@ class QuestionOptions:
 class RunOptions(QuestionOptions, ModelChoice):
     """The options that `eval`, `reproduce` and `build` share."""
 
-    judge: str | None = option("A model that judges whether answers imply the gold ones.", metavar="SPEC")
+    judge: str | None = study_option(Study, "judge", metavar="SPEC")
 
 
 @command(
@@ -71,10 +78,15 @@ class RunOptions(QuestionOptions, ModelChoice):
     "hopgraph eval musique.jsonl --methods tor --set widths=3,3 --set tor.fusion=paragraph --out runs/tor-3-3",
     "hopgraph eval hotpot_dev.json --methods migres --out runs/paid --max-cost 5 --prices prices.toml",
     "hopgraph eval hotpot_dev.json --methods migres --model openai:gpt-4.1-mini --out runs/steps --oracle all",
+    "hopgraph eval study.yaml --dry-run",
+    "hopgraph eval study.yaml --limit 5",
     defaults={"processes": None},
 )
 class EvalOptions(RunOptions):
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
+
+    Of a study's file (`hopgraph study init` writes one) every combination of data sets, models and settings is run; an
+    option that is given replaces what the file says.
 
     Ends with 0; with 3 if questions failed (they count as wrong), 4 if --max-calls or --max-cost ended it, or 5 if most
     replies could not be used; or with 1 if it was stopped: a server refuses the key or the model, or 20 questions in a
@@ -84,66 +96,63 @@ class EvalOptions(RunOptions):
     dataset: Annotated[
         Path,
         typer.Argument(
-            metavar="DATASET",
-            help="A file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=… (extra `hub`), or `sample`.",
+            metavar="DATASET|STUDY.yaml",
+            help="A file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=… (extra `hub`), or `sample`; or "
+            "the file of a study.",
         ),
     ]
-    methods: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B,…|papers|all",
-            help=f"{METHOD_HELP} papers: those of the five papers; so with the other groups that it lists.",
-        ),
-    ]
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The run's folder; an unfinished run in it is resumed.")]
-    _: KW_ONLY
-    add_contexts: bool = flag("Add the contexts of DATASET to the corpus (MIGRES's oracle).")
-    ids: list[str] | None = option("Ask this one; repeatable.", "--id", metavar="ID")
-    repeats: int = option(
-        "Ask each question K times, each with seeds of its own; scores are means.",
-        "--repeat",
-        default=1,
-        metavar="K",
-        min=1,
+    methods: str = option(
+        f"{METHOD_HELP} papers: those of the five papers; so with the other groups that it lists.",
+        default="",
+        metavar="A,B,…|papers|all",
+        show_default="those of the study",
     )
+    out: Path | None = option(
+        "The folder of the run; an unfinished run in it is resumed.", metavar="DIR", show_default="that of the study"
+    )
+    _: KW_ONLY
+    add_contexts: bool = study_option(QuestionSet, "add_contexts")
+    ids: list[str] | None = study_option(QuestionSet, "ids", "--id", metavar="ID")
+    repeats: int = study_option(Study, "repeats", "--repeat", metavar="K")
     frontier: bool = flag(
         "Mark the methods that no other beats in F1 at as few model calls, or by --prices at its cost."
     )
-    oracle: str | None = option(
-        "Ask again with this step played from the gold annotations, the rest by the model, and tell what the model "
-        "loses in it; all: each step in turn, then all together.",
-        metavar="STEP,…|all",
+    oracle: str | None = study_option(Study, "oracle", metavar="STEP,…|all")
+    preset: str | None = study_option(Study, "preset", metavar="FAMILY")
+    estimate_only: bool = flag(
+        "Say what is to be run and what it would take, from its first questions, and stop.", "--estimate", "--dry-run"
     )
-    preset: str | None = option("The papers' settings for a family, where a method has them.", metavar="FAMILY")
-    estimate_only: bool = flag("Say what the run would take, from its first questions, and stop.", "--estimate")
-    rename: int | None = option(
-        "Rename people, places and works everywhere, so that memory cannot answer; no judge may know the new names.",
-        metavar="SEED",
-        min=0,
-    )
-    second_judge: str | None = option("Another judge, to see how far the two agree.", metavar="SPEC")
-    audit_judge: bool = flag(
-        "Show the judge other questions' gold answers, to see whether it follows what it knows; on with --rename."
-    )
-    no_traces: bool = flag("Keep no steps: a smaller folder, but nothing for `hopgraph show`.")
-    engine: Literal["local", "ray"] = option(
-        "Where questions are answered: here, or on a Ray cluster (needs the extra `ray`).", default="local"
-    )
-    processes: int | None = option(
-        "Processes that share the work.",
-        default=1,
-        min=1,
-        max=256,
+    rename: int | None = study_option(QuestionSet, "rename", metavar="SEED")
+    second_judge: str | None = study_option(Study, "second_judge", metavar="SPEC")
+    audit_judge: bool = study_option(Study, "audit_judge")
+    no_traces: bool = study_option(Study, "no_traces")
+    engine: Literal["local", "ray"] = study_option(Study, "engine")
+    processes: int | None = study_option(
+        Study,
+        "processes",
         show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
     )
-    """None: as many as `choose_process_count` chooses, as the command line does. Each further process imports the
-    script that was started, which must do its work under `if __name__ == "__main__":`."""
 
 
 def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     """Return the options of `eval` for another command: those that it has, too, and the changes."""
     shared = {each.name for each in fields(EvalOptions)} & {each.name for each in fields(options)}
     return EvalOptions(**{**{name: getattr(options, name) for name in shared}, **changes})
+
+
+@command(
+    "evaluation.eval_command.run_study",
+    "hopgraph study init",
+    "hopgraph study init mine.yaml",
+    "hopgraph study schema > study.schema.json",
+)
+class StudyFileOptions:
+    """Write an example of a study's file for `hopgraph eval`, with the schema that editors complete it by."""
+
+    action: Annotated[
+        Literal["init", "schema"], typer.Argument(metavar="init|schema", help="init: write both; schema: print that.")
+    ]
+    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The file to write.")] = Path("study.yaml")
 
 
 @command(
@@ -160,7 +169,7 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
 class CompareOptions:
     """Compare the methods of one or more runs, on one or more data sets: tables, tests, figures."""
 
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`.")]
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`, of studies too.")]
     against: str | None = option(
         "Test the others against it, each with its own model.",
         metavar="METHOD",

@@ -1,8 +1,6 @@
 """`hopgraph reproduce`: the papers' tables, and our scores next to their numbers."""
 
-import os
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +14,13 @@ from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.cli.command_options import SOME_FAILED
 from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note, print_skipped, show_progress
-from hopgraph.tools.apps.cli.evaluation import eval_command
+from hopgraph.tools.apps.cli.evaluation.eval_command import Terminal, question_set, run_eval, study_of
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_missing_gold, describe_simulated
-from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun
+from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun, share_corpus
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
@@ -30,10 +28,13 @@ from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce import paper_tables
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, PlannedRow, ReportedPaper
 from hopgraph.tools.apps.evaluation.reproduce.table_measures import measure_run
-from hopgraph.tools.io.guarded_files import make_private, write_files
+from hopgraph.tools.apps.evaluation.study import INDEXING_STAGES, answered
+from hopgraph.tools.apps.evaluation.study_specs import dataset_file, method_settings, played_model, run_spec
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.index_folder import is_index
+from hopgraph.tools.retrieval.resolve import corpus_spec
 from hopgraph.tools.text.sanitize import pluralize
 
 _REPORT = "reproduction"  # the files with our scores and the paper's, in the table's folder
@@ -58,7 +59,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
     if options.dataset is None:
         _show_paper(console, options, paper, table)
         return 0
-    path = eval_command.dataset_file(options, options.dataset, _out(options))
+    path = dataset_file(question_set(options, options.dataset), _out(options))
     dataset = options.format_name or detect_format(path)
     second = corpus_spec(options.second_corpus) if options.second_corpus else ""
     given = options.assignments or ()
@@ -66,8 +67,9 @@ def run_reproduce(options: ReproduceOptions) -> int:
     runs = {each.folder: _eval_options(options, path, each) for each in rows if not each.reason}
     settings: dict[str, Context] = {}
     for folder, each in runs.items():
-        make = experiment_settings if each.methods in EXPERIMENTS else eval_command.settings_by_method
-        (settings[folder],) = make(each).values()
+        is_experiment, study = each.methods in EXPERIMENTS, study_of(each)
+        made = experiment_settings(each) if is_experiment else method_settings(study, model=each.model)
+        (settings[folder],) = made.values()
     rows, runs = _without({folder: each.lacks for folder, each in settings.items() if each.lacks}, rows, runs)
     if options.dry_run:
         for each in runs.values():
@@ -79,7 +81,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
     rows, runs = _without(_evaluate(options, path, runs), rows, runs)
     summaries: dict[str, Mapping[str, Any]] = {}
     for folder, each in runs.items():
-        reader = RunReader(each.out)
+        reader = RunReader(_out(options) / folder)
         measured = measure_run(reader, each.methods, table.metrics)
         summaries[folder] = {**summarize_run(reader)[each.methods], **measured}
         warnings += [missing] if (missing := describe_missing_gold(reader.manifest)) not in ("", *warnings) else []
@@ -153,7 +155,7 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
         methods=planned.row.method,
         out=_out(options) / planned.folder,
         corpus=options.second_corpus if planned.second_corpus else options.corpus,
-        model=eval_command.played_model(options.model, dataset),
+        model=played_model(options.model, dataset),
         assignments=[*planned.assignments],
         preset=planned.preset,
         add_contexts=planned.row.add_contexts,
@@ -182,8 +184,10 @@ def _run_experiment(options: EvalOptions) -> None:
                 "2WikiMultihopQA"
             )
 
-    spec = replace(eval_command.run_spec(options, experiment_settings(options)), keep_contexts=True)
-    with eval_command.answered(replace(options, retry_failed=True), spec, check):
+    study = study_of(replace(options, retry_failed=True))
+    (questions,) = study.datasets.values()
+    spec = run_spec(study, questions, options.dataset, study.out, experiment_settings(options))
+    with answered(study, replace(spec, keep_contexts=True), Terminal(), check):
         pass
 
 
@@ -215,10 +219,10 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
     shared = _pooled_index(options, dataset) if any(each.corpus is None for each in asked.values()) else None
     for number, (folder, each) in enumerate(asked.items(), 1):
         print_note(f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
-        if shared is not None and each.corpus is None and not is_index(each.out / CORPUS):
-            _link_index(shared, each.out / CORPUS)
+        if shared is not None and each.corpus is None:
+            share_corpus(shared, _out(options) / folder)
         try:
-            (_run_experiment if each.methods in EXPERIMENTS else eval_command.run_eval)(each)
+            (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
         except RunError as error:
             if error.trouble or len(stopped) + 1 == len(asked):
                 raise
@@ -227,29 +231,13 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
 
 
 def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
-    """Index the contexts of the data set once, for all rows."""
+    """Index the contexts of the data set once, for all rows; return the folder that has the corpus."""
     shared = _out(options) / CORPUS
     first = next(iter(read_questions(dataset, options.format_name, CorpusReading(options.skip_bad))), None)
     if not dataset.is_dir() and (first is None or not first.contexts):
         raise SettingsError(f"{dataset.name} has no passages of its own; name a corpus with --corpus")
     if not is_index(shared):
-        with show_progress(eval_command.INDEXING_STAGES) as progress:
+        with show_progress(INDEXING_STAGES) as progress:
             built = build_index(dataset, shared, follow_links=True, skip_bad=options.skip_bad, progress=progress)
         print_skipped("corpus", built.skipped, built.first_skipped)
-    return shared
-
-
-def _link_index(shared: Path, own: Path) -> None:
-    """Give a run the index without building or, where the file system has hard links, storing it again."""
-
-    def link(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    make_private(own.parent)
-    partial_copy = own.with_name(f"{own.name}.half")
-    shutil.rmtree(partial_copy, ignore_errors=True)
-    shutil.copytree(shared, partial_copy, copy_function=link)
-    partial_copy.rename(own)
+    return _out(options)

@@ -94,6 +94,7 @@ _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
     "gap closed": lambda row: percent_cell(row.get("gap_closed")),
     "R@5": lambda row: _percent(row, "recall@5"),
     "R@15": lambda row: _percent(row, "recall@15"),
+    "depth": lambda row: number_cell(row.get("depth") if "recall@15" in row else None, 1),
     "calls": lambda row: number_cell(row.get("llm_calls"), 1),
     "tokens": lambda row: text_cell(
         f"{row['prompt_tokens']:,.0f} + {row['completion_tokens']:,.0f}" if "prompt_tokens" in row else ""
@@ -105,10 +106,13 @@ _SUMMARY: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
 """The columns of a run's scores."""
 
 
-def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print one line per method: scores in percent, costs per question, failures."""
+def print_summary(
+    console: Console, manifest: RunManifest, summary: Mapping[str, Mapping[str, Any]], label: str = ""
+) -> None:
+    """Print one line per method: scores in percent, costs per question, failures; `label` is the run's in a study."""
     facts = manifest.dataset
-    print_line(console, f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}", "bold")
+    head = f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
+    print_line(console, f"{label}: {head}" if label else head, "bold")
     if label := describe_simulated(manifest.methods.values()):
         print_line(console, label, "yellow")
     if missing := describe_missing_gold(manifest):
@@ -119,11 +123,11 @@ def print_summary(console: Console, manifest: RunManifest, summary: Mapping[str,
 
 
 def print_estimate(console: Console, estimate: RunEstimate) -> None:
-    """Print one line per method: calls and tokens of all its questions, and what they cost where prices are known."""
+    """Print, by run and method, the calls and tokens of all questions, and their cost where prices are known."""
     print_line(console, f"{estimate.label}.", "yellow")
     priced = any(each.cost is not None for each in estimate.methods)
     columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens", *["cost"] * priced]
-    rows: list[list[Cell]] = []
+    runs: dict[str, list[list[Cell]]] = {}
     for each in estimate.methods:
         row = [text_cell(each.method), number_cell(each.questions)]
         if each.tried:
@@ -131,8 +135,14 @@ def print_estimate(console: Console, estimate: RunEstimate) -> None:
             row += [number_cell(count * each.questions) for count in (each.prompt_tokens, each.completion_tokens)]
         else:
             row += [text_cell("not known"), *[text_cell("")] * 3]
-        rows.append([*row, *[text_cell(_cost(each.cost))] * priced])
-    print_cells(console, columns, rows)
+        runs.setdefault(each.run, []).append([*row, *[text_cell(_cost(each.cost))] * priced])
+    for label, rows in runs.items():
+        if label:
+            print_line(console, label, "bold")
+        print_cells(console, columns, rows)
+    if len(runs) > 1:
+        calls = sum(each.calls * each.questions for each in estimate.methods)
+        print_line(console, f"{len(runs)} runs, {calls:,.0f} model calls together")
     if priced and estimate.cost is not None and len(estimate.methods) > 1:
         print_line(console, f"all together: {_cost(estimate.cost)}")
 

@@ -25,7 +25,7 @@ from hopgraph.tools.apps.cli.console import (
     show_progress,
 )
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
-from hopgraph.tools.apps.cli.settings_options import corpus_spec, settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation import student_check
 from hopgraph.tools.apps.evaluation.batch.run_directory import MANIFEST, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
@@ -35,6 +35,8 @@ from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, DistillationContext
 from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
+from hopgraph.tools.apps.evaluation.study import answered
+from hopgraph.tools.apps.evaluation.study_specs import dataset_file, played_model, run_spec
 from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.apps.evaluation.training_data import TRAINING_FILES, check_overlap, write_training_data
 from hopgraph.tools.io.background import run_in_background
@@ -42,7 +44,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.process_limits import limit_memory
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading
-from hopgraph.tools.retrieval.resolve import SAMPLE, resolve_retriever
+from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec, resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.scoring.weights.model_specs import read_spec
 from hopgraph.tools.students.student_model import find_base, merge_student
@@ -92,14 +94,16 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
     out, run = _run_folder(options.out)
     cls: Any = DISTILLATIONS[options.role].context_schema
     _check_choices(options, cls)
-    dataset = eval_command.dataset_file(options, options.dataset, run)
+    dataset = dataset_file(eval_command.question_set(options, options.dataset), run)
     settings = _settings(options, cls, dataset)
     searches = "retriever" in settings.uses
     corpus = options.corpus if searches else SAMPLE
     evaluation = evaluation_options.eval_options(
         options, dataset=dataset, methods=settings.method, out=run, corpus=corpus
     )
-    spec = replace(eval_command.run_spec(evaluation, {settings.method: settings}), keep_contexts=True)
+    study = eval_command.study_of(evaluation)
+    (questions,) = study.datasets.values()
+    spec = replace(run_spec(study, questions, dataset, run, {settings.method: settings}), keep_contexts=True)
 
     def check(prepared: PreparedRun) -> None:
         names_gold = settings.teacher == "gold" or settings.asks_base
@@ -109,10 +113,10 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
         if not options.allow_overlap:
             check_overlap(prepared.questions, [Path(each).expanduser() for each in options.not_in or ()])
 
-    with eval_command.answered(evaluation, spec, check) as answered:
-        if answered is None:
+    terminal = eval_command.Terminal(estimates_only=options.estimate_only)
+    with answered(study, spec, terminal, check, estimate_only=options.estimate_only) as directory:
+        if directory is None:
             return 0
-        directory = answered.directory
         teacher, base = redact(options.teacher), redact(options.base or "") or None
         filters = {name: getattr(settings, name) for name in _FILTERS if name in cls.model_fields}
         filters = {"balance": options.balance, **filters}
@@ -144,7 +148,7 @@ def _settings(
     options: evaluation_options.DistillOptions, cls: type[DistillationContext], dataset: Path
 ) -> DistillationContext:
     """Make the settings of the role's graph; with the teacher `gold` and no base, no model is asked."""
-    teacher, base = (eval_command.played_model(each, dataset) for each in (options.teacher, options.base))
+    teacher, base = (played_model(each, dataset) for each in (options.teacher, options.base))
     by_gold = teacher == "gold"
     asked = base if cls.asks_base else DEFAULT_MODEL if by_gold else teacher
     settings = settings_for(cls, options.assignments, model=asked)

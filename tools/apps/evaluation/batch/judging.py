@@ -149,7 +149,7 @@ def read_audit(reader: RunReader) -> JudgeAudit | None:
 def _lines_by_judge(reader: RunReader) -> dict[tuple[str, str], list[_Line]]:
     """Read all lines: (judge, prompt) → its lines; the judge that was asked last comes last."""
     found: dict[tuple[str, str], list[_Line]] = {}
-    for line in read_json_lines(reader.folder, JUDGEMENTS, _LINE):
+    for line in (each for folder in reader.folders for each in read_json_lines(folder, JUDGEMENTS, _LINE)):
         key = line.judge, line.prompt
         found[key] = found.pop(key, [])
         found[key].append(line)

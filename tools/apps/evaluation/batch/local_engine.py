@@ -29,7 +29,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import (
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunWriter
 from hopgraph.tools.apps.evaluation.batch.scores import score_outcome
-from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
+from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, paid_part
 from hopgraph.tools.io.background import background_loop, gather_or_cancel
 
 WorkerMessage = StepEvent | JobResult
@@ -165,10 +165,8 @@ class RunEngine:
         self.usable += asked.outcome == "replied"
         self.unusable += asked.outcome == "fallback"
         tally.parse_failures += asked.parse_failures
-        paid = asked.attempts - asked.cached
+        paid, prompt, completion = paid_part(asked)
         if paid > 0:
-            share = paid / asked.attempts
-            prompt, completion = round(share * asked.prompt_tokens), round(share * asked.completion_tokens)
             tally.calls += paid
             tally.prompt_tokens += prompt
             tally.completion_tokens += completion

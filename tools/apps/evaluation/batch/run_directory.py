@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -67,6 +68,8 @@ class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
     questions: int
     ids: str
     """SHA-256 over the ids of the questions, in order."""
+    label: str = ""
+    """What a study calls it; else empty."""
     renamed: int | None = None
     """The seed with which people, places and works were renamed; None: they were not."""
 
@@ -99,6 +102,8 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     code: dict[str, str] = {}
     """Method → SHA-256 of the file with its graph, for those that are not hopgraph's."""
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
+    commit: str = ""
+    """The Git commit of the folder that the run was started in, with `-dirty` where files differ; empty without one."""
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
@@ -134,6 +139,14 @@ def file_hash(path: Path) -> str:
         with each.open("rb") as file:
             hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
+
+
+def describe_commit() -> str:
+    """Describe the Git commit of the working directory, as a RunManifest has it."""
+    git = shutil.which("git")
+    command = [git or "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False) if git else None  # noqa: S603 - no user's words
+    return found.stdout.strip() if found and not found.returncode else ""
 
 
 def read_run_manifest(folder: Path) -> RunManifest:
@@ -288,6 +301,11 @@ class RunReader:
         self.folder = folder
         self.manifest = read_run_manifest(folder)
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders that hold it: its own, unless it is read from several."""
+        return [self.folder]
+
     def questions(self) -> list[EvalQuestion]:
         """Read the questions that were chosen; RunError where their file is missing or damaged."""
         try:
@@ -386,13 +404,26 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
     def _write_manifest(self, manifest: RunManifest, questions: list[EvalQuestion]) -> RunManifest:
         files: dict[Path, bytes] = {}
-        if (self.folder / MANIFEST).exists():
-            manifest = merge_manifests(read_run_manifest(self.folder), manifest)
-        else:
+        has_questions = (self.folder / MANIFEST).exists()
+        if has_questions:
+            old = read_run_manifest(self.folder)
+            if self._is_larger(old.dataset, manifest.dataset, questions):
+                counts = {name: getattr(manifest.corpus, name) for name in ("gold_found", "gold_sought")}
+                corpus = old.corpus.model_copy(update=counts)
+                old, has_questions = old.model_copy(update={"dataset": manifest.dataset, "corpus": corpus}), False
+            manifest = merge_manifests(old, manifest)
+        if not has_questions:
             files[self.folder / _QUESTIONS] = b"".join(_QUESTION.dump_json(question) + b"\n" for question in questions)
         files[self.folder / MANIFEST] = f"{manifest.model_dump_json(indent=2)}\n".encode()
         write_files(files, private=True)
         return manifest
+
+    def _is_larger(self, old: DatasetFacts, new: DatasetFacts, questions: list[EvalQuestion]) -> bool:
+        """Whether questions are to be added, those of a greater limit, to the same ones of the same data set."""
+        same = (old.name, old.sha256, old.renamed) == (new.name, new.sha256, new.renamed)
+        return (
+            same and old.questions < new.questions and self.questions()[: old.questions] == questions[: old.questions]
+        )
 
     def _truncate_partial(self) -> dict[OutcomeKey, bool]:
         """Truncate what a kill left half-written; return what is finished."""

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
     OutcomeKey,
     RunManifest,
     RunWriter,
+    describe_commit,
     file_hash,
     frozen_settings,
     prompt_hashes,
@@ -65,6 +68,8 @@ class RunSpec:
     keep_contexts: bool = False
     """Keep all passages that come with a question in the run, not the gold ones alone."""
     skip_bad: bool = False
+    label: str = ""
+    """What a study calls the data set."""
 
 
 class PreparedRun(NamedTuple):
@@ -111,6 +116,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
             questions=len(questions),
             ids=hashlib.sha256(ids.encode("utf-8", "surrogatepass")).hexdigest(),
             renamed=spec.rename,
+            label=spec.label,
         ),
         corpus=CorpusSource(
             retriever=recorded,
@@ -123,6 +129,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
         code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_of_others(name)},
+        commit=describe_commit(),
     )
     return PreparedRun(manifest, questions, methods, skipped)
 
@@ -164,10 +171,9 @@ def list_jobs(
 def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh: bool) -> str:
     """Return the folder of a repeat's replies: one that the user's runs share, else the run's own.
 
-    The run's own for objects, and for models of this machine: their files may change under the same name.
+    Without `shares_replies`, or a folder of the user's that can be written, the run's own.
     """
-    models = [settings.model, *settings.models.values()]
-    if fresh or not all(isinstance(each, str) and not each.startswith(_LOCAL_MODELS) for each in models):
+    if fresh or not shares_replies(settings):
         return directory.cache(repeat)
     shared = Path(settings.cache_dir).expanduser() if settings.cache_dir else shared_replies()
     if not settings.cache_dir:
@@ -176,6 +182,12 @@ def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh
         except OSError:  # a user without a home
             return directory.cache(repeat)
     return str((shared / str(repeat)).resolve())
+
+
+def shares_replies(settings: Context) -> bool:
+    """Whether replies may be those of other runs: not of objects and local models, which may change under a name."""
+    models = [settings.model, *settings.models.values()]
+    return all(isinstance(each, str) and not each.startswith(_LOCAL_MODELS) for each in models)
 
 
 def shared_replies() -> Path:
@@ -248,6 +260,26 @@ def _passages(
         yield from (stored[number] for number in range(len(stored)))
     records = open_corpus(spec.dataset, follow_links=True).records(reading)
     yield from map(renaming.record, records) if renaming else records
+
+
+def share_corpus(made: Path, own: Path) -> None:
+    """Give a run the corpus that another has, if any, without building or, with hard links, storing it again."""
+    if made == own or not is_index(made / CORPUS) or is_index(own / CORPUS):
+        return
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    make_private(own)
+    if (made / NAME_MAP).exists():
+        shutil.copy2(made / NAME_MAP, own / NAME_MAP)
+    partial_copy = own / f".{CORPUS}.half"
+    shutil.rmtree(partial_copy, ignore_errors=True)
+    shutil.copytree(made / CORPUS, partial_copy, copy_function=link)
+    partial_copy.rename(own / CORPUS)
 
 
 def _build_from(passages: Iterable[StoredPassage | SourceRecord], own: Path, progress: Progress | None) -> None:

@@ -20,7 +20,7 @@ COSTS = (
 """Per question, from a method's usage; a replayed reply counts as the call that it once was."""
 BASE, BOUND = "one_step", "gold_passages"
 """The gap between these is what better retrieval and reasoning can close."""
-_NOT_SCORES = frozenset({*COSTS, "seconds", "failed", "answered", "budget"})
+_NOT_SCORES = frozenset({*COSTS, "depth", "seconds", "failed", "answered", "budget"})
 
 PerQuestion = dict[str, dict[str, float]]
 """Question id → score → its mean over the repeats."""
@@ -137,11 +137,15 @@ def deviation(repeats: Sequence[PerQuestion], score: str, ids: Iterable[str] | N
 
 
 def _costs(outcome: Outcome) -> dict[str, float]:
-    """Return what one question cost; the calls and tokens of a failed one are unknown."""
+    """Return what one question cost, and how many passages were ranked (`depth`).
+
+    The calls and tokens of a failed one are unknown.
+    """
     usage = cast("Mapping[str, float] | None", outcome["usage"])
     return {
         **({} if usage is None else {name: float(usage.get(name, 0)) for name in COSTS}),
         "seconds": outcome["seconds"],
+        "depth": float(len(dict.fromkeys(outcome["retrieved"]))),
         "failed": float(bool(outcome["error"])),
         "answered": float(bool(outcome["answer"])),
         "budget": float(outcome["stop_reason"] == "budget"),

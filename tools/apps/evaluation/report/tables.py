@@ -204,12 +204,16 @@ def _scores(comparison: Comparison) -> Table:
         same_run = {each.method: each.rows for each in comparison.methods if each.reader is method.reader}
         closed = gap_closed(same_run, method.method)
         gap = Cell(closed, "" if closed is None else f"{100 * closed:.0f}")
+        if scores["R@15"].text:
+            scores["depth"] = number_cell(comparison.mean(method, "depth"), 1)
         rows[method.name] = {"n": number_cell(len(method.rows)), **scores, "gap closed": gap}
         kept = [name for name, row in method.rows.items() if not row["failed"]]
         if len(kept) < len(method.rows):
             means = {SHARES[score]: comparison.mean(method, score, kept) for score in ("em", "f1")}
             rows[method.name] |= {f"{name} without failed": percent_cell(mean) for name, mean in means.items()}
     note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites its evidence."
+    if any("depth" in row for row in rows.values()):
+        note += " Depth: how many passages were ranked, so R@k with a greater k has no more to find."
     if any(row["gap closed"].text for row in rows.values()):
         note += f" Gap closed: how far F1 gets from {BASE} to {BOUND}, the reader with the gold passages."
     if len({len(method.rows) for method in comparison.methods}) > 1:

@@ -148,7 +148,7 @@ def test_questions_by_id(run: Run, tmp_path: Path) -> None:
         (["--preset", "nonsense"], "migres", 2, "preset 'nonsense' is unknown"),
         (["--model", "nonsense"], "migres", 2, "'nonsense' is not a spec"),
         (["--sample", "last"], "migres", 2, "sample 'last' is unknown"),
-        (["--max-cost", "1"], "migres", 2, "--max-cost needs --prices"),
+        (["--max-cost", "1"], "migres", 2, "max_cost needs prices"),
         (["--format", "nonsense"], "migres", 2, "nonsense"),
         (["--concurrency", "0"], "migres", 2, "greater than or equal to 1"),
         (["--corpus", "no-such-folder"], "migres", 1, "no-such-folder"),

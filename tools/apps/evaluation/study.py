@@ -1,0 +1,414 @@
+"""Run a study: each method with each model on each data set and at each point of its sweep; resumed as a whole.
+
+    study = Study(out="runs", datasets=["sample"], methods=["one_step", "migres"], sweep={"passages_per_query": [3, 5]})
+    result = run(study)
+
+Every combination of a data set, a model and a point is a run with a folder of its own in the study's, which
+`hopgraph compare` and `hopgraph show` read. Everything is checked before the first call: settings, models, data sets,
+corpora, and that what is in the folders was made with the same settings.
+"""
+
+import hashlib
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hopgraph.state import Context, RunError, SettingsError
+from hopgraph.tools.apps.evaluation.batch.judging import judge_run
+from hopgraph.tools.apps.evaluation.batch.local_engine import (
+    JobRunner,
+    RunEngine,
+    RunTally,
+    choose_process_count,
+    process_workers,
+)
+from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
+from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    RunReader,
+    RunWriter,
+    describe_missing_gold,
+    kept_if_answered,
+)
+from hopgraph.tools.apps.evaluation.batch.run_setup import (
+    PreparedRun,
+    RunSpec,
+    find_greedy_methods,
+    list_jobs,
+    prepare_run,
+    share_corpus,
+    shared_replies,
+    shares_replies,
+)
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
+from hopgraph.tools.apps.evaluation.cost_estimate import (
+    PriceTable,
+    RunEstimate,
+    choose_stand_in,
+    estimate_run,
+    read_prices,
+)
+from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import find_unknown_steps
+from hopgraph.tools.apps.evaluation.step_oracle import ALL as ALL_STEPS
+from hopgraph.tools.apps.evaluation.step_oracle import (
+    ORACLE,
+    asked_steps,
+    choose_steps,
+    gold_player,
+    with_gold_player,
+)
+from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Study, example_study
+from hopgraph.tools.apps.evaluation.study_specs import StudyRun, list_runs, read_study
+from hopgraph.tools.io.background import gather_or_cancel, run_in_background
+from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.io.redact import redact
+from hopgraph.tools.models.reply_cache import trim_cache
+from hopgraph.tools.resources import get_model
+from hopgraph.tools.retrieval.corpora import CorpusReading
+from hopgraph.tools.retrieval.staging import STAGES, Progress
+
+__all__ = ["QuestionSet", "RunObserver", "Study", "StudyResult", "example_study", "read_study", "run"]
+
+STUDY = "study.json"
+"""The file of a study's folder that says what it measures."""
+INDEXING_STAGES = {**STAGES, "read": "reading the corpus"}
+_log = logging.getLogger(__name__)
+
+
+class FinishedRun(NamedTuple):
+    """A run whose questions were asked, unless a limit ended it."""
+
+    label: str
+    reader: RunReader
+    summary: dict[str, dict[str, Any]]
+    """Method → its scores, as `summarize_run` gives them."""
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What came of a study."""
+
+    runs: list[FinishedRun]
+    limit: str = ""
+    """Which limit ended it; empty where none did."""
+
+
+class RunObserver:
+    """What follows a study while it runs; this one logs what is worth knowing and shows nothing."""
+
+    def note(self, text: str, style: str = "yellow") -> None:
+        """Say something; the style is that of a terminal."""
+        _log.log(logging.INFO if style == "dim" else logging.WARNING, "%s", text)
+
+    def skipped(self, what: str, reading: CorpusReading) -> None:
+        """Say which records were skipped, if any."""
+        if reading.skipped:
+            self.note(f"{what}: skipped {reading.skipped:,}, the first: {reading.first_skipped[0]}")
+
+    def progress(self, stages: Mapping[str, str]) -> AbstractContextManager[Progress | None]:
+        """Follow stages of work, named as in `stages`, while the block runs."""
+        del stages
+        return nullcontext()
+
+    def estimated(self, estimate: RunEstimate) -> None:
+        """Take what the study will cost, before its first call."""
+
+    def answering(self, tally: RunTally) -> AbstractContextManager[None]:
+        """Follow the tally of a run while the block runs."""
+        del tally
+        return nullcontext()
+
+    def stopped(self, run: RunReader) -> None:
+        """Take a run that an error ended."""
+
+    def finished(self, run: FinishedRun) -> None:
+        """Take a run that is finished, or that a limit ended."""
+
+
+def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
+    """Run a study, or resume it, and score its runs. Blocks.
+
+    SettingsError: something that it names cannot be used. CorpusError: a data set or a corpus cannot be read.
+    RunError: a folder holds something else, a server is out or refuses, or a run was stopped; the others were finished.
+    """
+    observer = observer or RunObserver()
+    runs, done, stopped = list_runs(study, partial(observer.note, style="dim")), list[FinishedRun](), list[RunError]()
+    steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for _, spec in runs]
+    if study.oracle:  # before anything is paid for
+        run_in_background(gather_or_cancel(_check_player(spec) for _, spec in runs))
+    with opened_runs(study, runs, observer, partial(check_gold, needs_answers=bool(study.oracle))) as opened:
+        _write_study(study, runs)
+        tally = RunTally(0)
+        for each, played in zip(opened, steps, strict=True):
+            try:
+                tally = each.answer(study, observer, tally)
+                tally = _play_steps(study, each, played, observer, tally)
+            except RunError as error:
+                observer.stopped(each.directory)
+                if error.trouble or len(opened) == 1:
+                    raise
+                observer.note(f"Stopped: {each.label}: {error}")
+                stopped.append(error)
+                continue
+            done.append(finished := _score(study, each, observer))
+            observer.finished(finished)
+            if each.directory.limit:
+                break
+    if stopped:
+        raise stopped[0]
+    return StudyResult(done, next((each.reader.limit for each in done if isinstance(each.reader, RunWriter)), ""))
+
+
+def estimate(study: Study, observer: RunObserver | None = None) -> None:
+    """Tell an observer what a study will cost, and leave nothing behind; raises what `run` does."""
+    observer = observer or RunObserver()
+    with opened_runs(
+        study, list_runs(study, partial(observer.note, style="dim")), observer, check_gold, estimate_only=True
+    ):
+        pass
+
+
+async def _check_player(spec: RunSpec) -> None:
+    player = gold_player(spec.dataset, spec.rename)
+    for name, settings in spec.methods.items():
+        await get_model(settings.model_copy(update={"model": player, "models": {}}), name)
+
+
+def _play_steps(
+    study: Study, run: "OpenedRun", steps: Sequence[str], observer: RunObserver, tally: RunTally
+) -> RunTally:
+    """Answer again with one step after another played from the gold annotations, as long as no limit ends the run.
+
+    A step that nothing asked is left out: playing it changes nothing. The replies to the same prompts are the run's.
+    """
+    player, asked = gold_player(run.spec.dataset, run.spec.rename), asked_steps(run.directory) if steps else None
+    for step in steps:
+        if run.directory.limit:
+            break
+        if step != ALL_STEPS and asked is not None and step not in asked:
+            observer.note(f"--oracle {step}: no question asked this step; left out.", "dim")
+            continue
+        observer.note(f"With {'every step' if step == ALL_STEPS else step} played from the gold annotations:", "dim")
+        prepared, out = with_gold_player(run.prepared, step, player), run.spec.out / ORACLE / step
+        with (
+            kept_if_answered(out),
+            RunWriter(out, prepared.manifest, prepared.questions, replies=run.spec.out) as directory,
+        ):
+            jobs = _jobs(study, prepared, directory, run.prepared.methods)
+            tally = OpenedRun(run.label, run.spec, prepared, directory, jobs).answer(study, observer, tally)
+            run.directory.limit = directory.limit
+            directory.write_summary(summarize_run(directory))
+    return tally
+
+
+def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> FinishedRun:
+    directory = opened.directory
+    if study.judge:
+        audit = study.audit_judge or directory.manifest.dataset.renamed is not None
+        with observer.progress({"judge": "judging"}) as progress:
+            judging = partial(judge_run, directory, study.judge, second=study.second_judge, audit=audit)
+            run_in_background(judging(progress=progress and partial(progress, "judge")))
+    summary = summarize_run(directory)
+    directory.write_summary(summary)
+    return FinishedRun(opened.label, directory, summary)
+
+
+def _write_study(study: Study, runs: Sequence[StudyRun]) -> None:
+    """Write what a study of several runs measures into its folder, without keys."""
+    if any(each.label for each in runs):
+        write_files({study.out.expanduser() / STUDY: redact(study.model_dump_json(indent=2)).encode()}, private=True)
+
+
+def check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
+    """Refuse a corpus in which no gold passage was found: every retrieval score would be 0; and --oracle without gold.
+
+    What plays a step needs to know the answers.
+    """
+    if needs_answers and all(each.answers is None for each in prepared.questions):
+        raise SettingsError(f"--oracle: {prepared.manifest.dataset.name} has no gold answers to play a step from")
+    corpus, facts = prepared.manifest.corpus, prepared.manifest.dataset
+    if corpus.gold_by == "none" and corpus.gold_sought:
+        asked = next(each for each in prepared.questions if each.gold or each.gold_titles)
+        own = next((each.text for each in asked.contexts), "")
+        compared = {"id": asked.gold[:1], "title": asked.gold_titles[:1], "text": (own,) if own else ()}
+        names = ", ".join(f"{kind} ({found[0]!r:.60})" for kind, found in compared.items() if found)
+        raise SettingsError(
+            f"{corpus.retriever} has none of the {corpus.gold_sought:,} gold passages of {facts.name} by {names}, so "
+            "every retrieval score would be 0; give the data set's own corpus, or leave --corpus out where the "
+            "questions bring their passages"
+        )
+
+
+@dataclass
+class OpenedRun:
+    """A run that is prepared, checked and locked."""
+
+    label: str
+    spec: RunSpec
+    prepared: PreparedRun
+    directory: RunWriter
+    jobs: list[QuestionJob]
+    """What is left to ask."""
+
+    def answer(self, study: Study, observer: RunObserver, before: RunTally) -> RunTally:
+        """Ask what is left; return the tally of the session, which goes on from that of the runs before.
+
+        RunError: it was stopped. Where a limit ended it, the directory names that.
+        """
+        manifest = self.prepared.manifest
+        total = len(self.prepared.questions) * len(manifest.methods) * manifest.repeats
+        tally = replace(before, total=total, finished=total - len(self.jobs), failed=0)
+        of = f" of {self.label}" if self.label else ""
+        if tally.finished:
+            observer.note(f"Resuming: {tally.finished:,} of {total:,}{of} are finished.", "dim")
+        trim_cache(shared_replies())
+
+        def tell(error: str) -> None:
+            observer.note(f"{error} (waiting up to {study.patience:g} s, see --patience)")
+
+        limits = study.concurrency, study.max_calls, study.max_cost
+        with _workers(study, self.prepared.methods, len(self.jobs)) as run_one, observer.answering(tally):
+            prices = read_prices(study.prices)
+            engine = RunEngine(self.directory, tally, prices, *limits, run_one, study.patience, tell)
+            self.directory.limit = run_in_background(engine.run(self.jobs))
+        if self.directory.limit:
+            observer.note(f"Stopped: {self.directory.limit}. The same command with a higher limit resumes from here.")
+        return tally
+
+
+@contextmanager
+def opened_runs(
+    study: Study,
+    runs: Sequence[StudyRun],
+    observer: RunObserver,
+    check: Callable[[PreparedRun], None] = lambda _: None,
+    *,
+    estimate_only: bool = False,
+) -> Generator[list[OpenedRun]]:
+    """Prepare runs, unless `check` refuses one, lock their folders and estimate their cost where there are prices.
+
+    With `estimate_only` no model is made, and nothing is left behind. `runs` name folders of their own.
+    """
+    prices = read_prices(study.prices)
+    with ExitStack() as kept:
+        for each in runs:
+            kept.enter_context(kept_if_answered(each.spec.out, estimate=estimate_only))
+        prepared: list[PreparedRun] = []
+        corpora: dict[str, Path] = {}
+        for _, spec in runs:
+            share_corpus(corpora.setdefault(_corpus_key(spec), spec.out), spec.out)
+            prepared.append(_checked_and_prepared(spec, observer, asks_models=not estimate_only))
+            check(prepared[-1])
+            if missing := describe_missing_gold(prepared[-1].manifest):
+                observer.note(missing)
+            if unknown := [role for each in prepared[-1].methods.values() for role in find_unknown_steps(each)]:
+                observer.note(
+                    f"rehearsal does not know {', '.join(unknown)}, and replies with its answer to their question. "
+                    "`rehearsal_replies` of the method's Context says what else to reply."
+                )
+        greedy = dict.fromkeys(name for each in prepared for name in find_greedy_methods(each.methods))
+        if study.repeats > 1 and greedy:
+            observer.note(
+                f"Repeats of {', '.join(greedy)} will be nearly equal, and their deviation says nothing: the "
+                "temperature is 0. For independent samples give --set temperature=0.7."
+            )
+        opened: list[OpenedRun] = []
+        for (label, spec), each in zip(runs, prepared, strict=True):
+            directory = kept.enter_context(RunWriter(spec.out, each.manifest, each.questions))
+            opened.append(OpenedRun(label, spec, each, directory, _jobs(study, each, directory)))
+        specs = [each.model for one in prepared for each in one.methods.values()]
+        has_price = any(isinstance(each, str) and prices.knows(each) for each in specs)
+        if estimate_only or study.max_cost is not None or has_price:
+            observer.estimated(_estimate(study, opened, prices))
+        yield opened
+
+
+@contextmanager
+def answered(
+    study: Study,
+    spec: RunSpec,
+    observer: RunObserver,
+    check: Callable[[PreparedRun], None] = lambda _: None,
+    *,
+    estimate_only: bool = False,
+) -> Generator[RunWriter | None]:
+    """Run or resume one run that is specified apart from the study; give it, or None after an estimate."""
+    with opened_runs(study, [StudyRun("", spec)], observer, check, estimate_only=estimate_only) as (opened,):
+        if estimate_only:
+            yield None
+            return
+        try:
+            opened.answer(study, observer, RunTally(0))
+        except RunError:
+            observer.stopped(opened.directory)
+            raise
+        yield opened.directory
+
+
+def _jobs(
+    study: Study, prepared: PreparedRun, directory: RunWriter, replies_of: Mapping[str, Context] | None = None
+) -> list[QuestionJob]:
+    return list_jobs(
+        prepared,
+        directory,
+        keep_traces=not study.no_traces,
+        retry_failed=study.retry_failed,
+        fresh=study.fresh,
+        replies_of=replies_of,
+    )
+
+
+def _corpus_key(spec: RunSpec) -> str:
+    return repr((spec.dataset, spec.corpus, spec.add_contexts, spec.rename, spec.skip_bad))
+
+
+def _checked_and_prepared(spec: RunSpec, observer: RunObserver, *, asks_models: bool) -> PreparedRun:
+    """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
+
+    async def check_models() -> None:
+        for name, settings in spec.methods.items():
+            for step in settings.all_steps():
+                await get_model(settings, f"{name}/{step}")
+
+    if asks_models:
+        run_in_background(check_models())
+    with observer.progress(INDEXING_STAGES) as progress:
+        prepared = prepare_run(spec, progress)
+    for what, reading in prepared.skipped.items():
+        observer.skipped(what, reading)
+    return prepared
+
+
+def _estimate(study: Study, opened: Sequence[OpenedRun], prices: PriceTable) -> RunEstimate:
+    """Estimate what is left of all runs; those that share replies pay for the same prompt once."""
+    found: list[RunEstimate] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, each in enumerate(opened):
+            methods = each.prepared.methods
+            shared = not study.fresh and all(map(shares_replies, methods.values()))
+            who = [[str(one.model), one.models] for one in methods.values()] if shared else number
+            cache = Path(folder, hashlib.sha256(repr(who).encode()).hexdigest())
+            left = Counter(job.settings.method for job in each.jobs)
+            stand_in = choose_stand_in(each.spec.dataset, each.prepared.questions, rename=each.spec.rename)
+            one = run_in_background(
+                estimate_run(
+                    methods, each.prepared.questions, left, stand_in=stand_in, prices=prices, cache_dir=str(cache)
+                )
+            )
+            found.append(replace(one, methods=[method._replace(run=each.label) for method in one.methods]))
+    together = [method for one in found for method in one.methods]
+    left_out = dict.fromkeys(name for one in found for name in one.left_out)
+    return RunEstimate(", ".join(dict.fromkeys(one.stand_in for one in found)), together, tuple(left_out))
+
+
+def _workers(study: Study, methods: Mapping[str, Context], questions: int) -> AbstractContextManager[JobRunner]:
+    if study.engine == "ray" and questions:
+        return ray_workers(study.concurrency)
+    processes = study.processes or choose_process_count(methods, study.concurrency, questions)
+    return process_workers(processes) if processes > 1 and questions else nullcontext(answer_question)

@@ -1,0 +1,234 @@
+"""What a study measures: data sets, methods, models, settings and their sweeps, as one file says it.
+
+It imports little, since the command line's options are fields of it.
+"""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator, model_validator
+
+_MAX_LABEL = 80  # characters of a point's name: it is a part of a folder's
+_Name = Annotated[str, Field(pattern=r"^[\w.,=-]*$", max_length=_MAX_LABEL)]
+Settings = dict[str, JsonValue]
+"""Setting, or METHOD.SETTING, to its value."""
+
+
+def _field(default: Any, description: str, **bounds: Any) -> Any:
+    return Field(default, description=description, **bounds)
+
+
+class QuestionSet(BaseModel, frozen=True, extra="forbid"):
+    """Questions, and where their passages are."""
+
+    file: str = Field(description="a file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=…, or sample")
+    format: str | None = _field(None, "the format of the questions; detected from the content where it is not given")
+    corpus: str | None = _field(
+        None, "a folder made by `hopgraph index`, or a retriever's spec; none: the contexts of all questions, pooled"
+    )
+    limit: int | None = _field(None, "ask at most N questions", ge=1)
+    skip: int | None = _field(None, "leave out the first N questions", ge=0)
+    sample: str | None = _field(None, "which N questions: first, or random:SEED")
+    ids: list[str] | None = _field(None, "ask the questions with these ids alone")
+    add_contexts: bool = _field(False, "add the contexts of the data set to the corpus (MIGRES's oracle)")
+    rename: int | None = _field(
+        None,
+        "rename people, places and works everywhere with this seed, so that memory cannot answer; no judge may know "
+        "the new names",
+        ge=0,
+    )
+    skip_bad: bool = _field(False, "skip broken records, and report them")
+
+
+class Study(BaseModel, frozen=True, extra="forbid"):
+    """Methods, each with each model, on each data set and at each point of a sweep, in one folder."""
+
+    out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
+    datasets: dict[_Name, QuestionSet] = Field(description="name → questions; a file's name alone stands for its set")
+    methods: dict[str, Settings] = Field(
+        description="methods, by a name of `hopgraph methods`, a group of them, or the place of your own (FILE.py), "
+        "each with settings of its own; or a list of them",
+        min_length=1,
+    )
+    models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs")
+    settings: Settings = _field({}, "settings of all methods that have them; METHOD.SETTING is one's alone")
+    preset: str | None = _field(None, "the papers' settings for a family, where a method has them")
+    sweep: dict[str, Annotated[list[JsonValue], Field(min_length=1)]] | list[Settings] = _field(
+        {}, "setting → its values, of which every combination is run; or a list of the combinations"
+    )
+    repeats: int = _field(
+        1, "how often each question is asked, each time with seeds of its own; scores are means", ge=1
+    )
+    oracle: str | None = _field(
+        None,
+        "ask again with this step played from the gold annotations, the rest by the model, and tell what the model "
+        "loses in it; all: each step in turn, then all together",
+    )
+    judge: str | None = _field(None, "a model that judges whether answers imply the gold ones")
+    second_judge: str | None = _field(None, "another judge, to see how far the two agree")
+    audit_judge: bool = _field(
+        False, "show the judge other questions' gold answers, to see whether it follows what it knows; on with rename"
+    )
+    prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
+    max_calls: int | None = _field(None, "stop after N model calls", ge=1)
+    max_cost: float | None = _field(None, "stop at this cost, by the prices", ge=0)
+    concurrency: int = _field(16, "questions in flight at once", ge=1)
+    patience: float = _field(300.0, "how long to wait in an outage, in seconds", ge=0)
+    retry_failed: bool = _field(False, "ask again what failed")
+    fresh: bool = _field(
+        False,
+        "take no replies from the cache that your runs share (the setting cache_dir: another), and leave none there",
+    )
+    no_traces: bool = _field(False, "keep no steps: a smaller folder, but nothing for `hopgraph show`")
+    engine: Literal["local", "ray"] = _field(
+        "local", "where questions are answered: here, or on a Ray cluster (needs the extra `ray`)"
+    )
+    processes: int | None = _field(
+        1,
+        "processes that share the work; none: as many as suit the calls at a time. Each further one imports the script "
+        'that was started, which must do its work under `if __name__ == "__main__":`',
+        ge=1,
+        le=256,
+    )
+
+    if not TYPE_CHECKING:  # type checkers and editors know the fields
+
+        def __init__(self, **values: Any) -> None:
+            """Make a study; SettingsError says in one line what is wrong with a value."""
+            from hopgraph.state.errors import SettingsError, describe_problem  # only now, as that takes long
+
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise SettingsError(describe_problem(error, got=bool(error.errors()[0]["loc"]))) from None
+
+    @field_validator("datasets", mode="before", json_schema_input_type=dict[_Name, QuestionSet | str] | list[str])
+    @classmethod
+    def _name_datasets(cls, given: Any) -> Any:
+        if isinstance(given, list):
+            given = _named(cast("list[Any]", given), "data sets", lambda file: Path(file).stem)
+        if not isinstance(given, Mapping):
+            return given
+        sets = cast("Mapping[str, Any]", given).items()
+        return {name: {"file": each} if isinstance(each, str | Path) else each for name, each in sets}
+
+    @field_validator("methods", mode="before", json_schema_input_type=dict[str, Settings | None] | list[str])
+    @classmethod
+    def _list_methods(cls, given: Any) -> Any:
+        if isinstance(given, list | tuple):
+            return {str(each): Settings() for each in cast("list[Any]", given)}
+        if not isinstance(given, Mapping):
+            return given
+        methods = cast("Mapping[str, Any]", given).items()
+        return {name: Settings() if settings is None else settings for name, settings in methods}
+
+    @field_validator("models", mode="before", json_schema_input_type=dict[_Name, str | None] | list[str] | str)
+    @classmethod
+    def _name_models(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"": given}
+        if isinstance(given, list):
+            return _named(cast("list[Any]", given), "models", _model_name)
+        return given
+
+    @model_validator(mode="after")
+    def _check(self) -> "Study":
+        for name in ("datasets", "models"):
+            if not getattr(self, name):
+                raise ValueError(f"{name}: there is none")
+        if self.max_cost is not None and self.prices is None:
+            raise ValueError("max_cost needs prices, a file with those of your models")
+        return self
+
+    def points(self) -> dict[str, Settings]:
+        """List the settings of each point of the sweep by its name; without a sweep one without a name."""
+        if isinstance(self.sweep, list):
+            points = self.sweep
+        else:
+            values = itertools.product(*self.sweep.values())
+            points = [dict(zip(self.sweep, each, strict=True)) for each in values]
+        named: dict[str, Settings] = {}
+        for point in points or [Settings()]:
+            name = re.sub(r"[^\w.,=-]+", "-", ",".join(f"{key}={value}" for key, value in point.items()))
+            if len(name) > _MAX_LABEL or name in named:
+                name = hashlib.sha256(repr(point).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+            named[name] = point
+        return named
+
+
+def _model_name(spec: str) -> str:
+    plain = spec.partition("?")[0]
+    return plain.partition(":")[2] or plain
+
+
+def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[str, Any]:
+    """Name the entries of a list by what they are; ValueError where two would have one name."""
+    named: dict[str, Any] = {}
+    for each in given:
+        if not isinstance(each, str):
+            raise ValueError(f"write the {what} as a mapping of names, or as a list of texts")
+        name = re.sub(r"[^\w.,=-]+", "-", name_of(each))
+        if name in named:
+            raise ValueError(f"two {what} would be named {name!r}; write them as a mapping of names")
+        named[name] = each
+    return named
+
+
+def make_study(values: Mapping[str, Any]) -> Study:
+    """Make a study of what a file says; SettingsError as `Study` raises it."""
+    make: Any = Study
+    return make(**values)
+
+
+def study_schema() -> str:
+    """Return the JSON schema of a study's file."""
+    return json.dumps({"title": "hopgraph study", **Study.model_json_schema()}, indent=2)
+
+
+def example_study() -> str:
+    """Return a study's file that says what can be in one, and runs as it is."""
+    return _EXAMPLE
+
+
+_EXAMPLE = """\
+# yaml-language-server: $schema=study.schema.json
+#
+#   hopgraph eval study.yaml --dry-run    the runs, their calls and their cost
+#   hopgraph eval study.yaml              run it; after Ctrl-C or a crash the same command resumes it
+#   hopgraph eval study.yaml --limit 5    a pilot; the whole study then asks only what is missing
+#   hopgraph compare runs/study           the tables
+
+out: runs/study
+
+datasets: # name: questions (a file, a BEIR folder, hub:OWNER/NAME, or the bundled sample)
+  sample: {file: sample, limit: 10}
+  # hotpot: {file: hotpot_dev_distractor_v1.json, sample: "random:7", limit: 500}
+  # musique: {file: "hub:dgslibisey/MuSiQue", corpus: my_index, limit: 500}
+
+methods: # of `hopgraph methods`; each may have settings of its own
+  one_step:
+  migres: {max_iterations: 3}
+
+models: # name: spec; the same methods run with each of them
+  offline: offline:extractive
+  # mini: openai:gpt-4.1-mini
+  # qwen: openai:Qwen3-8B?base_url=http://localhost:8000/v1
+
+settings: # of all methods that have them; METHOD.SETTING is one's alone
+  temperature: 0.0
+
+sweep: # every combination is run; a list of mappings instead names the combinations
+  passages_per_query: [3, 5]
+
+repeats: 1
+
+# judge: openai:gpt-4.1        # a model that judges the answers
+# prices: prices.toml          # ["openai:gpt-4.1-mini"]  prompt = 0.40  completion = 1.60
+# max_cost: 20                 # stop at this cost, by the prices
+# concurrency: 32              # questions in flight at once
+"""

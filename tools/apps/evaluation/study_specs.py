@@ -1,0 +1,166 @@
+"""From a study to specifications of its runs: settings of the methods, files of the data sets, folders."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import yaml
+
+from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
+from hopgraph.state import Context, SettingsError
+from hopgraph.state.context import settings_in_use
+from hopgraph.state.environment import parse_setting, settings_from
+from hopgraph.state.errors import did_you_mean
+from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED
+from hopgraph.tools.apps.evaluation.batch.run_setup import RunSpec
+from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, QuestionSample, download_dataset, parse_sample
+from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Settings, Study, make_study
+from hopgraph.tools.io.guarded_files import read_source
+from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
+
+ALL = "all"
+"""Among the methods: every one that has what it needs."""
+
+
+class StudyRun(NamedTuple):
+    """One run of a study."""
+
+    label: str
+    """Data set, model and point, as far as they have names: its folder's name; may be empty."""
+    spec: RunSpec
+
+
+def read_study(path: Path) -> Study:
+    """Read a study's file; SettingsError, in one line, where it cannot be read or makes no sense."""
+    try:
+        given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise SettingsError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(given, dict):
+        raise SettingsError(f"{path}: not a study; `hopgraph study init` writes an example")
+    try:
+        return make_study(cast("dict[str, Any]", given))
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:
+    """List the runs of a study, its data sets fetched, and call `note` with what is left out of `all` methods.
+
+    SettingsError: a name or a value that cannot be used.
+    """
+    points, models = study.points(), study.models
+    for point in points.values():  # a wrong name is reported before a data set is fetched
+        method_settings(study, point)
+    files = {name: dataset_file(each, study.out) for name, each in study.datasets.items()}
+    runs: list[StudyRun] = []
+    for data, file in files.items():
+        for model, spec in models.items():
+            for point, settings in points.items():
+                label = "+".join(filter(None, (data, model, point)))
+                methods = _with_all_they_need(study, method_settings(study, settings, played_model(spec, file)), note)
+                out = study.out.expanduser() / label
+                made = run_spec(study, study.datasets[data], file, out, methods)
+                runs.append(StudyRun(label, replace(made, label=data)))
+    return runs
+
+
+def method_settings(study: Study, point: Settings | None = None, model: str | None = None) -> dict[str, Context]:
+    """Make the settings of each method: the study's, its own, those of a point of the sweep; the last one counts.
+
+    `name: value` reaches all methods that have the setting, `method.name: value` one. A text is read as on the command
+    line. SettingsError: no method has a setting, or a value does not fit.
+    """
+    own = _expanded(study.methods)
+    contexts: dict[str, type[Context]] = {name: METHODS[name].Context for name in own}
+    read = {name: settings_in_use(each) for name, each in contexts.items()}
+    values: dict[str, dict[str, object]] = {name: {} for name in own}
+    given = [*study.settings.items()]
+    given += [(f"{name}.{key}", value) for name, settings in own.items() for key, value in settings.items()]
+    for assigned, value in [*given, *(point or {}).items()]:
+        owner, dot, key = assigned.strip().replace("-", "_").rpartition(".")
+        owners = [find_method(owner).name] if dot else [*own]
+        owners = [name for name in own if name in owners and key in read[name]]
+        if not owners:
+            known = sorted(set[str]().union(*read.values()))
+            none = f"none of the methods {', '.join(own)} has this setting"
+            raise SettingsError(f"setting {assigned!r:.80}: {none}{did_you_mean(key, known)}")
+        for name in owners:
+            values[name][key] = parse_setting(contexts[name], key, value.strip()) if isinstance(value, str) else value
+    if study.preset and not any(study.preset in each.presets for each in contexts.values()):
+        raise SettingsError(f"preset {study.preset!r} is unknown for {', '.join(own)}")
+    made = dict[str, Context]()
+    for name, each in contexts.items():
+        preset = study.preset if study.preset in each.presets else None
+        if model is not None and "model" in read[name]:
+            if "model" in values[name]:
+                raise SettingsError("setting 'model' is given twice: as a model and as a setting; leave one out")
+            values[name]["model"] = model
+        made[name] = settings_from(each, values[name], preset)
+    return made
+
+
+def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
+    """Name the methods, those of groups one by one."""
+    named: dict[str, Settings] = {}
+    for given, settings in methods.items():
+        known = list_methods()
+        names = [*known] if given.lower() == ALL else [name for name, each in known.items() if each.group == given]
+        if not (names and (given in GROUPS or given.lower() == ALL)):
+            names = [find_method(given).name]
+        named |= {name: {**named.get(name, {}), **settings} for name in names}
+    return named
+
+
+def _with_all_they_need(study: Study, made: dict[str, Context], note: Callable[[str], None]) -> dict[str, Context]:
+    """Leave out, of `all`, the methods that lack something, and say so; SettingsError where one was named."""
+    for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
+        if ALL not in map(str.lower, study.methods):
+            raise SettingsError(lacking)
+        note(f"Left out: {lacking}.")
+        del made[name]
+    return made
+
+
+def dataset_file(questions: QuestionSet, out: Path) -> Path:
+    """Return where a data set is; one of the hub is fetched into `out`, under a name made of what was asked for."""
+    given = questions.file
+    if given.startswith(HUB_PREFIX):
+        sample = _sample(questions)
+        limit = sample.skip + sample.limit if sample.limit is not None and sample.seed is None else None
+        asked_for = hashlib.sha256(f"{given} {limit}".encode()).hexdigest()[:8]
+        return download_dataset(given, out.expanduser() / f"{DOWNLOADED}{asked_for}.jsonl", limit=limit)
+    if given == SAMPLE and not Path(given).exists():
+        return Path(str(resources.files("hopgraph.tools.retrieval.sample")))
+    return Path(given).expanduser()
+
+
+def _sample(questions: QuestionSet) -> QuestionSample:
+    return parse_sample(questions.sample, questions.limit, questions.ids or (), questions.skip or 0)
+
+
+def played_model(model: str | None, dataset: Path) -> str | None:
+    """Return a model's spec, where `rehearsal` alone plays the data set of the run."""
+    name, mark, rest = (model or "").partition("?")
+    return f"rehearsal:{dataset}{mark}{rest}" if name == "rehearsal" else model
+
+
+def run_spec(study: Study, questions: QuestionSet, dataset: Path, out: Path, methods: Mapping[str, Context]) -> RunSpec:
+    """Return what a run is to measure, with these settings of each method."""
+    return RunSpec(
+        dataset,
+        methods,
+        out,
+        sample=_sample(questions),
+        format_name=questions.format,
+        corpus=corpus_spec(questions.corpus) if questions.corpus else None,
+        rename=questions.rename,
+        add_contexts=questions.add_contexts,
+        repeats=study.repeats,
+        skip_bad=questions.skip_bad,
+    )
