@@ -125,7 +125,7 @@ class Methods(Mapping[str, Method]):
         other = self._places.get(method.name)
         if other and (method.name in self._loaded or _is_built_in(other)):
             raise SettingsError(
-                f"{place}: it is called {method.name!r}, as the method at {other}; give its Context another `method`"
+                f"{place}: a method named {method.name!r} already exists ({other}); give its Context another `method`"
             )
         self._places[method.name], self._loaded[method.name] = place, method
         return method
@@ -139,7 +139,7 @@ class Methods(Mapping[str, Method]):
 def _load(place: CodePlace, name: str = "") -> Method:
     found, module = load_object(place, installed=bool(name))
     if not isinstance(found, CompiledStateGraph):
-        raise SpecError(f"{place} is a {type(found).__name__}, and no compiled LangGraph graph; call builder.compile()")
+        raise SpecError(f"{place} is a {type(found).__name__}, not a compiled LangGraph graph; call builder.compile()")
     graph = cast("AnyGraph", found)
     own = graph.context_schema if isinstance(graph.context_schema, type) else None
     own_name = own.method if own is not None and issubclass(own, Settings) else ""
@@ -150,7 +150,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
     if own_name not in ("", name):
         raise SpecError(f"{place}: it is offered as {name!r}, but its Context calls it {own_name!r}")
     if not _NAME.fullmatch(name) or name in _RESERVED:
-        raise SpecError(f"{place}: {name!r:.80} is no name for a method; take lower-case letters, digits and _")
+        raise SpecError(f"{place}: invalid method name {name!r:.80}; use lower-case letters, digits and _")
     graph = _renamed(graph, name, place, module) if is_variant else graph
     gives_all = AnswerOutput.__annotations__.keys() <= set(keys_of(graph, "output"))
     method = graph if isinstance(graph, CompiledMethod) and own_name and gives_all else host_graph(graph, name)

@@ -125,7 +125,7 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
     method = methods.get(name)
     cls = cast("type[Context]", method.graph.context_schema) if method else None
     if not (method and cls) or method.takes_gold_passages or issubclass(cls, CascadeContext):
-        raise SettingsError(f"stages: {name!r:.80} is no method that can be a stage; there are: {', '.join(methods)}")
+        raise SettingsError(f"stages: method {name!r:.80} cannot be a stage; use one of: {', '.join(methods)}")
     if refused := sorted(own.keys() & cls.model_fields.keys() - _settings_of_stages(cls)):
         raise SettingsError(f"stages: {given:.200}: {refused[0]!r} is a setting of the cascade, and of no single stage")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
@@ -191,7 +191,7 @@ def _taken_over(state: CascadeState, result: Mapping[str, Any], stage: Stage) ->
     number, passages = state["stage"] + 1, passages_by_id(result["passages"])
     before = {each["id"] for each in state["evidence"]}
     found = [each for each in result.get("evidence", []) if each["id"] not in before]
-    kept = [each for each in found if {*each["passage_ids"]} <= passages.keys()]  # knowledge of its own is no passage
+    kept = [each for each in found if {*each["passage_ids"]} <= passages.keys()]  # own knowledge is not a passage
     resting = [_resting_on(each, f"{_FROM_STAGE + number}.0.{place}") for place, each in enumerate(result["citations"])]
     spoken = [_own_words(each) for each in result["citations"] if each["passage_id"] not in passages]
     return {

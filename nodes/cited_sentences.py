@@ -39,7 +39,7 @@ async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update
     """Write one more sentence from all passages in memory (VTG's generation).
 
     A draft that is still there is rejected, and another sentence is written for its place, `max_rewrites` times. There
-    is no draft when the text ends: nothing is missing, the sentence repeats one, or `max_sentences` or the budget is
+    is not a draft when the text ends: nothing is missing, the sentence repeats one, or `max_sentences` or the budget is
     reached.
     """
     settings, rejected = runtime.context, [*state["rejected"], *(draft["statement"] for draft in state["drafts"])]

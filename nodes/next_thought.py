@@ -32,7 +32,7 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
 
     Of a longer reply the first sentence counts. A conclusion ("Thus, …") is not searched for: the query is the last
     thought that is none, else the question, as in the authors' code. The chain ends, without a query, when the answer
-    is reached (that it is not given is no answer), at `max_thoughts` or the budget's end, or when the sentence is
+    is reached (that it is not given is not an answer), at `max_thoughts` or the budget's end, or when the sentence is
     missing or repeats an earlier one. Writes `thoughts`, `queries` and the next `iteration`.
     """
     settings = runtime.context

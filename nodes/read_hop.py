@@ -122,7 +122,7 @@ async def generate(state: MethodState, runtime: Runtime[Context]) -> Update:
 async def observe(state: HopsState) -> Update:
     """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought.
 
-    What the first search, for the question, brought is no hop: writes `knowledge` then.
+    What the first search, for the question, brought is not a hop: writes `knowledge` then.
     """
     if not state["hops"]:
         excerpts = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))

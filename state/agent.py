@@ -24,5 +24,5 @@ class AgentContext(Context):
     step_nodes: ClassVar[StepNodes] = {"use_tools": ("agent",), "act": ("agent",)}
 
     max_turns: int = method_setting(
-        8, "replies of the model, each with one call of a tool or several; the last one must answer", ge=1, le=50
+        8, "maximum model replies, each with one or more tool calls; the last one must answer", ge=1, le=50
     )

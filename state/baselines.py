@@ -71,7 +71,7 @@ class GoldPassagesContext(Context):
 
     gold_passages: list[GivenPassage] = Field(
         default_factory=list[GivenPassage],
-        description='passages to answer from where the input has none, as [{"title": "…", "text": "…"}]',
+        description='passages to answer from if the input has none, e.g. [{"title": "…", "text": "…"}]',
         json_schema_extra={"group": "Method"},
     )
 
@@ -95,11 +95,11 @@ class RerankedContext(RankedContext):
     """Which of many retrieved passages are the best."""
 
     passages_per_query: int = setting(
-        "Retrieval", 50, "passages retrieved for the question, for the reranker to sort", ge=1, le=1000
+        "Retrieval", 50, "passages retrieved for the question and reranked", ge=1, le=1000
     )
     threshold: float | None = method_setting(
         None,
-        "a passage with a lower reranker score is dropped, on the reranker's raw scale; none: none is",
+        "passages with a lower reranker score are dropped; on the reranker's raw scale. Default: none are dropped",
         allow_inf_nan=False,
     )
 
@@ -123,7 +123,7 @@ class VanillaSContext(FilterContext):
     }
 
     passages_per_query: int = setting(
-        "Retrieval", 50, "passages retrieved for the question, for the sentence filter", ge=1, le=1000
+        "Retrieval", 50, "passages retrieved for the question and passed to the sentence filter", ge=1, le=1000
     )
 
 
@@ -138,7 +138,7 @@ class CompressedContext(RerankedContext):
     """How many passages are compressed."""
 
     max_compressed: int = method_setting(
-        20, "passages that the model compresses at most, one call each, to find k that are relevant", ge=1, le=1000
+        20, "maximum passages to compress (one call each) until k relevant ones are found", ge=1, le=1000
     )
 
 
@@ -167,11 +167,11 @@ class SkrKnnContext(Context):
     step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("reason", "reason_alone")}
 
     labels: str | None = method_setting(
-        None, "the file of labelled training questions that `hopgraph build skr_knn` makes; there is no default"
+        None, "file of labelled training questions, made by `hopgraph build skr_knn`; required"
     )
-    neighbours: int = method_setting(5, "k: the nearest labelled questions that vote", ge=1, le=1000)
+    neighbours: int = method_setting(5, "k: number of nearest labelled questions that vote", ge=1, le=1000)
     embedding: str = method_setting(
-        "lexical", "what compares questions: lexical (shared words), or an embedding model, as st:NAME"
+        "lexical", "how questions are compared: lexical (shared words) or by an embedding model, e.g. st:NAME"
     )
 
     @property
@@ -191,10 +191,10 @@ class SamplesState(MethodState):
 class SamplingContext(Context):
     """How several answers to one question are sampled."""
 
-    samples: int = method_setting(5, "answers that are sampled, all at the same time", ge=1, le=100)
+    samples: int = method_setting(5, "number of answers sampled in parallel", ge=1, le=100)
     sample_temperature: float = method_setting(
         0.7,
-        "temperature of several samples, in place of `temperature`: at 0 all of them would be equal",
+        "temperature when several answers are sampled, instead of `temperature`: at 0 they would all be equal",
         gt=0.0,
         le=2.0,
     )
@@ -217,9 +217,11 @@ class RerankContext(RerankedContext, SamplingContext):
     resources = ("retriever", "reranker", "entailment")
 
     samples: int = method_setting(
-        4, "answers that are sampled, all at the same time; the best cited one is given", ge=1, le=100
+        4, "number of answers sampled in parallel; the best-cited one is returned", ge=1, le=100
     )
-    sample_temperature: float = method_setting(0.5, "temperature of several samples, as in ALCE", gt=0.0, le=2.0)
+    sample_temperature: float = method_setting(
+        0.5, "temperature when several answers are sampled, as in ALCE", gt=0.0, le=2.0
+    )
 
 
 class ReplugContext(Context):
@@ -231,8 +233,8 @@ class ReplugContext(Context):
 
     weight_temperature: float = method_setting(
         1.0,
-        "the retriever's scores are divided by it before their softmax makes the passages' weights: BM25 scores differ "
-        "by many units and similarities of embeddings by hundredths",
+        "temperature of the softmax that turns retriever scores into passage weights: BM25 scores differ by "
+        "many units, embedding similarities by hundredths",
         ge=0.001,
         allow_inf_nan=False,
     )
@@ -253,19 +255,19 @@ class SelfRagContext(Context):
 
     reflection: Literal["records", "tokens"] = method_setting(
         "records",
-        "records: any model judges passage, support and use in a record (ours); tokens: the reflection tokens of "
-        "Self-RAG's own weights are read, from a server with a completions endpoint",
+        "records: any model judges relevance, support and usefulness in a JSON record (ours); tokens: read "
+        "the reflection tokens of Self-RAG's own weights, from a server with a completions endpoint",
     )
     retrieval_threshold: float = method_setting(
         0.2,
-        "the share of Retrieval among the retrieval tokens above which passages are looked up; 0: always, 1: never, "
-        "both without asking; a record says 1 or 0",
+        "probability of Retrieval among the retrieval tokens above which passages are retrieved; 0: always, "
+        "1: never, both without a call; a record gives 1 or 0",
         ge=0.0,
         le=1.0,
     )
     relevance_weight: float = method_setting(1.0, "weight of the passage's relevance in an answer's score", ge=0.0)
-    support_weight: float = method_setting(1.0, "weight of how far the passage supports the answer", ge=0.0)
-    utility_weight: float = method_setting(0.5, "weight of how useful the answer is", ge=0.0)
+    support_weight: float = method_setting(1.0, "weight of the passage's support in an answer's score", ge=0.0)
+    utility_weight: float = method_setting(0.5, "weight of the answer's usefulness in its score", ge=0.0)
 
 
 class PartsState(HopsState):
@@ -291,10 +293,12 @@ class GenReadContext(OwnKnowledgeContext):
 
     decomposition: bool = method_setting(
         False,
-        "break the question down, answer the sub-questions in sequence, each with the answers before it, and compose "
-        "the answer",
+        "decompose the question, answer the sub-questions in order, each with the previous answers, and "
+        "compose the answer",
     )
-    max_sub_questions: int = method_setting(5, "parts that the question is broken down into at most", ge=1, le=20)
+    max_sub_questions: int = method_setting(
+        5, "maximum sub-questions that the question is decomposed into", ge=1, le=20
+    )
 
 
 class GrgContext(GenReadContext):
@@ -321,7 +325,7 @@ class IterRetgenContext(Context):
     step_nodes: ClassVar[StepNodes] = {"answer_step_by_step": ("generate",)}
 
     iterations: int = method_setting(
-        2, "T: turns of retrieval and generation; the last one gives the answer", ge=1, le=20
+        2, "T: rounds of retrieval and generation; the last one gives the answer", ge=1, le=20
     )
 
 
@@ -339,9 +343,9 @@ class IrcotContext(Context):
     step_nodes: ClassVar[StepNodes] = {"next_thought": ("reason",), "answer_step_by_step": ("read",)}
 
     max_thoughts: int = method_setting(
-        8, "sentences of the chain of thought at most; Tree of Reviews compares with 3", ge=1, le=50
+        8, "maximum sentences in the chain of thought; Tree of Reviews compares with 3", ge=1, le=50
     )
-    max_passages: int = setting("Retrieval", 15, "passages collected at most, over all retrievals", ge=1, le=200)
+    max_passages: int = setting("Retrieval", 15, "maximum passages collected over all retrievals", ge=1, le=200)
 
 
 class DspState(SamplesState):
@@ -362,19 +366,19 @@ class DspContext(SamplingContext):
         "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3, "context": "all_hops"},
     }
 
-    max_hops: int = method_setting(2, "hops of queries and retrieval", ge=1, le=10)
+    max_hops: int = method_setting(2, "number of hops", ge=1, le=10)
     queries_per_hop: int = method_setting(
         10,
-        "queries sampled for each hop, which, with the question, keeps `passages_per_query` passages of three times as "
-        "many that each finds; 1: a single one, not sampled, which finds as many",
+        "queries sampled per hop; each of them, and the question, retrieves three times `passages_per_query` "
+        "passages, of which the hop keeps that many after fusion; 1: a single query, not sampled",
         ge=1,
         le=50,
     )
-    samples: int = method_setting(20, "answers that are sampled, all at the same time", ge=1, le=100)
+    samples: int = method_setting(20, "number of answers sampled in parallel", ge=1, le=100)
     context: Literal["last_hop", "all_hops"] = method_setting(
         "last_hop",
-        "last_hop: what a hop keeps, after the first with the reason for its query in front, replaces what the hops "
-        "before kept; all_hops: it is added to that, as in DSPy",
+        "last_hop: each hop's passages (from the second on preceded by the reason for its query) replace "
+        "those of earlier hops; all_hops: they are added, as in DSPy",
     )
 
 
@@ -395,8 +399,9 @@ class SelfAskContext(HopsContext):
 
     prompting: Literal["separate", "joint"] = method_setting(
         "separate",
-        "separate: a follow-up question, then its intermediate answer from its own passages, each a call; joint: one "
-        "call answers the last question and asks the next one, over all passages so far (BlendFilter, MIGRES, ToR)",
+        "separate: one call for a follow-up question, one for its intermediate answer from its own passages; "
+        "joint: a single call answers the last question and asks the next one, over all passages so far "
+        "(BlendFilter, MIGRES, ToR)",
     )
 
 
@@ -407,7 +412,7 @@ class LeastToMostContext(DecomposingContext):
     steps = ("decompose", "answer")
     step_nodes: ClassVar[StepNodes] = {"answer": ("answer_part",)}
 
-    retrieval: bool = method_setting(False, "look passages up for each sub-question and for the question")
+    retrieval: bool = method_setting(False, "retrieve passages for each sub-question and for the question")
 
     @property
     @override

@@ -63,20 +63,20 @@ class BlendFilterContext(Context):
     passages_per_query: int = setting(
         "Retrieval", 5, "K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)", ge=1, le=1000
     )
-    original_query: bool = method_setting(True, "keep what the question itself finds; off: w/o q (Table 5)")
+    original_query: bool = method_setting(True, "search with the question itself; false: w/o q (Table 5)")
     external_query: bool = method_setting(
-        True, "search with what a chain of thought over the first passages says; off: w/o q_ex (Table 5)"
+        True, "search with a chain of thought over the first passages; false: w/o q_ex (Table 5)"
     )
     internal_query: bool = method_setting(
-        True, "search with a passage from the model's own knowledge; off: w/o q_in (Table 5)"
+        True, "search with a passage written from the model's own knowledge; false: w/o q_in (Table 5)"
     )
     filtering: Literal["branch", "union", "none"] = method_setting(
-        "branch", "filter each query's passages before their union, the union (Remark 2), or nothing"
+        "branch", "filter each query's passages before merging them, the merged passages (Remark 2), or none"
     )
     sample_top_p: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
         default_factory=tuple,
         max_length=20,
-        description="sample one answer for each of these values of top_p, as [0, 0.5, 1] (Fig. 4); none: one answer",
+        description="sample one answer per value of top_p, e.g. [0, 0.5, 1] (Fig. 4). Default: one answer",
         json_schema_extra={"group": "Method"},
     )
 

@@ -42,14 +42,14 @@ class CascadeContext(Context):
         default=["one_step?passages_per_query=10", "react", "migres"],
         min_length=1,
         max_length=8,
-        description="the methods, in turn, each as NAME or NAME?setting=value&…; the next one runs where the answer of "
-        "the one before is not accepted",
+        description="the methods to run in order, each as NAME or NAME?setting=value&…; the next one runs if the "
+        "previous answer was not accepted",
         json_schema_extra={"group": "Method"},
     )
     verify: Literal["none", "entailment", "model"] = method_setting(
         "none",
-        "how an answer that cites passages is checked before it is accepted: not at all, by the entailment checker, or "
-        "by the model (role judge_support); the last stage's answer is always accepted",
+        "how a cited answer is checked before it is accepted: not at all, by the entailment checker, or by "
+        "the model (role judge_support); the last stage's answer is always accepted",
     )
 
     @field_validator("stages", mode="before")

@@ -95,20 +95,20 @@ class ChatContext(Context):
     use_method: str = setting(
         "Chat",
         AUTO,
-        "the method that looks questions up, as `hopgraph methods` names it; auto: one_step for a question that one "
-        "passage can answer, cascade for the others as far as the budget reaches",
+        "method that answers questions, as named by `hopgraph methods`; auto: one_step for a question that "
+        "one passage can answer, cascade for others if the budget allows",
     )
     history_turns: int = setting(
         "Chat",
         5,
-        "turns before this one that make a follow-up question stand alone; the thread keeps them all",
+        "previous turns used to rewrite a follow-up as a standalone question; the thread keeps all of them",
         ge=0,
         le=50,
     )
     answer_type: AnswerType = method_setting("auto", Context.model_fields["answer_type"].description or "")
     methods: dict[str, dict[str, JsonValue]] = Field(
         default_factory=dict[str, dict[str, JsonValue]],
-        description='settings of single methods: method → {setting: value}, as {"migres": {"max_iterations": 3}}',
+        description='settings of individual methods: method → {setting: value}, e.g. {"migres": {"max_iterations": 3}}',
         json_schema_extra={"group": "Chat"},
     )
 

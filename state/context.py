@@ -75,8 +75,8 @@ def _prompt_setting(role: str, nodes: Sequence[str]) -> Any:
     return Field(
         default="",
         max_length=MAX_PROMPT,
-        description=f"the prompt of {role}: what its file holds (`hopgraph prompts` copies it), or its instructions "
-        "alone; empty: the file's",
+        description=f"the prompt of {role}: a whole prompt file (`hopgraph prompts` copies it) or only its "
+        "instructions. Default: the file's",
         json_schema_extra={"group": "Prompts", "langgraph_nodes": [*nodes], "langgraph_type": "prompt"},
     )
 
@@ -105,133 +105,136 @@ class Context(BaseModel):
         "Model",
         None,
         "the model: offline:extractive, gguf:FILE, openai:NAME, PROVIDER:NAME, or a LangChain chat model; "
-        f"none: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
+        f"default: HOPGRAPH_MODEL, else {DEFAULT_MODEL}",
     )
     models: dict[str, str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]]] = Field(
         default_factory=dict[str, str | Runnable[Any, Any]],
-        description="another model for some roles: role (migres/decide) or prefix of roles (migres) → model",
+        description="other models for individual roles: role (migres/decide) or prefix of roles (migres) → model",
         json_schema_extra={"group": "Model"},
     )
     temperature: float | None = setting(
         "Model", 0.0, "sampling temperature; none: the model's own default", ge=0.0, le=2.0
     )
-    seed: int | None = setting("Model", None, "sampling seed, for models that take one", ge=0)
+    seed: int | None = setting("Model", None, "sampling seed, for models that accept one", ge=0)
     max_reply_tokens: int | None = setting(
         "Model",
         None,
-        "the most tokens of a reply, sent with each request; a longer one is cut off and asked for again; none: what "
-        "the model was made with, else from the form of the reply, 300 to 2,000",
+        "maximum tokens per reply, sent with each request; truncated replies are retried. Default: the "
+        "model's own limit, else 300 to 2,000 depending on the reply's schema",
         ge=1,
     )
     parse_retries: int = setting(
-        "Model", 2, "how often an unusable reply is asked for again before the role's fallback is taken", ge=0, le=10
+        "Model", 2, "retries after a reply that cannot be parsed, before the step's fallback is used", ge=0, le=10
     )
     prompts_dir: str | None = setting(
         "Model",
         None,
-        "a folder with prompt files in place of the method's own, which fill in what it lacks (see `hopgraph prompts`)",
+        "folder of prompt files that override the method's own (see `hopgraph prompts`)",
     )
     demonstrations: str | None = setting(
         "Model",
         None,
-        "worked examples in the prompts: a built-in family (multi_hop, open_domain, yes_no) or a folder with "
-        "STEP.jsonl files; a family's files in prompts_dir come first; none: zero-shot",
+        "few-shot examples for the prompts: a built-in family (multi_hop, open_domain, yes_no) or a folder of "
+        "STEP.jsonl files; a family's files in prompts_dir take precedence. Default: zero-shot",
     )
     retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval",
         None,
         "where passages come from: sample, an index's folder, bm25:DIR, faiss:DIR, hybrid:DIR, "
         "colbert:DIR, milvus:URI#COLLECTION, elasticsearch:URL#INDEX, web:wikipedia, web:serper, "
-        "web:community:CLASS, or a LangChain retriever; none: HOPGRAPH_RETRIEVER, else the sample corpus",
+        "web:community:CLASS, or a LangChain retriever; default: HOPGRAPH_RETRIEVER, else the sample corpus",
     )
     second_retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
-        "Retrieval", None, "a second retriever asked side by side; both results go to the reranker (Table 9)"
+        "Retrieval", None, "a second retriever, searched in parallel; the reranker sees both results (Table 9)"
     )
     passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
     links: bool = setting(
         "Retrieval",
         True,
-        "follow the links between passages: those that the best hits mention by their title, and those whose title the "
-        "query has, rise; scores are relative then. Indexes of `hopgraph index` have them",
+        "follow links between passages: passages whose title is mentioned by the best hits or by the query "
+        "are ranked higher, and scores become relative. Indexes built by `hopgraph index` have links",
     )
     leave_out_question: bool = setting(
         "Retrieval",
         False,
-        "against contamination: leave out passages that contain the question's text (RA-ISF, section 4.3), and "
-        "retrieve others instead",
+        "exclude passages that contain the question's text and retrieve others instead (contamination "
+        "control; RA-ISF, section 4.3)",
     )
     reranker: str | SkipJsonSchema[InstanceOf[Reranker]] = setting(
         "Retrieval",
         "lexical",
-        "what scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
+        "scores passages and sentences against a query: lexical, bge:NAME, cross-encoder:NAME, "
         "http://HOST/rerank, model:SPEC, or an object",
     )
     entailment: str | SkipJsonSchema[InstanceOf[EntailmentChecker]] = setting(
         "Retrieval",
         "lexical",
-        "what checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, minicheck:NAME, "
+        "checks that passages entail a statement: lexical, t5-nli:NAME, nli:NAME, minicheck:NAME, "
         "http://HOST/predict, model:SPEC, or an object",
     )
     review_queries: bool = setting(
         "Review",
         False,
-        "pause before each search until a person has approved, edited or rejected its queries; needs a checkpointer",
+        "pause before each search so that a person can approve, edit or reject its queries; needs a checkpointer",
     )
     review_evidence: bool = setting(
         "Review",
         False,
-        "pause before an answer is made until a person has approved, edited or rejected what it is made of; needs a "
-        "checkpointer",
+        "pause before answering so that a person can approve, edit or reject the evidence; needs a checkpointer",
     )
     answer_type: AnswerType = method_setting(
         "short",
-        "yes_no: the answer must be yes or no (StrategyQA); sentence: one more call writes the short answer as a full "
-        "sentence with the marks [1], [2] of its citations; full: one more call answers at length, in Markdown, from "
-        "the passages that were found; auto: full where the question asks for an explanation, a summary, a comparison "
-        "or a list, else short",
+        "yes_no: the answer must be yes or no (StrategyQA); sentence: a further call rewrites the short answer as a "
+        "sentence with citation marks [1], [2]; full: a further call writes a long answer in Markdown from the "
+        "retrieved passages; auto: full if the question asks for an explanation, summary, comparison or list, else "
+        "short",
     )
     check_statements: bool = method_setting(
         False,
-        "with a full answer: check by `entailment` whether the passages that a statement cites entail it, and mark it "
-        "[?] where they do not, as a statement without passages is marked; then it is not streamed",
+        "with a full answer: check each statement against the passages it cites (`entailment`), and mark unsupported "
+        "ones [?], as those without citations are; disables streaming",
     )
     answer_style: str | None = method_setting(
         None,
-        "with answer_type sentence and full: the form, tone or language of the answer, in words; only the step that "
-        "writes it reads this",
+        "instructions on form, tone or language of the answer, with answer_type sentence or full; only the step that "
+        "writes it sees them",
         max_length=MAX_STYLE,
     )
     abstain: bool = method_setting(
         True,
-        "say that a question cannot be answered from what was found; off, as in the papers: give the best answer, if "
-        "need be from the model's own knowledge, and cite it as such",
+        'answer "unanswerable" when the evidence is insufficient; if false (as in the papers), always answer, '
+        "if necessary from the model's own knowledge, which is then cited as such",
     )
-    max_llm_calls: int | None = setting("Limits", None, "budget: model calls per question, re-asks included", ge=1)
-    max_tokens: int | None = setting("Limits", None, "budget: prompt and completion tokens per question", ge=1)
-    deadline_seconds: float | None = setting("Limits", None, "budget: seconds per question", gt=0, allow_inf_nan=False)
-    max_parallel_calls: int = setting("Operation", 16, "model calls under way at once, per model", ge=1, le=256)
+    max_llm_calls: int | None = setting(
+        "Limits", None, "budget: maximum model calls per question, retries included", ge=1
+    )
+    max_tokens: int | None = setting("Limits", None, "budget: maximum prompt and completion tokens per question", ge=1)
+    deadline_seconds: float | None = setting(
+        "Limits", None, "budget: maximum seconds per question", gt=0, allow_inf_nan=False
+    )
+    max_parallel_calls: int = setting("Operation", 16, "maximum concurrent calls per model", ge=1, le=256)
     request_timeout: float = setting(
         "Operation",
         60.0,
-        "seconds until one model request is given up, its whole reply included; ten times as many where the reply is "
-        "streamed, or the model is no openai: or gguf: spec",
+        "timeout in seconds for a model request, including its whole reply; ten times as long if the reply is "
+        "streamed or the model is not an openai: or gguf: spec",
         gt=0,
         allow_inf_nan=False,
     )
     request_retries: int = setting(
         "Operation",
         4,
-        "how often a request is sent again after a rate limit, server error or lost connection",
+        "retries of a request after a rate limit, a server error or a lost connection",
         ge=0,
         le=20,
     )
     allow_changed_settings: bool = setting(
         "Operation",
         False,
-        "resume a run, or fork it from a checkpoint, under other settings than it began with",
+        "allow a run to be resumed, or forked from a checkpoint, with settings other than those it started with",
     )
     cache_dir: str | None = setting(
-        "Operation", None, "a folder that keeps replies and gives them back for the same prompt; none: no cache"
+        "Operation", None, "folder of the reply cache, which answers repeated prompts; unset disables caching"
     )
 
     @classmethod

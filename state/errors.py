@@ -1,7 +1,7 @@
 """Every error that hopgraph raises on purpose.
 
 HopgraphError
-├── SettingsError      a setting has an unknown name or a value out of range, or names a folder of no use
+├── SettingsError      an unknown setting, a value out of range, or an unusable folder
 │   ├── SpecError      a model, retriever, reranker or entailment spec that cannot be resolved
 │   └── QuestionError  an empty or over-long question
 ├── PromptError        a prompt file with a missing or unknown variable, or unreadable demonstrations

@@ -46,24 +46,24 @@ class GengroundContext(HopsContext):
     batch_size: int = method_setting(3, "b: passages read in one grounding call, in rank order", ge=1, le=100)
     min_citation_overlap: float = method_setting(
         0.6,
-        "the share of each cited sentence's words that a shown passage must have; below it the batch is asked about "
-        "once more, then the citation counts as Empty; 0: one word in common is enough",
+        "minimum share of a cited sentence's words that must occur in a shown passage; below it the batch is "
+        "retried once, then the citation counts as Empty; 0: one shared word is enough",
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
     )
     speculative_batches: bool = method_setting(
-        False, "read all batches at once and take the first that cites: faster, more calls, same result"
+        False, "read all batches in parallel and use the first one that cites: faster, more calls, same result"
     )
     deduction: bool = method_setting(
-        True, "go hop by hop; off: generate one answer to the whole question and ground it (Table 4)"
+        True, "answer hop by hop; false: generate one answer to the whole question and ground it (Table 4)"
     )
     grounding: bool = method_setting(
         True,
-        "revise the generated answer by what a passage says; off: answer each sub-question from its passages directly "
-        "(Table 4)",
+        "revise the generated answer with the retrieved evidence; false: answer each sub-question directly "
+        "from its passages (Table 4)",
     )
-    batches: bool = method_setting(True, "read passages in batches; off: all in one grounding call (Table 4)")
+    batches: bool = method_setting(True, "read passages in batches; false: all in one grounding call (Table 4)")
 
     @property
     def has_one_hop(self) -> bool:

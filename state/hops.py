@@ -38,7 +38,7 @@ class HopsContext(Context):
     """The settings of every method that goes hop by hop."""
 
     max_hops: int = method_setting(
-        7, "sub-questions or searches before a best-effort answer must be given", ge=1, le=50
+        7, "maximum sub-questions or searches before a best-effort answer is forced", ge=1, le=50
     )
 
     @property

@@ -34,19 +34,19 @@ class MigresContext(KnowledgeContext):
     }
 
     max_iterations: int = method_setting(
-        5, "T: iterations of retrieve, extract and decide; if none answers, a final answer follows", ge=1, le=20
+        5, "T: maximum retrieve-extract-decide iterations; a final answer is forced after the last one", ge=1, le=20
     )
     passages_per_query: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
     extraction: Literal["joint", "per_query"] = method_setting(
         "joint",
-        "joint: one extraction per iteration, over the best passages of all queries, and own knowledge only where no "
-        "query kept any (the authors' code); per_query: a call per query, side by side",
+        "joint: one extraction per iteration over the best passages of all queries, with the model's own "
+        "knowledge only if no query kept any (the authors' code); per_query: one call per query, in parallel",
     )
-    max_queries: int = method_setting(3, "new queries per iteration at most", ge=1, le=10)
-    recall: bool = method_setting(True, "let the model write what it knows where no passage was kept (Table 6)")
-    verify: bool = method_setting(True, "keep only statements that their passages entail")
+    max_queries: int = method_setting(3, "maximum new queries per iteration", ge=1, le=10)
+    recall: bool = method_setting(True, "let the model write down what it knows when no passage was kept (Table 6)")
+    verify: bool = method_setting(True, "keep only statements that are entailed by their passages")
     memory: bool = method_setting(
-        True, "do not show again what was shown and cited, or shown twice, nor send a query twice"
+        True, "remember: never show again what was cited or has been shown twice, and never repeat a query"
     )
 
     @property

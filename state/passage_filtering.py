@@ -13,7 +13,7 @@ class RankedContext(Context):
     resources = ("retriever", "reranker")
 
     passages_per_extraction: int = method_setting(
-        5, "k: passages shown to the model at most in one prompt", ge=1, le=50
+        5, "k: maximum passages shown to the model in one prompt", ge=1, le=50
     )
 
 
@@ -22,14 +22,14 @@ class FilterContext(RankedContext):
 
     threshold: float | None = method_setting(
         None,
-        "δ: a passage or sentence with a lower reranker score is dropped, on the reranker's raw scale; none: the "
-        "reranker's own value, if it has one (see `hopgraph calibrate`)",
+        "δ: passages and sentences with a lower reranker score are dropped; on the reranker's raw scale. "
+        "Default: the reranker's calibrated value, if it has one (see `hopgraph calibrate`)",
         allow_inf_nan=False,
     )
     threshold_for: str | None = method_setting(
         None,
-        "the kind of reranker that δ was found for, as bge; with one of another kind its own calibrated value is "
-        "taken; none: δ holds for any",
+        "kind of reranker that δ was calibrated for, e.g. bge; rerankers of other kinds use their own "
+        "calibrated value. Default: δ applies to any reranker",
     )
 
     @property
@@ -53,8 +53,8 @@ class KnowledgeContext(FilterContext):
 
     compression: Literal["sentences", "none", "summary", "snippet"] = method_setting(
         "sentences",
-        "how passages are cut down: sentence filter, not at all, or one model call per passage that summarises it or "
-        "copies a snippet (Table 5)",
+        "how passages are compressed: by the sentence filter, not at all, or by one model call per passage "
+        "that summarises it or copies a snippet (Table 5)",
     )
 
     @property

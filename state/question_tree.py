@@ -73,7 +73,11 @@ class Tree(TypedDict):
 class DecomposingContext(Context):
     """The settings of every method that breaks a question down."""
 
-    max_sub_questions: int = method_setting(5, "parts that one question is broken down into at most", ge=1, le=20)
+    max_sub_questions: int = method_setting(5, "maximum sub-questions that a question is decomposed into", ge=1, le=20)
     passage_tokens: int | None = setting(
-        "Retrieval", None, "passages are cut to this many tokens; none: whole, as in the papers", ge=1, le=100_000
+        "Retrieval",
+        None,
+        "passages are truncated to this many tokens. Default: not truncated, as in the papers",
+        ge=1,
+        le=100_000,
     )

@@ -57,32 +57,39 @@ class RaIsfContext(DecomposingContext):
 
     max_depth: int = method_setting(
         3,
-        "D_th: the question has depth 0; a question of a greater depth is unknown without a call (Fig. 2)",
+        "D_th: maximum depth of a sub-question; the question has depth 0, and deeper ones count as unknown "
+        "without a call (Fig. 2)",
         ge=0,
         le=10,
     )
     judge: Literal["each", "listwise"] = method_setting(
         "listwise",
-        "one call says whether the passages are enough together, and which are needed (Tables 11-13); each: one call "
-        "per passage, relevant or not (Algorithm 1), as a trained relevance module judges",
+        "listwise: one call decides whether the passages together are sufficient, and which are needed "
+        "(Tables 11-13); each: one call per passage, relevant or not (Algorithm 1), as a trained relevance "
+        "module does",
     )
     part_order: Literal["in_order", "side_by_side"] = method_setting(
         "in_order",
-        "a part may refer to the answer of an earlier one, as in #1, and waits for it; side_by_side: each part stands "
-        "alone (Algorithm 1)",
+        "in_order: a sub-question may refer to the answer of an earlier one, e.g. as #1, and waits for it; "
+        "side_by_side: sub-questions are independent (Algorithm 1)",
     )
     max_questions: int = setting(
-        "Limits", 30, "budget: questions and parts worked on in all; those beyond are unknown without a call", ge=1
+        "Limits",
+        30,
+        "budget: maximum questions and sub-questions in total; further ones count as unknown without a call",
+        ge=1,
     )
-    self_knowledge: bool = method_setting(True, "ask whether the model knows the answer itself; off: No SKM (Table 2)")
+    self_knowledge: bool = method_setting(
+        True, "ask whether the model can answer from its own knowledge; false: No SKM (Table 2)"
+    )
     passage_relevance: bool = method_setting(
-        True, "retrieve passages and judge them; off: No PRM, no retrieval at all (Table 2)"
+        True, "retrieve passages and judge their relevance; false: No PRM, no retrieval at all (Table 2)"
     )
     decomposition: bool = method_setting(
-        True, "break down what nothing else solves; off: No QDM, it stays unknown (Table 2)"
+        True, "decompose questions that could not be answered otherwise; false: No QDM, they stay unknown (Table 2)"
     )
     carry_evidence: bool = method_setting(
-        True, "show a parent, beside its parts' answers, the passages that these rest on"
+        True, "also show the passages behind the sub-answers when composing the answer"
     )
 
     @property

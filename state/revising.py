@@ -30,8 +30,8 @@ class ItrgContext(Context):
     )
     mode: Literal["refine", "refresh"] = method_setting(
         "refresh",
-        "refresh: write the document again from all passages of the round; refine: update it with those that the "
-        "round before did not find",
+        "refresh: rewrite the document from all passages of the round; refine: update it with the passages "
+        "that the previous round did not find",
     )
 
 
@@ -53,9 +53,9 @@ class VerifyAndEditContext(SamplingContext):
     resources = ("retriever", "reranker")
 
     nearest_sentences: int = method_setting(
-        3, "sentences of the passages that are shown to edit a sentence, the nearest to its question", ge=1, le=50
+        3, "passage sentences shown when a sentence is edited: those nearest to its question", ge=1, le=50
     )
-    max_sentences: int = method_setting(10, "sentences of the rationale that are verified at most", ge=1, le=50)
+    max_sentences: int = method_setting(10, "maximum sentences of the rationale that are verified", ge=1, le=50)
 
 
 class VtgState(MigresState):
@@ -81,11 +81,9 @@ class VtgContext(Context):
     }
     resources = ("retriever", "entailment")
 
-    max_sentences: int = method_setting(6, "sentences of the text at most", ge=1, le=50)
-    max_rewrites: int = method_setting(
-        2, "n: how often a sentence without support is written again before it is left out", ge=0, le=10
-    )
-    max_queries: int = method_setting(3, "queries for a sentence without support at most", ge=1, le=10)
+    max_sentences: int = method_setting(6, "maximum sentences of the text", ge=1, le=50)
+    max_rewrites: int = method_setting(2, "n: rewrites of an unsupported sentence before it is left out", ge=0, le=10)
+    max_queries: int = method_setting(3, "maximum queries for an unsupported sentence", ge=1, le=10)
 
 
 class SearchainState(PartsState):
@@ -101,7 +99,7 @@ class SearchainContext(HopsContext):
     steps = ("write_chain", "read_link", "answer")
     step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_link": ("check",)}
 
-    max_rounds: int = method_setting(5, "chains that are written at most", ge=1, le=20)
+    max_rounds: int = method_setting(5, "maximum chains written", ge=1, le=20)
     min_confidence: int = method_setting(
-        4, "how sure the reader must be to correct the model's answer, 1 to 5", ge=1, le=5
+        4, "minimum confidence (1 to 5) at which the reader corrects the model's answer", ge=1, le=5
     )

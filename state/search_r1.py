@@ -20,13 +20,16 @@ class SearchR1Context(Context):
     steps = ("write_turn",)
     step_nodes: ClassVar[StepNodes] = {"write_turn": ("write",)}
 
-    passages_per_query: int = setting("Retrieval", 3, "passages that each search shows the model", ge=1, le=1000)
+    passages_per_query: int = setting("Retrieval", 3, "passages shown to the model per search", ge=1, le=1000)
     max_turns: int = method_setting(
-        4, "turns that may search, each a call; one more, whose search is not carried out, must answer", ge=1, le=50
+        4,
+        "maximum turns that may search, one call each; one further turn, whose search is ignored, must answer",
+        ge=1,
+        le=50,
     )
     prompting: Literal["records", "base", "instruct", "plain"] = method_setting(
         "records",
-        "records: any model writes each turn in a JSON record; for Search-R1's own weights, over the completions "
-        "endpoint of an openai: or gguf: model's server: base or instruct: in the chat template of Qwen2.5, whose base "
-        "or instruct version they were trained from; plain: without a template",
+        "records: any model writes each turn as a JSON record. For Search-R1's own weights, over the "
+        "completions endpoint of an openai: or gguf: model: base or instruct (Qwen2.5's chat template, for "
+        "weights trained from that version) or plain (no template)",
     )

@@ -60,18 +60,18 @@ class ReviewContext(Context):
     """The settings of every method that reviews paths of paragraphs."""
 
     max_depth: int = method_setting(
-        3, "D: paragraphs on a path at most; the question is at depth 0 (Table 6)", ge=1, le=10
+        3, "D: maximum paragraphs on a path; the question has depth 0 (Table 6)", ge=1, le=10
     )
     expansion: Literal["mpc", "cot", "direct"] = method_setting(
         "mpc",
-        "how the next query is written: mpc: one more call completes the missing paragraph, which is the query; cot: "
-        "by the review, which thinks aloud; direct: by the review at once (Table 4)",
+        "how the next query is written. mpc: a further call writes the missing paragraph, which is the query; "
+        "cot: by the review, after its reasoning; direct: by the review without reasoning (Table 4)",
     )
     prune_relevance: bool = method_setting(True, "do not expand paths that are irrelevant to the question (Table 5)")
     reader_tokens: int = method_setting(
         4096,
-        "evidence or paragraphs are shown to the reader up to this many tokens (offline counter); the first piece "
-        "always is (section 4.4)",
+        "maximum tokens of evidence shown to the reader, counted offline; the first piece is always shown "
+        "(section 4.4)",
         ge=1,
     )
 
@@ -104,45 +104,45 @@ class TreeOfReviewsContext(ReviewContext):
 
     widths: tuple[Width, ...] = method_setting(
         (5, 3, 3),
-        "paragraphs retrieved for each node of a level, from the question down, as 5,3,3; deeper levels take the last "
-        "number (Table 6)",
+        "paragraphs retrieved per node, level by level from the question down, e.g. 5,3,3; deeper levels use "
+        "the last number (Table 6)",
         min_length=1,
         max_length=10,
     )
-    passages_per_query: int = setting("Retrieval", 1000, "bounds the width of every level", ge=1, le=1000)
+    passages_per_query: int = setting("Retrieval", 1000, "upper bound on the width of every level", ge=1, le=1000)
     search: Literal["breadth", "depth"] = method_setting(
         "breadth",
-        "breadth: all reviews of a level side by side, its paragraphs compared with the evidence of the levels above; "
-        "depth: the paper's order, one review after another",
+        "breadth: review all paths of a level in parallel, comparing their paragraphs with the evidence of "
+        "the levels above; depth: the paper's order, one review after another",
     )
     prune_repetitive: bool = method_setting(
         True,
-        "drop retrieved paragraphs that the evidence pool or their own path holds already, or that would make a path "
-        "of the same paragraphs as another (Table 5)",
+        "drop retrieved paragraphs that are already in the evidence pool or on their own path, or that would "
+        "duplicate another path (Table 5)",
     )
     fusion: Literal["evidence", "analysis", "paragraph"] = method_setting(
         "evidence",
-        "what the reader is shown of each accepted path: its analysis and paragraphs, or one of them (Table 3)",
+        "what the reader sees of each accepted path: its analysis, its paragraphs, or both (Table 3)",
     )
     recall_passages: int = method_setting(
         15,
-        "of more paragraphs than these the ones are kept whose evidence is most similar to the final answer, and the "
-        "cited ones (recall@15)",
+        "keep at most this many paragraphs: the cited ones, and those whose evidence is most similar to the "
+        "final answer (recall@15)",
         ge=1,
         le=1000,
     )
     early_stop: int | None = method_setting(
-        None, "end the search once so many accepted paths give the same answer; none: search to the end", ge=1
+        None, "stop the search once this many accepted paths give the same answer. Default: search to the end", ge=1
     )
     prune_similar: float | None = method_setting(
         None,
-        "drop retrieved paragraphs whose words are at least so similar (cosine) to a paragraph of the evidence pool, "
-        "of their own path or of a sibling; none: compare ids only",
+        "drop retrieved paragraphs whose cosine similarity (of words) to a paragraph in the evidence pool, on "
+        "their own path or of a sibling is at least this high. Default: compare ids only",
         gt=0.0,
         le=1.0,
         allow_inf_nan=False,
     )
-    remember_rejected: bool = method_setting(False, "drop retrieved paragraphs that were rejected before on any path")
+    remember_rejected: bool = method_setting(False, "drop retrieved paragraphs that were already rejected on any path")
 
     @field_validator("widths", mode="before")
     @classmethod
@@ -180,14 +180,14 @@ class ChainOfReviewsContext(ReviewContext):
     }
     presets: ClassVar[Presets] = {"multi_hop": {"demonstrations": "multi_hop"}}
 
-    max_depth: int = method_setting(3, "turns of retrieval and review at most", ge=1, le=10)
+    max_depth: int = method_setting(3, "maximum turns of retrieval and review", ge=1, le=10)
     expansion: Literal["mpc", "cot", "direct"] = method_setting(
         "cot",
-        "how the next query is written: cot: by the review, which thinks aloud (Table 13); direct: by the review at "
-        "once; mpc: one more call completes the missing paragraph, which is the query",
+        "how the next query is written. cot: by the review, after its reasoning (Table 13); direct: by the "
+        "review without reasoning; mpc: a further call writes the missing paragraph, which is the query",
     )
     prune_relevance: bool = method_setting(
-        False, "end the chain when nothing on it is relevant; off: continue with the review's query"
+        False, "stop the chain when nothing on it is relevant; false: continue with the review's query"
     )
 
     @property

@@ -8,7 +8,7 @@ arXiv 2503.09516). The model thinks in `<think>`, searches by `<search>`, reads 
 ends with `<answer>`. With `prompting=base` or `instruct` its own weights write on over a completions endpoint (vLLM,
 llama.cpp); the prompt, the forms of passages and of the hint after a turn with neither tag, and the limits are those of
 the authors' published code, on which they were trained. `records`, the default and *ours*, asks any model for each turn
-in a JSON record: without the trained weights it is no Search-R1.
+in a JSON record: without the trained weights it is not Search-R1.
 
 Where this differs:
 * text of passages and questions that looks like a tag or a role's marker is changed, so that it is neither;

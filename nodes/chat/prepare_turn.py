@@ -23,8 +23,8 @@ def prepare_turn(
 ) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Update]]:
     """Return the first node of a chat, given the settings class of each method that it can answer with.
 
-    Text that is no question is answered with a message (`said`) instead of an error; one that is too long is replaced
-    in the thread by a note of its size, so that no later turn carries it along.
+    Text that is not a question is answered with a message (`said`) instead of an error; one that is too long is
+    replaced in the thread by a note of its size, so that no later turn carries it along.
     """
 
     async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Update:

@@ -50,7 +50,7 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         **options: Any,
     ) -> None:
         if Context and not issubclass(Context, context_schema):
-            raise SettingsError(f"Context={Context.__name__} is no subclass of {context_schema.__name__}")
+            raise SettingsError(f"Context={Context.__name__} is not a subclass of {context_schema.__name__}")
         if State and (missing := state_keys(state_schema).keys() - state_keys(State).keys()):
             raise SettingsError(f"State={State.__name__} lacks {min(missing)!r}; subclass {state_schema.__name__}")
         schemas = {"input_schema": QuestionInput, "output_schema": AnswerOutput, **options}

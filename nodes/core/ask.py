@@ -337,6 +337,6 @@ def _cached_form(message: BaseMessage) -> list[Any]:
 
 
 def _ask_again(text: str, problem: UnusableReplyError, *, calls: bool) -> list[BaseMessage]:
-    wanted = "Call one of the tools." if calls else "Reply again, with the JSON object only."
+    wanted = "Call one of the tools." if calls else "Reply again with only the JSON object."
     said = AIMessage(clean(text)[:4000] or "(empty)")
-    return [said, HumanMessage(f"That reply cannot be used: {problem}. {wanted}")]
+    return [said, HumanMessage(f"Your reply could not be used: {problem}. {wanted}")]

@@ -327,6 +327,6 @@ def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, c
     copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
     if misplaced := sorted((given.keys() & cls.model_fields.keys()).difference(copied)):
         raise SettingsError(
-            f"config['configurable'] has the setting {misplaced[0]!r}, which is not read there; "
-            f"give settings as context={cls.__name__}({misplaced[0]}=…)"
+            f"{misplaced[0]!r} is a setting; pass it as context={cls.__name__}({misplaced[0]}=…) instead of "
+            "config['configurable']"
         )

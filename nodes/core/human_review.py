@@ -10,7 +10,7 @@ reported twice. What can be resumed with:
 * `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit";
 * what Agent Chat UI and Agent Inbox send (`review_forms`), as `{"decisions": [{"type": "approve"}]}`.
 
-Anything else pauses again, with the reason under "problem". The time that a person takes is no part of
+Anything else pauses again, with the reason under "problem". The time that a person takes is not part of
 `deadline_seconds`.
 """
 
@@ -63,7 +63,7 @@ def check_checkpointer(what: str, option: str) -> None:
     # LangGraph hands the checkpointer down under this key, to nested graphs too; it has no public name.
     if not get_config().get("configurable", {}).get("__pregel_checkpointer"):
         raise SettingsError(
-            f"{what} pauses the run, which takes a checkpointer to resume it from: compile the graph with "
+            f"{what} pauses the run and needs a checkpointer to resume: compile the graph with "
             f"build().compile(checkpointer=…), or use the command line's {option} or a LangGraph server"
         )
 
@@ -157,7 +157,7 @@ def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
         return ("approve" if word else "reject"), []
     if isinstance(word, str) and (action := _ACTIONS.get(word.strip().lower())):
         return action, []
-    raise UnusableError(f'resume with "approve", "reject", a list, or {{"action": …}}; got {given!r:.80}')
+    raise UnusableError(f'expected "approve", "reject", a list, or {{"action": …}}; got {given!r:.80}')
 
 
 def read_queries(given: Sequence[object]) -> list[str]:

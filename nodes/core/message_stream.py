@@ -37,7 +37,7 @@ def is_streamed(message_id: str) -> bool:
 
 
 def push_text(message_id: str, text: str) -> None:
-    """Push a piece of a message; empty text is no piece."""
+    """Push a piece of a message; empty text is not a piece."""
     if text:
         push_message(AIMessageChunk(content=text, id=message_id), state_key=None)
 

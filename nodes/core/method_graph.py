@@ -45,7 +45,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
 
     Nodes and routers are whatever `StateGraph` takes. A function's `runtime.context` is always the method's own
     Context, whatever the caller or a host graph gave, and a run that is resumed under other settings (but for limits
-    and operation) is refused. With a context schema that is no Context of ours, functions of others get what was given.
+    and operation) is refused. With a context schema that is not our Context, functions of others get what was given.
 
     A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: in runs whose
     settings ask for that, the edges that lead to the node lead to its review. A `Send`, an edge from several nodes or a

@@ -104,7 +104,7 @@ def _checked(found: object, retriever: str) -> list[Document]:
             raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
         # Nothing holds a subclass, or an assignment, to the declared types.
         if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnknownMemberType]
-            raise CorpusError(f"{retriever} returned a Document without text, or whose metadata is no dict")
+            raise CorpusError(f"{retriever} returned a Document without text or with invalid metadata")
     return cast("list[Document]", given)
 
 
@@ -163,7 +163,7 @@ def _named(metadata: Mapping[str, Any], key: str) -> str:
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return what a document carries besides what a passage has a field for; an index is no source to cite."""
+    """Return what a document carries besides what a passage has a field for; an index is not a source to cite."""
     carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
     if INDEX in carried and carried[INDEX] == carried.get("source"):
         del carried[INDEX], carried["source"]

@@ -123,7 +123,7 @@ def test_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPatch) -> 
     assert proxies_from_environment() == ("127.0.0.1", "10.0.0.0/8", "::1")
     for wrong in ("proxy.example", "*", "10.0.0.1/8", "10.0.0.1:80"):
         monkeypatch.setenv("HOPGRAPH_PROXIES", wrong)
-        with pytest.raises(SettingsError, match="is no address and no network"):
+        with pytest.raises(SettingsError, match="is neither an address nor a network"):
             proxies_from_environment()
 
 

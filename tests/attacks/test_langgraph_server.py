@@ -129,7 +129,7 @@ def test_no_key_is_sent_to_an_address_of_the_callers(ann: httpx.Client, trap: Tr
     answer = way(ann, ADDRESSES[setting](trap.url))
     assert not trap.heard
     named = "methods" if way is of_one_method else setting
-    assert f"setting '{named}' is chosen by the owner of this server" in answer
+    assert f"setting '{named}' can only be set by the operator of this server" in answer
     assert "HOPGRAPH_TRUST_CALLERS" in answer
 
 
@@ -139,13 +139,13 @@ def test_no_path_of_the_callers_is_read_or_written(ann: httpx.Client, tmp_path: 
     spec = {"retriever": f"bm25:{place}", "model": f"rehearsal:{place}"}.get(setting, str(place))
     answer = way(ann, {setting: spec})
     assert not place.exists()
-    assert "is chosen by the owner of this server" in answer
+    assert "can only be set by the operator of this server" in answer
 
 
 def test_no_tool_of_mcp_takes_what_a_run_does_not(ann: httpx.Client, trap: Trap) -> None:
     assert "Pablo Picasso" in through_mcp(ann, {"max_iterations": 2})
     for choose in ADDRESSES.values():
-        assert "is chosen by the owner of this server" in through_mcp(ann, choose(trap.url))
+        assert "can only be set by the operator of this server" in through_mcp(ann, choose(trap.url))
     assert not trap.heard
 
 

@@ -279,14 +279,14 @@ def test_blended_queries_are_reviewed_together_and_a_rejected_one_finds_nothing(
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("later", "resume with"),
-        (None, "resume with"),
+        ("later", "expected "),
+        (None, "expected "),
         ({"action": "edit"}, 'the new list under "queries"'),
         ([7], "must be a text"),
         (["  "], "must be a text"),
         (["x" * 10_001], "10,001 characters"),
         ([f"q{number}" for number in range(51)], "at most 50"),
-        ({"queries": ["a"]}, "resume with"),
+        ({"queries": ["a"]}, "expected "),
     ],
 )
 def test_what_cannot_be_used_pauses_again_and_says_why(given: Any, problem: str) -> None:
@@ -322,7 +322,7 @@ def test_without_a_checkpointer_a_review_is_refused_before_anything_is_spent(nam
     asked = model()
     module: Any = {"migres": migres, "chat": chat}[name]
     given: Any = {"messages": [("user", "Who painted Guernica?")]} if name == "chat" else input_for(name)
-    with pytest.raises(SettingsError, match=f"^{setting} pauses the run, which takes a checkpointer"):
+    with pytest.raises(SettingsError, match=f"^{setting} pauses the run and needs a checkpointer"):
         module.graph.invoke(given, context=module.Context(model=asked, **{setting: True}))
     assert asked.calls == []
 
@@ -342,7 +342,7 @@ def test_inside_another_graph_its_checkpointer_counts(keeps: bool, monkeypatch: 
     if keeps:
         assert Reviewed(app, input_for("migres"), None, as_shown).result["answer"] == "Guadalajara"
     else:
-        with pytest.raises(SettingsError, match="takes a checkpointer"):
+        with pytest.raises(SettingsError, match="needs a checkpointer"):
             app.invoke(input_for("migres"), THREAD)
 
 

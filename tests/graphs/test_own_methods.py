@@ -72,7 +72,7 @@ builder = StateGraph(migres.MigresState, migres.Context)
 builder.add_node("mine", lambda state: {"answer": "mine"}).add_edge(START, "mine").add_edge("mine", END)
 graph = builder.compile()
 """
-    with pytest.raises(SettingsError, match=r"it is called 'migres'.*give its Context another `method`"):
+    with pytest.raises(SettingsError, match=r"a method named 'migres' already exists.*another `method`"):
         find_method(written(tmp_path, code))
 
 
@@ -115,7 +115,7 @@ def test_a_named_file_wins_over_an_installed_method_that_is_not_in_use(tmp_path:
     assert methods.add(place) is methods["short_way"]
     assert methods.of_others() == [str(place)]
     (tmp_path / "another").mkdir()
-    with pytest.raises(SettingsError, match=r"another/mine\.py:graph: it is called 'short_way', as the method at "):
+    with pytest.raises(SettingsError, match=r"another/mine\.py:graph: a method named 'short_way' already exists \("):
         methods.add(CodePlace(written(tmp_path / "another", NATIVE), "graph"))
 
 
@@ -179,7 +179,7 @@ def test_a_graph_of_others_asks_its_caller_and_goes_on_with_the_answer(tmp_path:
     resume: Command[Any] = Command(resume={pause.id: "two"})
     found = graph.invoke(resume, thread)
     assert (found["answer"], found["stop_reason"]) == ("two", "answered")
-    with pytest.raises(SettingsError, match="method 'mine' pauses the run, which takes a checkpointer"):
+    with pytest.raises(SettingsError, match="method 'mine' pauses the run and needs a checkpointer"):
         method.graph.invoke({"question": "Who?"})
 
 
@@ -217,14 +217,14 @@ def test_events_of_others_become_steps(tmp_path: Path) -> None:
     ("name", "code", "told"),
     [
         ("mine.py:nope", PLAIN, "has no 'nope'"),
-        ("mine.py:S", PLAIN, "is a _TypedDictMeta, and no compiled LangGraph graph"),
+        ("mine.py:S", PLAIN, "is a _TypedDictMeta, not a compiled LangGraph graph"),
         ("mine.py:messages", PLAIN, "takes no `question`; its graph takes messages"),
         ("mine.py:bad", PLAIN, "what its graph gives cannot be used: passages"),
         ("gone.py", "", "gone.py: there is no such file"),
         ("mine.py", "import no_such_thing", r"mine.py, line 1: ModuleNotFoundError: No module named 'no_such_thing'"),
         ("mine.py", "x = (\n1 +\n", "mine.py, line 1: SyntaxError"),
-        ("mine.py", NATIVE.replace('"short_way"', '"migres"'), "it is called 'migres', as the method at hopgraph"),
-        ("mine.py", NATIVE.replace('"short_way"', '"auto"'), "'auto' is no name for a method"),
+        ("mine.py", NATIVE.replace('"short_way"', '"migres"'), "a method named 'migres' already exists"),
+        ("mine.py", NATIVE.replace('"short_way"', '"auto"'), "invalid method name 'auto'"),
         ("Mein Weg.py", "", "has no 'graph'"),
         ("quartz", "", "method 'quartz' is unknown; there are: migres"),
     ],

@@ -154,7 +154,7 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 def main() -> None:
     """Convert the files whose paths come on the standard input."""
     seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not a line of ours
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
         try:

@@ -69,7 +69,7 @@ _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 def find_encoding(content: bytes) -> str:
     """Return the encoding of a text: UTF-8, with a few damaged bytes, too, UTF-16 or UTF-32, else a guess.
 
-    UnreadableFileError for what is no text.
+    UnreadableFileError for what is not text.
     """
     if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
@@ -109,11 +109,11 @@ def _find_utf_16(sample: bytes) -> str:
         text = sample[: len(sample) & ~1].decode(encoding, "replace")
         if most > 0.9 * zeros and most > len(sample) / 8 and "\0" not in text:
             return encoding
-    raise UnreadableFileError("it is no text: it has zero bytes")
+    raise UnreadableFileError("it is not text: it has zero bytes")
 
 
 def guess_encoding(content: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8; None for what is no text.
+    """Return the encoding of a text that is not UTF-8; None for what is not text.
 
     It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
     fit several, and charset-normalizer prefers others.
@@ -142,7 +142,7 @@ def _cyrillic_likelihood(content: bytes, encoding: str) -> float:
 
 
 def _fit(content: bytes, encoding: str) -> _Fit | None:
-    """Return None for what is no Latin text in this encoding."""
+    """Return None for what is not Latin text in this encoding."""
     try:
         text = content.decode(encoding)
     except (UnicodeDecodeError, LookupError):

@@ -15,7 +15,7 @@ def read_eml(file: BinaryIO) -> Document:
     """Read a message: who wrote it to whom and when, its plain text, else its HTML; attachments are named, not read."""
     message: EmailMessage = message_from_binary_file(file, policy=default)
     if not message.keys():
-        raise UnreadableFileError("it is no message")
+        raise UnreadableFileError("it is not a message")
     try:
         headers = [(name, str(message[name])) for name in _HEADERS if message[name]]
         body = message.get_body(("plain", "html"))

@@ -75,7 +75,7 @@ def read_rtf(file: BinaryIO) -> Document:
     library: Any = import_module("striprtf.striprtf")
     source = file.read().decode("latin-1")  # other characters are escaped
     if not source.lstrip().startswith("{\\rtf"):
-        raise UnreadableFileError("it is no RTF")
+        raise UnreadableFileError("it is not RTF")
     try:
         text = str(library.rtf_to_text(source, errors="replace"))
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs

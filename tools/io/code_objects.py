@@ -73,7 +73,7 @@ def _import_file(path: Path) -> ModuleType:
         return sys.modules[name]
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise SpecError(f"{path} is no Python file")
+        raise SpecError(f"{path} is not a Python file")
     _search_in(path.parent)
     module = sys.modules[name] = module_from_spec(spec)
     try:

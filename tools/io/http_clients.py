@@ -44,7 +44,7 @@ def client_options(address: str, *variables: str) -> dict[str, Any]:
 def read_address(given: str, name: str = "base_url") -> str:
     """Return a server's address without blanks, quotes and line breaks around it, and without an endpoint's path.
 
-    SpecError, which calls it by `name`, where it is no address of HTTP.
+    SpecError, which calls it by `name`, where it is not an address of HTTP.
     """
     address = given.strip(_AROUND)
     try:
@@ -121,12 +121,12 @@ def _problem_of(proxy: str) -> str:
         parts = urlsplit(proxy)
         usable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return "this is no address; write http://HOST:PORT"
+        return "this is not a valid address; use http://HOST:PORT"
     if parts.scheme not in _SCHEMES:
         rest = redact(proxy).partition("://")[2].rstrip("/")
         return f"the scheme {parts.scheme!r} is not known; write http://{rest}, or socks5://{rest} for a SOCKS proxy"
     if not usable:
-        return "this is no address; write http://HOST:PORT"
+        return "this is not a valid address; use http://HOST:PORT"
     if parts.scheme.startswith("socks") and find_spec("socksio") is None:
         return "a SOCKS proxy needs the package socksio: pip install socksio"
     return ""

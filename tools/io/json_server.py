@@ -50,7 +50,7 @@ class JsonServer:
     retries: int | None = None
     """After a rate limit, a server error or a lost connection; None: RETRIES."""
     largest: int = 16 * 1024**2
-    """Bytes; more is no answer to what is asked."""
+    """Bytes; more is not an answer to what is asked."""
     _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL), repr=False)
 
     def __post_init__(self) -> None:

@@ -32,6 +32,6 @@ def _without_key(match: re.Match[str]) -> str:
 
 
 def _looks_random(name: str) -> bool:
-    """Whether a name is a key: masked, or with a long part that is no word, unlike `pk-documents-2020`."""
+    """Whether a name is a key: masked, or with a long part that is not a word, unlike `pk-documents-2020`."""
     parts = re.split(r"[-_.]", name)
     return "**" in name or any(len(part) >= 8 and not _WORD.fullmatch(part) for part in parts)

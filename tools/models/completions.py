@@ -1,7 +1,7 @@
 """Plain text and its log-probabilities, from a server's completions endpoint.
 
 A given text is scored by servers that echo a prompt with its log-probabilities (vLLM), else by llama.cpp, token by
-token: a bias makes it write each token of the text in turn, and is no part of the log-probabilities that it reports.
+token: a bias makes it write each token of the text in turn, and is not part of the log-probabilities that it reports.
 Text that the model writes itself comes with the likeliest tokens at each place from both.
 """
 

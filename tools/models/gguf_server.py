@@ -82,7 +82,7 @@ def _file_of(name: str) -> Path:
     except OSError as error:
         raise SpecError(f"model 'gguf:{name}' cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
-        raise SpecError(f"model 'gguf:{name}' is no GGUF file")
+        raise SpecError(f"model 'gguf:{name}' is not a GGUF file")
     return path.resolve()
 
 

@@ -119,7 +119,7 @@ def is_only_reasoning(text: str) -> bool:
 
 
 def _outside_reasoning(text: str) -> tuple[str, deque[JsonObject]]:
-    """Return what is no reasoning of a reply, and the last of the well-formed objects in it, in order."""
+    """Return what is not reasoning of a reply, and the last of the well-formed objects in it, in order."""
     kept, found = list[str](), deque[JsonObject](maxlen=_MAX_FOUND)
     start = position = set_aside = failed = 0
     while mark := _MARK.search(text, position):

@@ -77,7 +77,7 @@ def _try_lock(path: Path, locked: ExitStack) -> bool:
     with suppress(OSError):
         make_private(path.parent)
         file = locked.enter_context(open_private(path, "ab"))
-        # What was removed since it was opened is no lock any more.
+        # What was removed since it was opened is not a lock any more.
         if not (try_lock(file) and os.fstat(file.fileno()).st_nlink):
             file.close()
             return False

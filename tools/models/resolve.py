@@ -292,7 +292,7 @@ def model_name(given: str | AnyRunnable) -> str:
 def _build(given: str, sampling: Sampling) -> BaseChatModel:
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
-        raise SpecError(f"model {redact(given)!r} is not a spec; valid: {VALID_SPECS}")
+        raise SpecError(f"unknown model {redact(given)!r}; use one of: {VALID_SPECS}")
     if provider == "offline":
         from hopgraph.tools.models.offline import OfflineExtractive
 

@@ -112,7 +112,7 @@ _LONG = 1 << 14
 """Characters of a reply; a longer one is passed on again only when it has grown by a quarter."""
 _ADDED_AT_ONCE = 256
 """Chunks of a reply."""
-_NOT_JSON = "the reply is no JSON object"
+_NOT_JSON = "the reply is not a JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """Of every request: what is traced is not streamed."""
 _PROBLEMS = {

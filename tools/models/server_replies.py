@@ -13,7 +13,7 @@ RECEIVED: ContextVar[list[bytes]] = ContextVar("RECEIVED")
 
 
 async def note_body(response: Any) -> None:
-    """Keep a reply that is no stream where `RECEIVED` is set; a hook of an httpx client."""
+    """Keep a reply that is not a stream where `RECEIVED` is set; a hook of an httpx client."""
     bodies = RECEIVED.get(None)
     if bodies is not None and "event-stream" not in response.headers.get("content-type", ""):
         bodies.append(await response.aread())

@@ -80,7 +80,7 @@ def _rewritten(node: JsonValue, left_out: frozenset[str], *, closed: bool = Fals
     if not isinstance(node, dict):
         return node
     found = {key: _rewritten(entry, left_out, closed=closed) for key, entry in node.items() if key not in left_out}
-    if isinstance(properties := node.get("properties"), dict):  # whose names are no keywords
+    if isinstance(properties := node.get("properties"), dict):  # whose names are not keywords
         found["properties"] = {name: _rewritten(each, left_out, closed=closed) for name, each in properties.items()}
         found |= {"required": [*properties], "additionalProperties": False} if closed else {}
     return found

@@ -65,8 +65,8 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
     recorded = facts.embedding
     if given is None and (address := untrusted_address(recorded.model)):
         raise SpecError(
-            f"{path}: its model is served at {address}, and an index alone does not decide who gets your queries and "
-            f"key; name it: faiss:{path}?model={recorded.model}"
+            f"{path}: uses an embedding server at {address}, which would get your queries and key; "
+            f"confirm it explicitly: faiss:{path}?model={recorded.model}"
         )
     model = resolve_embeddings(given or recorded.model)
     model.check(recorded, str(path))

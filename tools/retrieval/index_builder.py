@@ -189,8 +189,10 @@ def _check_place(out: Path) -> Path:
     except OSError as error:
         raise _unwritable(out, error) from None
     if names and (not is_index(goal) or not names <= _OWN_FILES):
-        others = ", ".join(sorted(names - _OWN_FILES)[:3]) or MANIFEST
-        raise CorpusError(f"{out} is not, or not only, an index (it has {others}); choose another place, or remove it")
+        others = ", ".join(sorted(names - _OWN_FILES)[:3]) or f"no {MANIFEST}"
+        raise CorpusError(
+            f"{out} has files that do not belong to an index ({others}); choose another folder, or remove them"
+        )
     return goal
 
 

@@ -189,8 +189,8 @@ def plan_update(
     number = find_source(sources, corpus, goal, hashes)
     if number is None:
         if old and not add:
-            made = f"{goal} has no record that it was made from {corpus.path} (but from {old.corpus.source})"
-            raise CorpusError(f"{made}; --add adds to it, --replace builds it anew")
+            made = f"{goal} was built from {old.corpus.source}, not from {corpus.path}"
+            raise CorpusError(f"{made}; --add adds to it, --replace rebuilds it")
         return [*plans, fresh], compare_files((), hashes)
     copies = {each.record.name: each for each in plans[number][1]}
     changes = compare_files(((name, each.record.hash) for name, each in copies.items()), hashes)

@@ -129,7 +129,7 @@ def _check_kind(named: NamedModel, folder: Path) -> None:
         return
     projections = [module for module in modules or () if str(module["type"]).endswith(".Dense")]
     if not projections:
-        raise SpecError(f"{named.spec!r}: {folder} is no late-interaction model: it has no projection layer")
+        raise SpecError(f"{named.spec!r}: {folder} is not a late-interaction model: it has no projection layer")
     for module in projections:
         activation = str(_config(named, folder / str(module.get("path"))).get("activation_function"))
         if not activation.startswith(_KNOWN_ACTIVATIONS):

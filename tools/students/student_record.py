@@ -99,7 +99,7 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
         role = str(json.loads(summary)["role"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         what = f"{error} is missing in {SUMMARY}" if isinstance(error, KeyError) else describe_problem(error)
-        raise CorpusError(f"{data} is no folder of `hopgraph distill`: {what}") from None
+        raise CorpusError(f"{data} is not a folder of `hopgraph distill`: {what}") from None
     examples: list[StudentExample] = []
     for number, line in enumerate(lines.splitlines(), 1):
         try:
@@ -115,7 +115,7 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
 def class_replies(examples: Sequence[StudentExample]) -> list[str]:
     """Return the distinct replies, in order of their text, which puts `{"relevant": false}` before its opposite.
 
-    CorpusError where there are not two to ten of them, so that the module is no classifier.
+    CorpusError where there are not two to ten of them, so that the module is not a classifier.
     """
     found = sorted({each.reply for each in examples})
     if not 2 <= len(found) <= 10:

@@ -224,7 +224,7 @@ async def test_an_unusable_reply_is_asked_for_again_and_counted(fault: Any) -> N
     assert (answered.call["attempts"], answered.call["parse_failures"]) == (2, 1)
     assert events[-1]["data"]["parse_failures"] == 1
     body: Any = server.requests[-1].body
-    assert "cannot be used" in body["messages"][-1]["content"]
+    assert "could not be used" in body["messages"][-1]["content"]
 
 
 async def test_thinking_and_fences_need_no_second_call() -> None:

@@ -43,9 +43,9 @@ def written(content: bytes) -> Callable[[Path], object]:
         ("many.epub", many_files, "in 201 files"),
         ("large.html", written(bytes(2 << 20)), "more than 1 MiB"),
         ("attributes.html", written(b"<p " + b"a=b " * 3000), "more than 2,000 attributes"),
-        ("no.eml", written(b"\n"), "is no message"),
+        ("no.eml", written(b"\n"), "is not a message"),
         ("no.msg", written(b"A text."), "no message of Outlook"),
-        ("no.rtf", written(b"A text."), "it is no RTF"),
+        ("no.rtf", written(b"A text."), "it is not RTF"),
         ("code.rtf", written(rb"{\rtf1\ansi \u99999999?}"), "is damaged"),
     ],
 )

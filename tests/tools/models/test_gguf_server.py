@@ -73,7 +73,7 @@ async def test_requests_wait_their_turn_here(file: Path) -> None:
     ("content", "problem"),
     [
         (None, r"^model 'gguf:.*small.gguf' cannot be read: No such file or directory$"),
-        (b"PK\x03\x04 and so on", r"^model 'gguf:.*small.gguf' is no GGUF file$"),
+        (b"PK\x03\x04 and so on", r"^model 'gguf:.*small.gguf' is not a GGUF file$"),
         (b"GGUF", r"^model 'gguf:.*small.gguf': llama.cpp cannot load it \(Failed to init server\)$"),
     ],
 )

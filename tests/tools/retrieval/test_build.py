@@ -168,13 +168,13 @@ def test_folders_and_files_of_others_are_never_replaced(source: Path, tmp_path: 
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("Years of work.")
-    with pytest.raises(CorpusError, match=r"is not, or not only, an index \(it has thesis.txt\)"):
+    with pytest.raises(CorpusError, match=r"has files that do not belong to an index \(thesis.txt\)"):
         build_index(source, mine)
     with pytest.raises(CorpusError, match="is a file; choose another place"):
         build_index(source, source)
     build_index(source, tmp_path / "index")
     (tmp_path / "index" / "thesis.txt").write_text("Years of work.")
-    with pytest.raises(CorpusError, match=r"it has thesis\.txt"):
+    with pytest.raises(CorpusError, match=r"\(thesis\.txt\)"):
         build_index(source, tmp_path / "index")
     assert (mine / "thesis.txt").exists()
     assert (tmp_path / "index" / "thesis.txt").exists()

@@ -29,7 +29,7 @@ class _Program(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             resumes = ctx.invoked_subcommand in ("build", "eval", "reproduce", "train")
-            kept = "; what is finished is kept, and the same command resumes from here" if resumes else ""
+            kept = "; finished work is kept; run the same command to resume" if resumes else ""
             _say(f"interrupted{kept}")
             raise typer.Exit(INTERRUPTED) from None
         except typer.BadParameter as error:  # of options that do not go together

@@ -60,7 +60,7 @@ def run_ask(options: AskOptions) -> None:
         state, seconds = _answer(graph, question, settings, narrator, display)
     record = answer_record(settings, state, sorted(narrator.events, key=event_order))
     if options.save:
-        # Half of a pair of surrogates, which a model may send, is no text that a file could hold.
+        # Half of a pair of surrogates, which a model may send, is not text that a file could hold.
         text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
         write_files({options.save.expanduser(): f"{text}\n".encode("utf-8", "replace")})
     if options.as_json:

@@ -66,7 +66,7 @@ async def run_agent(request: Request) -> Response:
     try:
         run_input = RunAgentInput.model_validate_json(await request.body())
     except ValidationError as error:
-        return _refusal(400, f"this is no RunAgentInput: {describe_problem(error)}")
+        return _refusal(400, f"this is not a valid RunAgentInput: {describe_problem(error)}")
     user = request.scope.get("state", {}).get("user", OWNER)
 
     def describe_failure(error: Exception) -> str:

@@ -42,7 +42,7 @@ def callers_are_trusted() -> bool:
 
 
 def read_limit(variable: str) -> int:
-    """Read one of `SERVER_LIMITS` from the environment; a SettingsError for what is no whole number from 1."""
+    """Read one of `SERVER_LIMITS` from the environment; a SettingsError for what is not a whole number from 1."""
     given = os.environ.get(variable) or str(SERVER_LIMITS[variable])
     if not (given.isascii() and given.isdecimal()) or int(given) < 1:
         raise SettingsError(f"{variable}: {given!r:.80} is not a whole number from 1")
@@ -57,11 +57,11 @@ def with_limits(settings: ChatContext) -> ChatContext:
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
     """Raise a SettingsError for a caller's setting that is the owner's, or a limit above the server's `allowed` one."""
-    # What applies anyway is no choice; some front ends send every setting.
+    # What applies anyway is not a choice; some front ends send every setting.
     owners = (name for name in given if name in OWNER_SETTINGS or (name.startswith(PROMPT) and given[name]))
     refused = sorted(name for name in owners if given[name] != getattr(allowed, name, None))
     if refused:
-        raise SettingsError(f"setting {refused[0]!r} is chosen by the owner of this server, not by the caller")
+        raise SettingsError(f"setting {refused[0]!r} can only be set by the operator of this server")
     for name in LIMITS:
         maximum, value = getattr(allowed, name), given.get(name, 0)
         if maximum is not None and (not isinstance(value, int | float) or value > maximum):
@@ -76,6 +76,6 @@ def check_trusted_settings(given: Mapping[str, Any]) -> None:
     named = sorted(name for name in given.keys() & OWNER_SETTINGS if "//" in unquote(str(given[name])))
     if keys and named:
         raise SettingsError(
-            f"setting {named[0]!r} names an address, and {keys[0]} is set: a key is sent to no address of a caller's; "
+            f"setting {named[0]!r} names an address; callers may not choose addresses while {keys[0]} is set; "
             "start the server with the address, or without the key"
         )

@@ -234,7 +234,8 @@ class ServerGuard:
             await Refusal(status, str(json.loads(text)["detail"]) if status < 500 else text)(scope, receive, send)
         except _UNREADABLE as error:
             _log.warning("POST %s 400: %s", path, type(error).__name__)
-            await Refusal(400, f"this is no request of the protocol ({type(error).__name__})")(scope, receive, send)
+            why = f"this is not a valid request of the protocol ({type(error).__name__})"
+            await Refusal(400, why)(scope, receive, send)
 
 
 def _is_within(path: str, prefix: str) -> bool:
@@ -257,10 +258,10 @@ class _HostCheck:
         callers = [client[0]] if client else []
         callers += [each.strip() for name in _FORWARDED for each in headers.get(name, "").split(",") if each.strip()]
         if not self._options.keys and not all(map(is_loopback, callers)):
-            return Refusal(403, "only this machine is let in; set HOPGRAPH_API_KEY to let others in", "forbidden")
+            return Refusal(403, "only local connections are allowed; set HOPGRAPH_API_KEY to allow others", "forbidden")
         host = _host_of(f"//{headers.get('host', '')}")
         if not self._any_name and not is_loopback(host) and host not in self._names:
-            why = f"this app is not reached as {host!r:.80}; {_ALLOW.format('HOPGRAPH_HOSTS', '--allow-host')}"
+            why = f"host {host!r:.80} is not allowed; {_ALLOW.format('HOPGRAPH_HOSTS', '--allow-host')}"
             return Refusal(421, why, "wrong_host")
         origin = headers.get("origin", "").lower()
         same_origin = origin.partition("://")[2] == headers.get("host", "").lower()
@@ -317,7 +318,7 @@ class DailyCount:
 
 
 class DailyCalls(DailyCount):
-    """How many model calls each key's user makes a day; a cached reply is no call."""
+    """How many model calls each key's user makes a day; a cached reply is not a call."""
 
     def __init__(self) -> None:
         super().__init__("HOPGRAPH_CALLS_PER_DAY", "made {:,} model calls")

@@ -219,7 +219,7 @@ def main() -> None:
     job = _JOB.validate_json(sys.stdin.buffer.read())
     limit_process(job["max_seconds"], job["max_memory"])
     yield_to_others()
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is no line of ours
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not a line of ours
 
     def say(line: _Line) -> None:
         lines.write(_LINE.dump_json(line) + b"\n")

@@ -178,7 +178,7 @@ def _check_names(run: Mapping[str, Any]) -> None:
         return
     cls, _ = _graphs().get(run["assistant_id"], (None, None))
     if cls is None:
-        return  # a host's graph, or values that are no settings are among them
+        return  # a host's graph, or values that are not settings are among them
     if unknown := sorted(kwargs["context"].keys() - cls.model_fields.keys()):
         said = describe_unknown(cls, unknown[0], f"setting {unknown[0]!r:.80}")
         raise Auth.exceptions.HTTPException(422, said)

@@ -129,12 +129,12 @@ class CompletionRequest(BaseModel):
 
 
 def read_request(body: bytes) -> CompletionRequest:
-    """Parse a body; a RequestError where it is no JSON, lacks something, or asks for something unsupported."""
+    """Parse a body; a RequestError where it is not JSON, lacks something, or asks for something unsupported."""
     try:
         read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise RequestError(describe_problem(error, whole="the body is no request"), where) from None
+        raise RequestError(describe_problem(error, whole="the body is not a valid request"), where) from None
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
     if read.tool_choice not in (None, "auto", "none"):

@@ -166,7 +166,7 @@ def proxies_from_environment() -> tuple[str, ...]:
         try:
             ip_network(each)
         except ValueError:
-            raise SettingsError(f"{_PROXIES}: {each!r:.80} is no address and no network, as 10.0.0.0/8") from None
+            raise SettingsError(f"{_PROXIES}: {each!r:.80} is neither an address nor a network (10.0.0.0/8)") from None
     return proxies
 
 

@@ -216,6 +216,6 @@ class _Server(uvicorn.Server):
         until = time.monotonic() + _GRACE_SECONDS
         while service.admission.active and time.monotonic() < until and not self.force_exit:  # noqa: ASYNC110 - a signal changes the last
             await asyncio.sleep(0.05)
-        # What is still open now is idle, as a page's heartbeat, or has had its time; that is no error to be logged.
+        # What is still open now is idle, as a page's heartbeat, or has had its time; that is not an error to be logged.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)

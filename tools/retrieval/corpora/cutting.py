@@ -122,7 +122,7 @@ def _sentences(text: str, words: int) -> Iterator[str]:
 def _rows(block: Block, words: int) -> Iterator[_Unit]:
     names, *rows = block.rows
     line = block.line + any(name.strip() for name in names)
-    if max(map(count_words, names)) > _LONGEST_KEY:  # they are no names
+    if max(map(count_words, names)) > _LONGEST_KEY:  # they are not names
         names, rows, line = [""] * len(names), block.rows, block.line
     groups = _group_columns(names, words)
     for number, row in enumerate(rows, line):

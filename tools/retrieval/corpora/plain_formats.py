@@ -66,7 +66,7 @@ def read_notebook(path: Path, encoding: str) -> StructuredText:
             cells: list[Any] = json.load(file)["cells"]
         parts = [_write_cell(cell) for cell in cells]
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise UnreadableFileError(f"it is no notebook: {error}"[:200]) from None
+        raise UnreadableFileError(f"it is not a notebook: {error}"[:200]) from None
     return read_markdown("\n\n".join(parts))
 
 

@@ -147,7 +147,7 @@ def _search_rank(article: Fields) -> int:
 PARALLEL = 4
 """Searches in flight per engine, those past their deadline included."""
 WRAPPERS = ("DuckDuckGoSearchAPIWrapper", "GoogleSearchAPIWrapper", "SearxSearchWrapper")
-"""Search wrappers that are no retrievers: `results(query, k)` returns dictionaries. Others may run code."""
+"""Search wrappers that are not retrievers: `results(query, k)` returns dictionaries. Others may run code."""
 _K_FIELDS = ("k", "top_k_results", "top_k", "num_web_results")
 _ADDRESSES = ("source", "link", "url", "Entry ID")
 _SECRET = ("key", "token", "secret", "password", "headers")

@@ -114,12 +114,12 @@ def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp
     for source, parts in (
         (empty, ["no text"]),
         (tmp_path / "none", ["no such file"]),
-        (tmp_path / "bytes.txt", ["bytes.txt: it is no text"]),
+        (tmp_path / "bytes.txt", ["bytes.txt: it is not text"]),
         (twice, ["twice.jsonl:2", "'1'"]),
     ):
         assert_one_line(run("index", str(source), "--out", str(index), "--replace"), 1, *parts)
         assert_one_line(run("index", str(source), "--out", str(index), "--add"), 1, *parts)
-    assert_one_line(run("index", str(twice), "--out", str(index)), 1, "--add adds to it, --replace builds it anew")
+    assert_one_line(run("index", str(twice), "--out", str(index)), 1, "--add adds to it, --replace rebuilds it")
     assert run("index", str(twice), "--out", str(index), "--replace", "--dry-run").code == 2
     assert {path: path.read_bytes() for path in index.rglob("*") if path.is_file()} == before
 

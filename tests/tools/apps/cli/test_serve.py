@@ -185,7 +185,7 @@ def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--model", "nonsense"), 2, "'nonsense' is not a spec"),
+        (("--model", "nonsense"), 2, "unknown model 'nonsense'"),
         (("--corpus", "nowhere"), 1, "nowhere"),
         (("--corpus", ""), 2, "--corpus is empty"),
     ],

@@ -183,16 +183,16 @@ async def test_thread_ids_that_look_like_paths_are_refused(app: WebApp, thread: 
 @pytest.mark.parametrize(
     ("content", "status", "said"),
     [
-        (b"{", 400, "no RunAgentInput"),
-        (b"[]", 400, "no RunAgentInput"),
-        (b"\xff", 400, "no RunAgentInput"),
+        (b"{", 400, "not a valid RunAgentInput"),
+        (b"[]", 400, "not a valid RunAgentInput"),
+        (b"\xff", 400, "not a valid RunAgentInput"),
         (b'{"threadId": "t", "runId": "r", "messages": [{"role": "user"}]}', 400, "messages"),
         (json.dumps(body()).encode(), 422, "last message"),
         (json.dumps(body("Hello", "Hi")).encode(), 422, "last message"),
         (json.dumps(body("x", props={"hopgraph": {"method": "nope"}})).encode(), 422, "'nope' is unknown"),
         (json.dumps(body("x", props={"hopgraph": {"method": 1}})).encode(), 422, "method"),
         (json.dumps(body("x", props={"hopgraph": []})).encode(), 422, "forwardedProps"),
-        (json.dumps(body("x", props={"hopgraph": {"model": "openai:o"}})).encode(), 422, "not by the caller"),
+        (json.dumps(body("x", props={"hopgraph": {"model": "openai:o"}})).encode(), 422, "by the operator"),
         (json.dumps(body("x", props={"hopgraph": {"temperature": 9}})).encode(), 422, "temperature"),
     ],
 )

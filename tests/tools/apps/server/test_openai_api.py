@@ -216,8 +216,8 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
         ({"n": 2}, 400, "n: one answer"),
         ({"tool_choice": "required"}, 400, "the caller's tools are not called"),
         ({"hopgraph": {"max_iterations": 3}}, 400, "max_iterations"),
-        ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' is chosen by the owner of this server"),
-        ({"hopgraph": {"cache_dir": "/tmp/x"}}, 400, "'cache_dir' is chosen by the owner of this server"),  # noqa: S108
+        ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' can only be set"),
+        ({"hopgraph": {"cache_dir": "/tmp/x"}}, 400, "'cache_dir' can only be set by the operator of this server"),  # noqa: S108
         ({"hopgraph": {"history_turns": 10**9}}, 400, "history_turns"),
         ({"hopgraph": ["model"]}, 400, "hopgraph"),
     ],

@@ -88,7 +88,7 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
             done = (await http.post("/ag-ui", json={**given, "runId": "r2", "resume": resume})).text
             assert '"answer":"one"' in done.replace(" ", "")
             refused = await http.post("/v1/chat/completions", json=asked("asking"))
-            assert "pauses the run, which takes a checkpointer" in refused.json()["error"]["message"]
+            assert "pauses the run and needs a checkpointer" in refused.json()["error"]["message"]
 
 
 async def test_callers_can_name_no_place(app: WebApp, evil: list[str]) -> None:

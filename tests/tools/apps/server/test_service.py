@@ -29,7 +29,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 @pytest.mark.parametrize("name", [*sorted(OWNER_SETTINGS), "prompt_decide", "prompt_route"])
 async def test_files_addresses_and_models_are_not_the_callers(service: Service, name: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{name}' is chosen by the owner of this server"):
+    with pytest.raises(SettingsError, match=f"'{name}' can only be set by the operator of this server"):
         service.settings("migres", {name: "anything"})
 
 

@@ -74,10 +74,10 @@ def test_a_file_that_is_no_text_is_skipped_and_named(tmp_path: Path) -> None:
     reading = CorpusReading()
     assert [each.id for each in open_corpus(tmp_path).records(reading)] == ["c.jsonl#1", "d.txt#1"]
     for named, place in zip(
-        reading.first_skipped, ("a.txt: it is no text", "b.json: not usable", "c.jsonl:2: not"), strict=True
+        reading.first_skipped, ("a.txt: it is not text", "b.json: not usable", "c.jsonl:2: not"), strict=True
     ):
         assert named.startswith(f"{tmp_path}/{place}")
-    with pytest.raises(CorpusError, match=r"a\.txt: it is no text: it has zero bytes"):
+    with pytest.raises(CorpusError, match=r"a\.txt: it is not text: it has zero bytes"):
         records(tmp_path / "a.txt")
 
 

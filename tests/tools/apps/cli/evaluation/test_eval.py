@@ -146,7 +146,7 @@ def test_questions_by_id(run: Run, tmp_path: Path) -> None:
         ([], ",", 2, "--methods names none"),
         (["--set", "nonsense=1"], "migres", 2, "none of the methods migres has this setting"),
         (["--preset", "nonsense"], "migres", 2, "preset 'nonsense' is unknown"),
-        (["--model", "nonsense"], "migres", 2, "'nonsense' is not a spec"),
+        (["--model", "nonsense"], "migres", 2, "unknown model 'nonsense'"),
         (["--sample", "last"], "migres", 2, "sample 'last' is unknown"),
         (["--max-cost", "1"], "migres", 2, "max_cost needs prices"),
         (["--format", "nonsense"], "migres", 2, "nonsense"),
@@ -194,7 +194,7 @@ def test_an_interrupted_run_says_how_to_resume(
 
     monkeypatch.setattr(f"hopgraph.tools.apps.cli.evaluation.{run_it}", interrupt)
     ran = run(*(evaluate(Path("out")) if command == "eval" else ["reproduce"]))
-    said = "hopgraph: interrupted; what is finished is kept, and the same command resumes from here\n"
+    said = "hopgraph: interrupted; finished work is kept; run the same command to resume\n"
     assert (ran.code, ran.out, ran.err) == (130, "", said)
 
 
@@ -216,9 +216,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
             time.sleep(0.02)
         said = interrupted(process)
         assert process.returncode == 130
-        assert said.splitlines()[-1].endswith(
-            "interrupted; what is finished is kept, and the same command resumes from here"
-        )
+        assert said.splitlines()[-1].endswith("interrupted; finished work is kept; run the same command to resume")
         assert "Traceback" not in said
         asked = len(server.requests)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
