@@ -80,7 +80,8 @@ async def send(app: WebApp, thread: str, *texts: str, **more: Any) -> str:
         for number, text in enumerate(texts)
     ]
     body = {"threadId": thread, "runId": "r", "state": {}, "messages": messages, "tools": [], "context": [], **more}
-    body["forwardedProps"] = {"hopgraph": {"method": "migres", "review_queries": thread == "paused"}}
+    settings = {"answer_type": "short", "review_queries": thread == "paused"}  # as it was when the thread was paused
+    body["forwardedProps"] = {"hopgraph": {"method": "migres", **settings}}
     async with httpx.AsyncClient(base_url=app.url, timeout=60, headers={"Authorization": f"Bearer {KEY}"}) as client:
         reply = await client.post("/ag-ui", json=body)
     assert reply.status_code == 200, reply.text

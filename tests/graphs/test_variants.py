@@ -174,7 +174,7 @@ async def test_a_step_on_one_of_the_edges_that_a_node_waits_for() -> None:
         (lambda: migres.build(nodes={"decide.inner": nothing}), "no subgraph 'decide'"),
         (lambda: migres.build().insert_between("retrieve", "decide", nothing), "no edge from 'retrieve' to 'decide'"),
         (lambda: migres.build().insert_between("retriev", "decide", nothing), "no edge from 'retriev' to 'decide'"),
-        (lambda: migres.build(Context=tree_of_reviews.Context), "no subclass of MigresContext"),
+        (lambda: migres.build(Context=tree_of_reviews.Context), "not a subclass of MigresContext"),
         (lambda: migres.build(State=MethodState), "State=MethodState lacks 'confidence'; subclass MigresState"),
         (lambda: migres.build(nodes={"decide": lambda state, model: {}}), "node decide: .*'model'"),
     ],

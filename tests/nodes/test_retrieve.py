@@ -104,7 +104,7 @@ async def test_a_chunk_does_not_take_the_place_of_one_that_was_found_before() ->
         (["text"], "Gives returned str"),
         ([(Document(page_content="a"), 0.5)], "Gives returned tuple"),
         ([Document.model_construct(page_content=None, metadata={})], "Gives returned a Document without text"),
-        ([Document.model_construct(page_content="a", metadata=None)], "Gives returned a Document without text, or"),
+        ([Document.model_construct(page_content="a", metadata=None)], "Gives returned a Document without text or"),
     ],
 )
 async def test_what_is_no_list_of_documents_is_named(given: Any, said: str) -> None:

@@ -117,7 +117,7 @@ def test_another_source_never_takes_an_indexs_place(docs: Path, tmp_path: Path) 
     out = build_index(docs, tmp_path / "index").path
     (tmp_path / "elsewhere").mkdir()
     other = write(tmp_path / "elsewhere" / "docs", pet="A cat sits here.")
-    with pytest.raises(CorpusError, match="--add adds to it, --replace builds it anew"):
+    with pytest.raises(CorpusError, match="--add adds to it, --replace rebuilds it"):
         update_index(other, out)
     report = update_index(other, out, add=True)
     assert (report.passages, report.before) == (61, 60)

@@ -151,7 +151,7 @@ def print_answer(console: Console, state: Mapping[str, Any], seconds: float | No
 
 def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool) -> None:
     indent, why = 9, sanitize_line(state["explanation"])
-    if state["answer"] and state["markdown"]:
+    if state["answer"] and state.get("markdown"):
         _print_markdown(console, state["answer"])
     elif state["answer"]:
         label, indent = (Text(), 0) if short else (Text("Answer", "bold"), indent)

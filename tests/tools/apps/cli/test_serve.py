@@ -187,7 +187,7 @@ def test_without_any_package_of_the_server_it_names_the_extra(tmp_path: Path) ->
     [
         (("--model", "nonsense"), 2, "unknown model 'nonsense'"),
         (("--corpus", "nowhere"), 1, "nowhere"),
-        (("--corpus", ""), 2, "--corpus is empty"),
+        (("--corpus", ""), 2, "corpus is empty"),
     ],
 )
 def test_its_model_and_corpus_are_checked(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
