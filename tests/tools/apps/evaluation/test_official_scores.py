@@ -217,8 +217,14 @@ def test_twins_of_musique_have_ids_of_their_own_and_are_paired(tmp_path: Path) -
         {"idx": n, "title": title, "paragraph_text": f"Text of {title}.", "is_supporting": n < 2}
         for n, title in enumerate("ABC")
     ]
-    record = {"id": "2hop__1", "question": "Who?", "answer": "Ann", "answer_aliases": ["Anna"], "answerable": True}
-    record["question_decomposition"] = [{"id": 1, "question": "Who?", "answer": "Ann", "paragraph_support_idx": 0}]
+    record: dict[str, Any] = {
+        "id": "2hop__1",
+        "question": "Who?",
+        "answer": "Ann",
+        "answer_aliases": ["Anna"],
+        "answerable": True,
+        "question_decomposition": [{"id": 1, "question": "Who?", "answer": "Ann", "paragraph_support_idx": 0}],
+    }
     twin = {**record, "answerable": False, "paragraphs": paragraphs[2:]}
     path = tmp_path / "full.jsonl"
     path.write_text("\n".join(map(json.dumps, [{**record, "paragraphs": paragraphs}, twin])))
