@@ -190,7 +190,7 @@ def test_an_index_alone_does_not_decide_who_gets_the_queries(tmp_path: Path) -> 
     manifest = json.loads((index / "manifest.json").read_text())
     manifest["dense"]["embedding"]["model"] = "openai:m?base_url=https://example.org/v1"
     (index / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(SpecError, match=r"is served at https://example\.org/v1, .* name it: faiss:.*\?model=openai:m"):
+    with pytest.raises(SpecError, match=r"server at https://example\.org/v1, .* explicitly: faiss:.*\?model=openai:m"):
         resolve_retriever(f"faiss:{index}")
 
 

@@ -21,7 +21,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
-from support.waiting import wait_until
+from support.waiting import PATIENCE, wait_until
 
 Run = Callable[..., Any]
 
@@ -177,7 +177,7 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
     """Press Ctrl-C once; gives standard error, and where every thread stood if the process does not end."""
     process.send_signal(signal.SIGINT)
     try:
-        return process.communicate(timeout=30)[1]
+        return process.communicate(timeout=PATIENCE)[1]
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it did not end:\n{process.communicate()[1]}") from None
@@ -211,7 +211,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
             text=True,
             env={**os.environ, "PYTHONFAULTHANDLER": "1"},
         )
-        results, deadline = out / "results" / "one_step.jsonl", time.monotonic() + 60
+        results, deadline = out / "results" / "one_step.jsonl", time.monotonic() + PATIENCE
         while not (results.exists() and results.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.02)
         said = interrupted(process)
@@ -219,7 +219,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
         assert said.splitlines()[-1].endswith("interrupted; finished work is kept; run the same command to resume")
         assert "Traceback" not in said
         asked = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         assert "Resuming:" in done.stderr
         assert len(server.requests) > asked
