@@ -357,10 +357,10 @@ MCP_CALL = {"name": "OneR-Direct", "arguments": QUESTION}
 @pytest.mark.parametrize(
     ("params", "status", "said"),
     [
-        ({**MCP_CALL, "context": {"model": "openai:x?base_url=http://127.0.0.1:9"}}, 403, "chosen by the owner"),
-        ("none", 400, "no request of the protocol"),
-        ({**MCP_CALL, "arguments": {"question": "\ud800"}}, 400, "no request of the protocol"),
-        ("nested", 400, "no request of the protocol"),
+        ({**MCP_CALL, "context": {"model": "openai:x?base_url=http://127.0.0.1:9"}}, 403, "set by the operator"),
+        ("none", 400, "not a valid request of the protocol"),
+        ({**MCP_CALL, "arguments": {"question": "\ud800"}}, 400, "not a valid request of the protocol"),
+        ("nested", 400, "not a valid request of the protocol"),
     ],
     ids=["a setting of the owner's", "no parameters", "half a letter", "nested"],
 )
