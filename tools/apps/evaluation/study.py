@@ -201,7 +201,7 @@ def _play_steps(
             RunWriter(out, prepared.manifest, prepared.questions, replies=run.spec.out) as directory,
         ):
             jobs = _jobs(study, prepared, directory, run.prepared.methods)
-            tally = OpenedRun(run.label, run.spec, prepared, directory, jobs).answer(study, observer, tally)
+            tally = replace(run, prepared=prepared, directory=directory, jobs=jobs).answer(study, observer, tally)
             run.directory.limit = directory.limit
             directory.write_summary(summarize_run(directory))
     return tally
@@ -255,6 +255,7 @@ class OpenedRun:
     directory: RunWriter
     jobs: list[QuestionJob]
     """What is left to ask."""
+    prices: PriceTable
 
     def answer(self, study: Study, observer: RunObserver, before: RunTally) -> RunTally:
         """Ask what is left; return the tally of the session, which goes on from that of the runs before.
@@ -274,8 +275,7 @@ class OpenedRun:
 
         limits = study.concurrency, study.max_calls, study.max_cost
         with _workers(study, self.prepared.methods, len(self.jobs)) as run_one, observer.answering(tally):
-            prices = read_prices(study.prices)
-            engine = RunEngine(self.directory, tally, prices, *limits, run_one, study.patience, tell)
+            engine = RunEngine(self.directory, tally, self.prices, *limits, run_one, study.patience, tell)
             self.directory.limit = run_in_background(engine.run(self.jobs))
         if self.directory.limit:
             observer.note(f"Stopped: {self.directory.limit}. The same command with a higher limit resumes from here.")
@@ -301,9 +301,13 @@ def opened_runs(
             kept.enter_context(kept_if_answered(each.spec.out, estimate=estimate_only))
         prepared: list[PreparedRun] = []
         corpora: dict[str, Path] = {}
+        first: dict[str, PreparedRun] = {}
         for _, spec in runs:
             share_corpus(corpora.setdefault(_corpus_key(spec), spec.out), spec.out)
-            prepared.append(_checked_and_prepared(spec, observer, asks_models=not estimate_only))
+            asked = repr((_corpus_key(spec), spec.sample, spec.format_name, spec.keep_contexts))
+            alike = first.get(asked)
+            prepared.append(_checked_and_prepared(spec, observer, asks_models=not estimate_only, alike=alike))
+            first.setdefault(asked, prepared[-1])
             check(prepared[-1])
             if missing := describe_missing_gold(prepared[-1].manifest):
                 observer.note(missing)
@@ -321,7 +325,7 @@ def opened_runs(
         opened: list[OpenedRun] = []
         for (label, spec), each in zip(runs, prepared, strict=True):
             directory = kept.enter_context(RunWriter(spec.out, each.manifest, each.questions))
-            opened.append(OpenedRun(label, spec, each, directory, _jobs(study, each, directory)))
+            opened.append(OpenedRun(label, spec, each, directory, _jobs(study, each, directory), prices))
         specs = [each.model for one in prepared for each in one.methods.values()]
         has_price = any(isinstance(each, str) and prices.knows(each) for each in specs)
         if estimate_only or study.max_cost is not None or has_price:
@@ -368,7 +372,9 @@ def _corpus_key(spec: RunSpec) -> str:
     return repr((spec.dataset, spec.corpus, spec.add_contexts, spec.rename, spec.skip_bad))
 
 
-def _checked_and_prepared(spec: RunSpec, observer: RunObserver, *, asks_models: bool) -> PreparedRun:
+def _checked_and_prepared(
+    spec: RunSpec, observer: RunObserver, *, asks_models: bool, alike: PreparedRun | None
+) -> PreparedRun:
     """Make every model that will be asked, then the corpus: a wrong spec is reported before a folder is made."""
 
     async def check_models() -> None:
@@ -379,7 +385,7 @@ def _checked_and_prepared(spec: RunSpec, observer: RunObserver, *, asks_models: 
     if asks_models:
         run_in_background(check_models())
     with observer.progress(INDEXING_STAGES) as progress:
-        prepared = prepare_run(spec, progress)
+        prepared = prepare_run(spec, progress, alike)
     for what, reading in prepared.skipped.items():
         observer.skipped(what, reading)
     return prepared

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.baselines import SamplingContext
-from hopgraph.tools.apps.evaluation.batch.gold_match import match_gold
+from hopgraph.tools.apps.evaluation.batch.gold_match import GoldMatch, match_gold
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of_others, requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     SIMULATED_MODELS,
@@ -81,10 +81,13 @@ class PreparedRun(NamedTuple):
     """With their retriever."""
     skipped: dict[str, CorpusReading]
     """Which records were skipped while the questions were read, and while the corpus was made."""
+    gold: GoldMatch
 
 
-def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
+def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: PreparedRun | None = None) -> PreparedRun:
     """Read the questions, make or open the corpus, and make the manifest. Blocks.
+
+    Gold passages are not looked for again in the corpus of a run `alike`, which has the same questions.
 
     SettingsError: no corpus for a data set without contexts, no gold passages for a method that is given them, or
     renaming in a corpus that is not the data set's. CorpusError: the data set or the corpus cannot be
@@ -104,8 +107,12 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         questions = [
             replace(each, contexts=tuple(own for own in each.contexts if own.id in each.gold)) for each in questions
         ]
-    match = match_gold(questions, resolve_retriever(retriever_spec), retriever_spec)
-    questions = match.questions
+    fingerprint = corpus_fingerprint(retriever_spec)
+    if alike and alike.manifest.corpus.fingerprint == fingerprint:
+        gold = alike.gold
+    else:
+        gold = match_gold(questions, resolve_retriever(retriever_spec), retriever_spec)
+    questions = gold.questions
     methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
     ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
@@ -120,10 +127,10 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         ),
         corpus=CorpusSource(
             retriever=recorded,
-            fingerprint=corpus_fingerprint(retriever_spec),
-            gold_by=match.by,
-            gold_found=match.found,
-            gold_sought=match.sought,
+            fingerprint=fingerprint,
+            gold_by=gold.by,
+            gold_found=gold.found,
+            gold_sought=gold.sought,
         ),
         repeats=spec.repeats,
         methods={name: frozen_settings(each) for name, each in methods.items()},
@@ -131,7 +138,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None) -> PreparedRun:
         code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_of_others(name)},
         commit=describe_commit(),
     )
-    return PreparedRun(manifest, questions, methods, skipped)
+    return PreparedRun(manifest, questions, methods, skipped, gold)
 
 
 def list_jobs(
