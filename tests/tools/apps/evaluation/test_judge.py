@@ -12,9 +12,8 @@ from langchain_core.messages import BaseMessage
 from hopgraph.state import ModelError, RunError, SpecError
 from hopgraph.tools.apps.evaluation.batch.judging import (
     JUDGEMENTS,
-    compare_judges,
+    JudgeAgreement,
     judge_run,
-    read_audit,
     read_judgements,
 )
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
@@ -171,12 +170,16 @@ def knows(role: str, messages: list[BaseMessage]) -> str:
     return json.dumps({"implied": shown(messages)[1] == known})
 
 
+def agreement(run: RunReader) -> JudgeAgreement | None:
+    return read_judgements(run).agreement(run.latest("one_step").values())
+
+
 async def test_two_judges_are_compared(tmp_path: Path) -> None:
     asked = [EvalQuestion(f"q{n}", "Who?", ("Ann Ash",)) for n in range(10)]
     answers = ["Ann Ash"] * 4 + ["Ann"] * 3 + ["Bea"] * 3
     outcomes = [outcome(each.id, answer) for each, answer in zip(asked, answers, strict=True)]
     run = written_run(tmp_path, asked, outcomes)
-    assert compare_judges(run, "one_step") is None
+    assert agreement(run) is None
     with (
         OpenAIServer(ScriptedChatModel(replies=compares)) as lenient,
         OpenAIServer(
@@ -184,7 +187,7 @@ async def test_two_judges_are_compared(tmp_path: Path) -> None:
         ) as strict,
     ):
         await judge_run(run, spec(strict), second=spec(lenient))
-        found = compare_judges(run, "one_step")
+        found = agreement(run)
         # Both 4 right and 3 wrong, one 3 more right: (0.7 - 0.4 · 0.7 - 0.6 · 0.3) / (1 - 0.4 · 0.7 - 0.6 · 0.3)
         assert found
         assert (found.judge, found.n, found.agreed) == (spec(lenient), 10, 0.7)
@@ -204,11 +207,11 @@ async def test_an_audit_shows_a_judge_that_follows_what_it_knows(judge: Any, fol
         assert calls == 2 + 4
         await judge_run(run, spec(server), audit=True)
         assert len(server.requests) == calls
-    assert read_audit(run) == (2, followed, followed)
+    assert read_judgements(run).audit == (2, followed, followed)
     assert summarize_run(run)["direct"]["judge_audit"]["n"] == 2
     assert len(read_judgements(run).verdicts) == 2  # what was swapped is no judgement of the answers
 
 
 async def test_without_an_audit_there_is_none(server: OpenAIServer, run: RunReader) -> None:
     await judge_run(run, spec(server))
-    assert read_audit(run) is None
+    assert read_judgements(run).audit is None

@@ -66,28 +66,6 @@ class _Case(NamedTuple):
     """Empty for the question's own."""
 
 
-@dataclass(frozen=True)
-class Judgements:
-    """The judgements of a run by one judge."""
-
-    judge: str = ""
-    """Its spec, without keys; empty when there is no judge."""
-    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
-    """(id of a question, prediction) → whether it is right."""
-
-    def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
-
-        No call is made where one of the two is blank: only an abstention without a failure is right then.
-        """
-        if not self.judge or question.answers is None:
-            return None
-        blank = not outcome["answer"].strip()
-        if blank or not question.answers:
-            return blank and not question.answers and not outcome["error"]
-        return self.verdicts.get((outcome["id"], outcome["answer"]))
-
-
 class JudgeAgreement(NamedTuple):
     """How the judge and a second one agree on the answers that both have judged."""
 
@@ -111,33 +89,55 @@ class JudgeAudit(NamedTuple):
     """Share in which the answer shown as gold was refused as a prediction: the same, the other way round."""
 
 
-def read_judgements(reader: RunReader, spec: str | None = None) -> Judgements:
-    """Read a judge's judgements, by default those of the last judge; empty without a file."""
-    judges = _lines_by_judge(reader)
-    key = next(reversed(judges), ("", "")) if spec is None else (redact(spec), _prompt_hash())
-    return Judgements(key[0], _verdicts(judges.get(key, ())))
+@dataclass(frozen=True)
+class Judgements:
+    """The judgements of a run by one judge."""
+
+    judge: str = ""
+    """Its spec, without keys; empty when there is no judge."""
+    verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    """(id of a question, prediction) → whether it is right."""
+    second: str = ""
+    """The judge that was asked before it; empty for none."""
+    second_verdicts: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    audit: JudgeAudit | None = None
+
+    def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
+        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
+
+        No call is made where one of the two is blank: only an abstention without a failure is right then.
+        """
+        if not self.judge or question.answers is None:
+            return None
+        blank = not outcome["answer"].strip()
+        if blank or not question.answers:
+            return blank and not question.answers and not outcome["error"]
+        return self.verdicts.get((outcome["id"], outcome["answer"]))
+
+    def agreement(self, outcomes: Iterable[Outcome]) -> JudgeAgreement | None:
+        """Compare what the two judges say of answers; None where they have judged none in common."""
+        keys = {(each["id"], each["answer"]) for each in outcomes} & self.verdicts.keys() & self.second_verdicts.keys()
+        if not keys:
+            return None
+        agreed = fmean(self.verdicts[key] == self.second_verdicts[key] for key in keys)
+        one, other = (fmean(each[key] for key in keys) for each in (self.verdicts, self.second_verdicts))
+        chance = one * other + (1 - one) * (1 - other)
+        kappa = (agreed - chance) / (1 - chance) if chance < 1 else None
+        return JudgeAgreement(self.second, len(keys), agreed, kappa)
 
 
-def compare_judges(reader: RunReader, method: str) -> JudgeAgreement | None:
-    """Compare what the last judge and the one before it say of a method's answers; None without two."""
+def read_judgements(reader: RunReader) -> Judgements:
+    """Read what the last judge of a run said, and the one before it; empty without a file."""
     judges = [*_lines_by_judge(reader).items()]
-    if len(judges) < 2:
-        return None
-    first, second = (_verdicts(lines) for _, lines in judges[:-3:-1])
-    keys = {(each["id"], each["answer"]) for each in reader.latest(method).values()} & first.keys() & second.keys()
-    if not keys:
-        return None
-    agreed = fmean(first[key] == second[key] for key in keys)
-    one, other = (fmean(each[key] for key in keys) for each in (first, second))
-    chance = one * other + (1 - one) * (1 - other)
-    kappa = (agreed - chance) / (1 - chance) if chance < 1 else None
-    return JudgeAgreement(judges[-2][0][0], len(keys), agreed, kappa)
+    if not judges:
+        return Judgements()
+    (judge, _), lines = judges[-1]
+    (second, _), others = judges[-2] if len(judges) > 1 else (("", ""), ())
+    return Judgements(judge, _verdicts(lines), second, _verdicts(others), _audit(lines))
 
 
-def read_audit(reader: RunReader) -> JudgeAudit | None:
-    """Read the audit of the last judge; None without one."""
-    judges = [*_lines_by_judge(reader).values()]
-    audited = [each for each in judges[-1] if each.gold and each.right is not None] if judges else []
+def _audit(lines: Iterable[_Line]) -> JudgeAudit | None:
+    audited = [each for each in lines if each.gold and each.right is not None]
     own, swapped = (
         [each.right for each in audited if (each.prediction in each.gold) == same] for same in (False, True)
     )
@@ -187,10 +187,10 @@ async def judge_run(
     if second and redact(second) == redact(spec):
         raise SpecError(f"--second-judge {redact(second)}: it is the judge itself; name another model")
     questions = {question.id: question for question in reader.questions()}
-    known = _lines_by_judge(reader)
+    known, prompt = _lines_by_judge(reader), _prompt_hash()
     waiting = dict[str, list[_Case]]()
     for each in judges:
-        lines = known.get((redact(each), _prompt_hash()), ())
+        lines = known.get((redact(each), prompt), ())
         done = {_Case(line.id, line.prediction, line.gold) for line in lines if line.right is not None}
         cases = [*_answers(reader, questions), *(_swapped([*questions.values()]) if audit and each == spec else ())]
         waiting[each] = [case for case in dict.fromkeys(cases) if case not in done]
@@ -199,21 +199,21 @@ async def judge_run(
 
     async def work(asked: str, jobs: Iterator[_Case]) -> None:
         for case in jobs:
-            await _judge_case(reader, asked, case, questions[case.id])
+            await _judge_case(reader, asked, prompt, case, questions[case.id])
             if progress:
                 progress(next(finished), total)
 
     for each, cases in waiting.items():
-        append_json_line(reader.folder, JUDGEMENTS, {"judge": redact(each), "prompt": _prompt_hash()})
+        append_json_line(reader.folder, JUDGEMENTS, {"judge": redact(each), "prompt": prompt})
         jobs = iter(cases)
         await gather_or_cancel(work(each, jobs) for _ in range(min(parallel, len(cases))))
 
 
-async def _judge_case(reader: RunReader, spec: str, case: _Case, question: EvalQuestion) -> None:
+async def _judge_case(reader: RunReader, spec: str, prompt: str, case: _Case, question: EvalQuestion) -> None:
     gold = list(case.gold or question.answers or ())
     variables = {"question": question.question, "gold_answers": gold, "prediction": case.prediction}
     reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
-    line = {"judge": redact(spec), "prompt": _prompt_hash(), "id": case.id, "prediction": case.prediction}
+    line = {"judge": redact(spec), "prompt": prompt, "id": case.id, "prediction": case.prediction}
     swapped = {"gold": case.gold} if case.gold else {}
     right = reply is not None and reply.implied
     append_json_line(reader.folder, JUDGEMENTS, {**line, **swapped, "right": right})

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any, cast
 
 from hopgraph.state import Citation
-from hopgraph.tools.apps.evaluation.batch.judging import compare_judges, read_audit, read_judgements
+from hopgraph.tools.apps.evaluation.batch.judging import read_judgements
 from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import ANSWER_SCORES, PRECISION, RANKING_SCORES, RECALL
@@ -207,11 +207,12 @@ def _summary(rows: PerQuestion, repeats: Sequence[PerQuestion], reader: RunReade
         counted["without_failed"] = {"n": len(kept)} | {name: others[name] for name in scores if name in others}
     intervals = {name: list(bootstrap([row[name] for row in rows.values() if name in row])) for name in scores}
     if "judged" in means:
-        counted["judge"] = read_judgements(reader).judge
-        if agreement := compare_judges(reader, method):
+        judged = read_judgements(reader)
+        counted["judge"] = judged.judge
+        if agreement := judged.agreement(reader.latest(method).values()):
             counted["second_judge"] = agreement._asdict()
-        if audit := read_audit(reader):
-            counted["judge_audit"] = audit._asdict()
+        if judged.audit:
+            counted["judge_audit"] = judged.audit._asdict()
     if deviations := {name: sd for name in scores if (sd := deviation(repeats, name)) is not None}:
         counted["sd"] = deviations
     return {"n": len(rows), **means, **counted, "ci95": intervals}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from hopgraph.tools.apps.evaluation.batch.judging import compare_judges, read_audit, read_judgements
+from hopgraph.tools.apps.evaluation.batch.judging import read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_missing_gold, models_in
 from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
@@ -294,10 +294,11 @@ def _renamed(comparison: Comparison) -> Table:
 def _judges(comparison: Comparison) -> Table:
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        if (judged := comparison.mean(method, "judged")) is None:
+        if (right := comparison.mean(method, "judged")) is None:
             continue
-        agreement, audit = compare_judges(method.reader, method.method), read_audit(method.reader)
-        row = {"judge": text_cell(read_judgements(method.reader).judge), "right": percent_cell(judged)}
+        judged = read_judgements(method.reader)
+        agreement, audit = judged.agreement(method.reader.latest(method.method).values()), judged.audit
+        row = {"judge": text_cell(judged.judge), "right": percent_cell(right)}
         if agreement:
             row |= {
                 "second judge": text_cell(agreement.judge),
