@@ -1,5 +1,6 @@
 """Close a run: citations, the ranked passages, the totals; a last model call for a sentence or a long answer."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -69,22 +70,20 @@ async def _write_in_form(state: MethodState, runtime: Runtime[Context], citation
 
     Where nothing else can be written it is the short answer, which may be empty.
     """
-    answer, form, calls = state["answer"], runtime.context.answer_type, dict[str, Call]()
-    if form == "full" or (form == "auto" and asks_for_text(state["question"])):
-        found = passages_by_id(state["passages"])
-        sources = _rank(state["passages"], citations)
-        if sources:
-            full = await write_full_answer(state, runtime, sources)
-            calls |= full.calls
-            if full.text:
-                quoted = await in_thread_if(True, cite, full.evidence, found)
-                return {"answer": full.text, "markdown": True, "citations": quoted, "calls": calls}
+    answer, form = state["answer"], runtime.context.answer_type
+    calls: Mapping[str, Call] = {}
+    asks_at_length = form == "full" or (form == "auto" and asks_for_text(state["question"]))
+    if asks_at_length and (sources := _rank(state["passages"], citations)):
+        full = await write_full_answer(state, runtime, sources)
+        if full.text:
+            quoted = await asyncio.to_thread(cite, full.evidence, passages_by_id(sources))
+            return {"answer": full.text, "markdown": True, "citations": quoted, "calls": full.calls}
+        calls = full.calls
     elif answer and form == "sentence":
-        answer, spent = await write_sentence(state, runtime, citations)
-        return {"answer": answer, "markdown": False, "citations": citations, "calls": {**spent}}
-    if "|" in current_place().path:
-        pass  # a host graph writes messages of its own
-    elif answer and (stream := AnswerStream.if_wanted("answer", str)):
+        answer, calls = await write_sentence(state, runtime, citations)
+        return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}
+    is_hosted = "|" in current_place().path  # the host graph writes messages of its own
+    if answer and not is_hosted and (stream := AnswerStream.if_wanted("answer", str)):
         stream.end(marked_answer(answer, len(citations)))
     return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}
 

@@ -124,7 +124,7 @@ environment_of_test = pytest.fixture(autouse=True)(_environment_as_before)
 
 @pytest.fixture(scope="session", autouse=True)
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the suite a cache of its own, in place of that of whoever runs it; each test has another one in it."""
+    """Keep replies in a temporary folder instead of the user's cache, each test in a folder of its own."""
     os.environ["XDG_CACHE_HOME"] = str(folder := tmp_path_factory.mktemp("caches"))
     return folder
 

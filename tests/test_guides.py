@@ -112,7 +112,7 @@ PAPER = (ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8")
 def test_the_page_on_a_paper_s_table_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its study and its prices are files as they stand there; its commands run in order, and so does its Python."""
+    """Its study and price table are written to files as shown; its commands and its Python run in order."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAPER, re.DOTALL | re.MULTILINE)
     by_kind: dict[str, list[str]] = {}

@@ -208,7 +208,7 @@ def _mix_with_noise(
     noise = [each for key, each in passages.items() if key not in question.gold]
     mixed = [passages[key] for key in question.gold if key in passages][:size]
     mixed += noise[: size - len(mixed)] if mixed else []
-    Random(f"{settings.seed}:{question.id}").shuffle(mixed)  # noqa: S311 - nothing secret
+    Random(f"{settings.seed}:{question.id}").shuffle(mixed)  # noqa: S311 - not for cryptography
     empty = [each for each in noise if not any(contains(with_title(each), said) for said in answers)]
     return mixed, empty[:size]
 

@@ -66,8 +66,8 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     oracle: str | None = _field(
         None,
-        "ask again with this step played from the gold annotations, the rest by the model, and tell what the model "
-        "loses in it; all: each step in turn, then all together",
+        "repeat the run with this step answered from the gold annotations and the others by the model, and report how "
+        "much F1 the model loses in it; all: each step in turn, then all steps together",
     )
     judge: str | None = _field(None, "a model that judges whether answers imply the gold ones")
     second_judge: str | None = _field(None, "another judge, to see how far the two agree")

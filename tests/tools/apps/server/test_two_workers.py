@@ -70,7 +70,7 @@ async def test_threads_are_whole_and_apart_and_outlive_a_worker(address: str, tm
         before = len(model.requests)
         left = asyncio.create_task(ask(workers[0], key, "killed", [QUESTIONS[0]]))
         async with asyncio.timeout(60):
-            while len(model.requests) == before:  # noqa: ASYNC110 - the server tells nobody
+            while len(model.requests) == before:  # noqa: ASYNC110 - the server has no event to wait for
                 await asyncio.sleep(0.02)
         workers[0].stop(signal.SIGKILL)
         with pytest.raises(httpx.HTTPError):

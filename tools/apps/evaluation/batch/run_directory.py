@@ -145,7 +145,7 @@ def describe_commit() -> str:
     """Describe the Git commit of the working directory, as a RunManifest has it."""
     git = shutil.which("git")
     command = [git or "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False) if git else None  # noqa: S603 - no user's words
+    found = subprocess.run(command, capture_output=True, text=True, check=False) if git else None  # noqa: S603 - fixed arguments
     return found.stdout.strip() if found and not found.returncode else ""
 
 
