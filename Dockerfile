@@ -1,4 +1,4 @@
-# hopgraph chat with your documents: see tools/DEPLOYMENT.md.
+# hopgraph chat with your documents: see docs/deployment.md.
 FROM python:3.13-slim
 
 WORKDIR /app

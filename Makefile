@@ -9,7 +9,7 @@
 #                 the tests with the lowest and with the newest versions of what hopgraph needs
 # make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
 # make newest     the tests with the newest versions, pre-releases included, in an environment of their own
-# make drawings   draw the graphs anew, in graphs/DRAWINGS.md and README
+# make drawings   draw the graphs anew, in docs/drawings.md and README
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
@@ -111,8 +111,7 @@ check: $(VENV)/dev
 
 # Not --quiet, which hides the warnings of broken links, and so lets them pass.
 docs: $(VENV)/dev
-	@$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
-	$(BIN)/python docs/build.py && NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 wheel: $(VENV)/dev
 	.ci/wheel

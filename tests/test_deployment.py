@@ -15,7 +15,7 @@ from hopgraph.tools.apps.server.server_options import serving_options
 from support.paths import ROOT
 
 DOCKERFILE = ROOT / "Dockerfile"
-PAGE = (ROOT / "tools" / "DEPLOYMENT.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
 
 
 def test_the_dockerfile_is_clean() -> None:

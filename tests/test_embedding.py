@@ -34,7 +34,7 @@ from support.servers.scripted_model import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 
-GUIDE = (ROOT / "tools" / "EMBEDDING.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
 KEY = "a-key-of-the-tests"
 JAVASCRIPT = Path(__file__).parent / "javascript"
 ENTRY = """

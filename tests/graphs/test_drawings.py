@@ -1,4 +1,4 @@
-"""The drawings of the graphs, in graphs/DRAWINGS.md and in README, are current; `make drawings` writes them."""
+"""The drawings of the graphs, in docs/drawings.md and in README, are current; `make drawings` writes them."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def test_the_drawings_are_those_of_the_graphs() -> None:
         flags=re.S,
     )
     assert blocks == 1
-    for path, current in ((ROOT / "graphs" / "DRAWINGS.md", "\n".join(page())), (readme, shown)):
+    for path, current in ((ROOT / "docs" / "drawings.md", "\n".join(page())), (readme, shown)):
         if os.environ.get(REWRITE):
             path.write_text(current, encoding="utf-8")
         assert path.read_text(encoding="utf-8") == current, "run: make drawings"

@@ -2,7 +2,7 @@
 
 Passages mention each other's titles. The passages that the best hits of a search mention, and those whose title stands
 in the query, rise; on multi-hop questions they are often what one search misses. The settings were tuned on training
-questions of MuSiQue, HotpotQA and 2WikiMultihopQA; MODELS.md has the recall.
+questions of MuSiQue, HotpotQA and 2WikiMultihopQA; docs/models.md has the recall.
 """
 
 import re

@@ -18,7 +18,7 @@ from hopgraph.tools.retrieval.passage_metadata import INDEX, LINKED_FROM
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
-"""BM25's share of a fused score, the vectors have the rest; MODELS.md says how it was chosen."""
+"""BM25's share of a fused score, the vectors have the rest; docs/models.md says how it was chosen."""
 _DEPTH_OF_COPIES = 4
 """How many times as many hits as are wanted are looked through where there are copies among them."""
 DEPTH = 100

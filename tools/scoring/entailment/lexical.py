@@ -3,7 +3,7 @@
 It sees words, names, numbers and negation. It does not see who did what to whom, opposites ("lost"
 for "won"), paraphrase, or a name in another form ("Italian" for "Italy", "NBC"); it errs on the side of "no". It does
 not judge a statement in another language than its premise: that is let pass.
-`tools/MODELS.md` has its accuracy on public sets of human judgements.
+`docs/models.md` has its accuracy on public sets of human judgements.
 """
 
 import re

@@ -3,7 +3,7 @@
 Each sign of relevance takes away a share of the doubt that the text is relevant; the score is minus the logarithm of
 the doubt that is left. The query's own weight is divided out, so that one threshold holds for short and long queries.
 The weights of its words come from the query alone (capitals, numbers, length, a list of common words), never from the
-other pairs of a batch. `tools/MODELS.md` says what it finds.
+other pairs of a batch. `docs/models.md` says what it finds.
 """
 
 import re

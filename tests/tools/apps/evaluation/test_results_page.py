@@ -13,7 +13,7 @@ from hopgraph.tools.apps.cli.app import app
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from support.paths import ROOT
 
-PAGE = (ROOT / "tools" / "apps" / "evaluation" / "RESULTS.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 DATA_SETS = {
     "HotpotQA": "hotpotqa/train_100.json",

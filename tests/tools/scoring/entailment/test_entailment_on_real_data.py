@@ -44,6 +44,6 @@ def test_figures_are_as_stated(name: str, shared_data: Path) -> None:
         pytest.skip(f"needs {file}")
     found = measured(shared_data / file, positive)
     print(f"\n{name}: accuracy {found[0]:.3f}, precision {found[1]:.3f}, recall {found[2]:.3f}, F1 {found[3]:.3f}")  # noqa: T201
-    in_guide = stated((ROOT / "tools" / "MODELS.md").read_text(encoding="utf-8"), name)
+    in_guide = stated((ROOT / "docs" / "models.md").read_text(encoding="utf-8"), name)
     assert in_guide is not None
     assert found == pytest.approx(in_guide, abs=0.0006)
