@@ -8,23 +8,23 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.io.optional_packages import require
 
 
-def parse_measures(text: str) -> dict[str, Any]:
-    """Read comma-separated measures as ir_measures names them (`nDCG@10,RR,AP`); return name → measure.
+def parse_measures(names: Sequence[str]) -> dict[str, Any]:
+    """Read measures as ir_measures names them (nDCG@10, RR, AP); return name → measure.
 
     SettingsError: one that it does not have. SpecError: the package is missing.
     """
+    if not names:
+        return {}
     ir_measures, found = require("ir_measures", "trec"), dict[str, Any]()
-    for name in filter(None, map(str.strip, text.split(","))):
+    for name in names:
         try:
             measure: Any = ir_measures.parse_measure(name)
             measure.validate_params()
         except (NameError, ValueError, AssertionError, KeyError) as error:
             raise SettingsError(
-                f"--measures {name!r:.80}: not a measure of ir_measures ({error}); as nDCG@10"
+                f"measure {name!r:.80}: ir_measures does not know it ({error}); write for example nDCG@10"
             ) from None
         found[name] = measure
-    if not found:
-        raise SettingsError("--measures names none; give some as nDCG@10,RR,AP")
     return found
 
 

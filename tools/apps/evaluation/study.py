@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hopgraph.graphs import find_method
 from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.tools.apps.evaluation.batch.judging import judge_run
 from hopgraph.tools.apps.evaluation.batch.local_engine import (
@@ -47,6 +48,7 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import (
     shares_replies,
 )
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
+from hopgraph.tools.apps.evaluation.comparison import compare_by_dataset
 from hopgraph.tools.apps.evaluation.cost_estimate import (
     PriceTable,
     RunEstimate,
@@ -54,7 +56,10 @@ from hopgraph.tools.apps.evaluation.cost_estimate import (
     estimate_run,
     read_prices,
 )
+from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import find_unknown_steps
+from hopgraph.tools.apps.evaluation.report.paper_tables import check_scores
+from hopgraph.tools.apps.evaluation.report.run_report import check_endings, make_report, report_files
 from hopgraph.tools.apps.evaluation.step_oracle import ALL as ALL_STEPS
 from hopgraph.tools.apps.evaluation.step_oracle import (
     ORACLE,
@@ -139,6 +144,7 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
     """
     observer = observer or RunObserver()
     runs, done, stopped = list_runs(study, partial(observer.note, style="dim")), list[FinishedRun](), list[RunError]()
+    _check_tables(study, runs)
     steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for _, spec in runs]
     if study.oracle:  # before anything is paid for
         run_in_background(gather_or_cancel(_check_player(spec) for _, spec in runs))
@@ -162,7 +168,10 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
                 break
     if stopped:
         raise stopped[0]
-    return StudyResult(done, next((each.reader.limit for each in done if isinstance(each.reader, RunWriter)), ""))
+    limit = next((each.reader.limit for each in done if isinstance(each.reader, RunWriter)), "")
+    if study.tables and not limit:
+        _write_tables(study, [each.reader for each in done], observer)
+    return StudyResult(done, limit)
 
 
 def estimate(study: Study, observer: RunObserver | None = None) -> None:
@@ -217,6 +226,24 @@ def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> Finished
     summary = summarize_run(directory)
     directory.write_summary(summary)
     return FinishedRun(opened.label, directory, summary)
+
+
+def _check_tables(study: Study, runs: Sequence[StudyRun]) -> None:
+    """Raise SettingsError for tables that could not be written: before anything is paid for."""
+    check_endings(study.tables)
+    check_scores(study.scores)
+    parse_measures(study.measures)
+    if study.against and not all(find_method(study.against).name in spec.methods for _, spec in runs):
+        raise SettingsError(f"against: {study.against!r} is not among the study's methods")
+
+
+def _write_tables(study: Study, readers: Sequence[RunReader], observer: RunObserver) -> None:
+    comparisons = compare_by_dataset(readers, read_prices(study.prices))
+    against = find_method(study.against).name if study.against else None
+    report = make_report(comparisons, against, study.scores, measures=parse_measures(study.measures))
+    files = report_files(report, comparisons, [study.out.expanduser() / each.expanduser() for each in study.tables])
+    write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
+    observer.note(f"Written: {', '.join(map(str, files))}", "dim")
 
 
 def _write_study(study: Study, runs: Sequence[StudyRun]) -> None:

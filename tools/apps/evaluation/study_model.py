@@ -74,6 +74,17 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     audit_judge: bool = _field(
         False, "show the judge other questions' gold answers, to see whether it follows what it knows; on with rename"
     )
+    tables: list[Path] = _field(
+        [],
+        "files of tables that the finished study writes: .tex, .md, .csv, .html or .json; a relative path is below out",
+    )
+    scores: list[str] = _field(
+        ["em", "f1"], "scores in the tables of all runs: em, f1, acc, judged, recall@5 and so on", min_length=1
+    )
+    against: str | None = _field(
+        None, "test the other methods against this one, each with its own model; none: one_step, else the first"
+    )
+    measures: list[str] = _field([], "measures of retrieval, as ir_measures names them: nDCG@10 (needs the extra trec)")
     prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
     max_calls: int | None = _field(None, "stop after N model calls", ge=1)
     max_cost: float | None = _field(None, "stop at this cost, by the prices", ge=0)
@@ -201,7 +212,7 @@ _EXAMPLE = """\
 #   hopgraph eval study.yaml --dry-run    the runs, their calls and their cost
 #   hopgraph eval study.yaml              run it; after Ctrl-C or a crash the same command resumes it
 #   hopgraph eval study.yaml --limit 5    a pilot; the whole study then asks only what is missing
-#   hopgraph compare runs/study           the tables
+#   hopgraph compare runs/study           the tables, at any time
 
 out: runs/study
 
@@ -227,6 +238,11 @@ sweep: # every combination is run; a list of mappings instead names the combinat
 
 repeats: 1
 
+tables: [table.tex, report.html] # written below `out` when everything is answered; also .md, .csv, .json
+scores: [em, f1]                 # of acc, judged, recall@5, grounded_f1, citation_recall, …
+against: one_step                # the others are tested against it
+
+# measures: [nDCG@10, RR]      # of what was retrieved; needs the extra `trec`
 # judge: openai:gpt-4.1        # a model that judges the answers
 # prices: prices.toml          # ["openai:gpt-4.1-mini"]  prompt = 0.40  completion = 1.60
 # max_cost: 20                 # stop at this cost, by the prices

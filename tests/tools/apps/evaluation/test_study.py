@@ -18,7 +18,6 @@ import yaml
 from typing_extensions import override
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.cli.evaluation.eval_command import study_of
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
@@ -26,7 +25,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.cost_estimate import RunEstimate
 from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal
 from hopgraph.tools.apps.evaluation.study import RunObserver, Study, estimate, example_study, read_study, run
-from hopgraph.tools.apps.evaluation.study_model import make_study, study_schema
+from hopgraph.tools.apps.evaluation.study_model import QuestionSet, make_study, study_schema
 from hopgraph.tools.apps.evaluation.study_specs import list_runs
 from support.latex import compiled_text
 from support.servers.openai_server import OpenAIServer
@@ -62,6 +61,7 @@ def study_file(films: Path, models: dict[str, OpenAIServer], tmp_path: Path) -> 
         "sweep": {"passages_per_query": [*PASSAGES]},
         "repeats": REPEATS,
         "prices": str(tmp_path / "prices.toml"),
+        "tables": ["table.tex", "table.json"],
     }
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
@@ -119,13 +119,11 @@ def test_killed_twice_it_ends_complete_and_pays_next_to_nothing_twice(
 
 def check_table(study: Path) -> None:
     """Compare the LaTeX of a study, compiled, with its JSON, number by number."""
-    tex, data = study.with_name("table.tex"), study.with_name("table.json")
-    assert main(["compare", str(study), "--out", str(tex), "--out", str(data)]) == 0
-    scores = json.loads(data.read_text())["tables"][0]["entries"]
+    scores = json.loads((study / "table.json").read_text())["tables"][0]["entries"]
     rows = dict.fromkeys((each["model"], each["method"]) for each in scores)
     assert len(rows) == 2 * len(METHODS) * len(PASSAGES)
     assert {each["dataset"] for each in scores} == {"even", "odd"}
-    printed = compiled_text(tex).translate(dict.fromkeys(map(ord, "_*\N{ASTERISK OPERATOR}")))
+    printed = compiled_text(study / "table.tex").translate(dict.fromkeys(map(ord, "_*\N{ASTERISK OPERATOR}")))
     for row in rows:
         cells = "".join(each["text"] for each in scores if (each["model"], each["method"]) == row)
         assert f"{row[1]}{cells}".replace(" ", "").replace("_", "") in printed
@@ -277,6 +275,10 @@ def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
         ({"sweep": {"passages_per_query": 5}}, "sweep"),
         ({"settings": {"model": "offline:extractive"}, "models": ["openai:x"]}, "model"),
         ({"max_cost": 1}, "max_cost"),
+        ({"tables": ["table.docx"]}, "table.docx"),
+        ({"scores": ["f2"]}, "f2"),
+        ({"against": "one_step"}, "one_step"),
+        ({"against": "nothing"}, "nothing"),
         ({"datasets": {"films": {"file": "films.jsonl", "limt": 3}}}, "limt"),
     ],
 )
@@ -291,6 +293,25 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(
         run(read_study(path))
     assert "\n" not in str(refused.value)
     assert not out.exists()
+
+
+def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: Path) -> None:
+    study = Study(
+        out=tmp_path / "out",
+        datasets={"films": QuestionSet(file=str(films))},
+        methods={"one_step": {}, "migres": {}},
+        models={"player": "rehearsal"},
+        tables=[Path("table.md"), tmp_path / "else.json"],
+        scores=["acc", "recall@5"],
+        against="migres",
+        max_calls=20,
+    )
+    assert run(study).limit
+    assert not (study.out / "table.md").exists()
+    run(study.model_copy(update={"max_calls": None}))
+    assert "against migres" in (study.out / "table.md").read_text()
+    (scores, *_) = json.loads((tmp_path / "else.json").read_text())["tables"]
+    assert {each["column"] for each in scores["entries"]} == {"Acc", "R@5"}
 
 
 @pytest.mark.parametrize("content", ["[]", "a: [", "\x00", "- x"])

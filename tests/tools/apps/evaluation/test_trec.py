@@ -1,5 +1,6 @@
 """TREC files: other tools read them and find the same scores."""
 
+import re
 from dataclasses import replace
 from math import log2
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_safe_ids(name: str, safe: str) -> None:
 def test_measures_of_the_library_are_a_table(tmp_path: Path) -> None:
     pytest.importorskip("ir_measures", reason="needs the extra trec")
     comparison = compare_runs([made(tmp_path)])
-    (table,) = measure_tables(comparison, measures=parse_measures("nDCG@10, RR,AP"))
+    (table,) = measure_tables(comparison, measures=parse_measures(["nDCG@10", "RR", "AP"]))
     values = dict(zip(table.columns[1:], [cell.value for cell in table.rows[0][1:]], strict=True))
     assert values["n"] == 3
     assert values["RR"] == pytest.approx((1 / 2 + 1 / 13 + 0) / 3)  # the question that failed counts
@@ -110,8 +111,8 @@ def test_measures_of_the_library_are_a_table(tmp_path: Path) -> None:
     assert values["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)) / 3)
 
 
-@pytest.mark.parametrize("measures", ["nDGC@10", "nDCG(x=3)", "nDCG@", " , "])
+@pytest.mark.parametrize("measures", ["nDGC@10", "nDCG(x=3)", "nDCG@"])
 def test_a_measure_that_the_library_does_not_have_is_refused(measures: str) -> None:
     pytest.importorskip("ir_measures", reason="needs the extra trec")
-    with pytest.raises(SettingsError, match="--measures"):
-        parse_measures(measures)
+    with pytest.raises(SettingsError, match=re.escape(measures)):
+        parse_measures([measures])

@@ -1,7 +1,7 @@
 """The tables that a paper prints: methods with one or more models on one or more data sets, and what they cost."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hopgraph.state import SettingsError
@@ -48,9 +48,7 @@ def paper_tables(
     Marks are for tests against the method named `against` of the same model, by default as in `default_base`; RunError
     where a data set lacks it. SettingsError: a score is unknown.
     """
-    for score in scores:
-        if score not in SHARES:
-            raise SettingsError(f"--scores {score!r:.80} is unknown{did_you_mean(score, SHARES)}")
+    check_scores(scores)
     rows = [*paper_rows(comparisons)]
     kinds = " and ".join(filter(None, dict.fromkeys(map(stand_in_kinds, comparisons.values()))))
     label = f" ({kinds}: no language model)" if kinds else ""
@@ -61,6 +59,13 @@ def paper_tables(
         for each in made
         if len(each.columns) > 1
     ]
+
+
+def check_scores(scores: Iterable[str]) -> None:
+    """Raise SettingsError for an unknown score."""
+    for score in scores:
+        if score not in SHARES:
+            raise SettingsError(f"score {score!r:.80} is unknown{did_you_mean(score, SHARES)}")
 
 
 def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:

@@ -1,0 +1,155 @@
+"""What is printed and written of compared runs: notes, the tables of a paper, those of each data set, and files."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hopgraph.state import RunError, SettingsError, SpecError
+from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
+from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet
+from hopgraph.tools.apps.evaluation.report import writers
+from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
+from hopgraph.tools.apps.evaluation.report.paper_tables import DEFAULT_SCORES, paper_tables
+from hopgraph.tools.apps.evaluation.report.run_differences import differences_table
+from hopgraph.tools.apps.evaluation.report.tables import Table, tables
+from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.text.sanitize import pluralize
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """What is printed and written of runs."""
+
+    heading: str
+    notes: list[str]
+    warnings: list[str]
+    paper: list[Table]
+    """Over all data sets and models."""
+    details: list[Table]
+    """Of each data set; with its name where there are several."""
+
+
+def check_endings(paths: Iterable[Path]) -> None:
+    """Raise SettingsError for a file of tables whose ending names no known format."""
+    for path in paths:
+        if path.suffix.lower() not in writers.WRITERS:
+            raise SettingsError(f"{str(path)!r:.80}: a file of tables must end in one of {', '.join(writers.WRITERS)}")
+
+
+def make_report(
+    comparisons: Mapping[str, Comparison],
+    against: str | None = None,
+    scores: Sequence[str] = DEFAULT_SCORES,
+    *,
+    measures: Mapping[str, Any] | None = None,
+    official: OfficialSet | None = None,
+    plan: bool = False,
+) -> ComparisonReport:
+    """Make all tables of the comparison of each data set.
+
+    `measures` are those of `parse_measures`; `plan` adds how many questions would separate the methods. RunError: a
+    data set lacks the method `against`, or no run asked the file of the official script. SettingsError: an unknown
+    score.
+    """
+    methods = [method for comparison in comparisons.values() for method in comparison.methods]
+    readers = [*dict.fromkeys(each.reader for each in methods)]
+    label = describe_simulated(each.settings for each in methods)
+    made = {name: tables(each, against, plan=plan) for name, each in comparisons.items()}
+    differences = differences_table(readers)
+    return ComparisonReport(
+        "; ".join(map(_heading, comparisons.values())),
+        _notes(methods),
+        [f"Not a language model's scores: {label}."] if label else [],
+        paper_tables(comparisons, against, scores),
+        [*_titled(made), *_measured(comparisons, official, measures or {}), *[differences] * bool(differences.rows)],
+    )
+
+
+def report_files(
+    report: ComparisonReport, comparisons: Mapping[str, Comparison], paths: Sequence[Path]
+) -> dict[Path, str]:
+    """Make the text of each file by its ending; LaTeX has the tables for a paper alone.
+
+    Of an HTML file the pages of the questions are written beside it.
+    """
+    files: dict[Path, str] = {}
+    notes, every = [*report.notes, *report.warnings], [*report.paper, *report.details]
+    for path in paths:
+        ending = path.suffix.lower()
+        if ending == ".html":
+            sections = [
+                section
+                for folder, comparison in folders_of(path.with_name(f"{path.stem}-questions"), comparisons)
+                for section in _write_details(comparison, folder, path.parent)
+            ]
+            files[path] = writers.as_html(report.heading, notes, every, sections)
+        else:
+            shown = report.paper if ending == ".tex" else every
+            files[path] = writers.WRITERS[ending](report.heading, notes, shown)
+    return files
+
+
+def _titled(made: Mapping[str, Sequence[Table]]) -> list[Table]:
+    """Chain the tables of several data sets, with these in the titles."""
+    return [
+        replace(table, title=f"{name}: {table.title}") if len(made) > 1 else table
+        for name, own in made.items()
+        for table in own
+    ]
+
+
+def _measured(
+    comparisons: Mapping[str, Comparison], official: OfficialSet | None, measures: Mapping[str, Any]
+) -> list[Table]:
+    """Make the tables of further measures; RunError where no run asked the file of the official script."""
+    if official and not any(map(official.is_of, comparisons.values())):
+        asked = ", ".join(comparisons)
+        raise RunError(f"--official: the content of this file is not what was asked ({asked}), or names were changed")
+    made = {
+        name: measure_tables(each, official if official and official.is_of(each) else None, measures)
+        for name, each in comparisons.items()
+    }
+    return _titled(made)
+
+
+def _heading(comparison: Comparison) -> str:
+    facts = comparison.methods[0].reader.manifest.dataset
+    return f"{facts.name}, {facts.sample}: {pluralize(facts.questions, 'question')}"
+
+
+def _notes(methods: Sequence[ScoredMethod]) -> list[str]:
+    """Say what the runs have in common, and which of them have other names in them."""
+    corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in methods)
+    models = dict.fromkeys(method.model for method in methods)
+    notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
+    runs = {each.reader.folder.name: each.renaming for each in methods}
+    if renamed := {name: str(seed) for name, seed in runs.items() if seed is not None}:
+        where = f" in {', '.join(renamed)}" if len(renamed) < len(runs) else ""
+        seeds = ", ".join(dict.fromkeys(renamed.values()))
+        notes.append(f"People, places and works were renamed{where} (seed {seeds}), so that memory cannot answer.")
+    return notes
+
+
+def folders_of(folder: Path | None, comparisons: Mapping[str, Comparison]) -> list[tuple[Path, Comparison]]:
+    """Return the folder of each comparison: the given one, or of several one in it by the data set; none for None."""
+    if folder is None:
+        return []
+    given = folder.expanduser()
+    names = {name: given / name.replace("/", "-") for name in comparisons} if len(comparisons) > 1 else {}
+    return [(names.get(name, given), comparison) for name, comparison in comparisons.items()]
+
+
+def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[str]:
+    """Return figures, settings and links of an HTML report, after writing the pages of the questions into a folder."""
+    from hopgraph.tools.apps.evaluation.report.figures import render_figures
+
+    try:
+        pictures = writers.figures_section(render_figures(comparison, ["svg"]))
+    except SpecError:  # without matplotlib the report is worth having, too
+        pictures = writers.NO_FIGURES
+    if links := writers.questions_section(comparison, folder.relative_to(start).as_posix()):
+        for name, page in writers.question_pages(comparison):
+            write_files({folder / name: page.encode("utf-8", "replace")})
+    return [pictures, writers.settings_section(comparison), links]
