@@ -48,7 +48,7 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 def settings_page() -> Iterator[str]:
     """Yield the lines of the page of settings: those of all methods, then those of each method."""
     yield "# Settings\n"
-    yield "Every setting of every method: set it with `Context(name=value)`, with `--set name=value`, or with the environment"
+    yield "Every setting of every method: set it with `Context(name=value)`, `--set name=value` or the environment"
     yield f"variable `HOPGRAPH_NAME`. Each step also has `{PROMPT}STEP`: text that replaces its prompt file."
     yield from settings_table("Every method", Context, ())
     methods = {name: module.Context for name, module in METHODS.items() if name not in ALIASES}

@@ -1,8 +1,11 @@
-"""The guides are true: their Python runs, and the table of nodes has what the nodes read and write."""
+"""The guides are true: their code and commands run, and the table of nodes has what the nodes read and write."""
 
 import csv
+import inspect
+import json
 import re
 import shlex
+import shutil
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
@@ -27,15 +30,50 @@ ROWS = {
     name: (set(re.findall(r"`(\w+)`", reads)), writes)
     for name, reads, writes in re.findall(r"^\| `([\w.]+)` \| (.*?) \| (.*?) \|$", NODES, re.MULTILINE)
 }
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+).*?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+RUN_ELSEWHERE = {"embedding.md": "tests/test_embedding.py", "multi_agent.md": "tests/graphs/test_multi_agent.py"}
+"""Pages whose code needs servers or scripted agents, and the tests that run it."""
+NOT_RUN = {
+    "python3 -m venv": "CI makes such an environment",
+    "pip install": "CI installs the extras",
+    "/opt/hopgraph/bin/": "needs an installation in /opt",
+    "vllm serve": "needs a GPU",
+    "export ": "belongs to `vllm serve`",
+    "docker ": "needs Docker",
+    "hopgraph train": "needs torch; tests/tools/students trains",
+    "hopgraph check-student": "needs what `hopgraph train` makes",
+    "hopgraph chat": "does not end; CI starts it",
+    "hopgraph eval hub:": "asks the hub for data",
+    'hopgraph eval "hub:': "asks the hub for data",
+    "hopgraph reproduce": "asks the hub for data",
+    "hopgraph compare runs/plain": "needs runs on data of the hub",
+}
+"""How commands begin that are not run, and why; every other one is."""
+NOT_CODE = {
+    "ini": "needs systemd",
+    "nginx": "needs nginx",
+    "mermaid": "tests/graphs/test_drawings.py",
+    "text": "tests/tools/apps/evaluation/test_data_formats.py",
+    "yaml": "written to a file below, or parsed",
+    "toml": "written to a file below",
+}
+PRINTED = {
+    "change_one_step.md": ["Guadalajara", "Pablo Picasso", "Who painted Guernica?"],
+    "paper_table.md": [
+        "8 runs",
+        ": sample, first 2",
+        ": sample, first 6",
+        "What differs between the runs",
+        "sample+offline+passages_per_query=5 {'one_step': ",
+    ],
+    "replay_and_fork.md": ["('review',)", "Guadalajara", "next: prepare"],
+    "which_method.md": ["Guadalajara", "unbeaten (model calls)", "use it: --method cascade"],
+    "your_own_method.md": ["Fritz Lang", "checked_answer"],
+}
+"""What a page's code and commands print, among other things."""
 GOLD = [{"title": "Guernica", "text": "Guernica was painted by Pablo Picasso."}]
 QUESTION: Any = {"question": "Who painted Guernica?"}
-
-
-@pytest.mark.parametrize("snippet", PYTHON, ids=range(1, len(PYTHON) + 1))
-def test_its_python_runs(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(snippet.splitlines()) < 25
-    exec(compile(snippet, "change_one_step.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
-    assert re.search("Guadalajara|Picasso|Guernica", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2], ids=["decision", "guardrail", "queries"])
@@ -106,38 +144,6 @@ async def test_a_node_in_a_plain_graph_names_the_key_that_is_missing() -> None:
     assert await builder.set_entry_point("prepare").compile().ainvoke(QUESTION, context=migres.Context())
 
 
-PAPER = (ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8")
-
-
-def test_the_page_on_a_paper_s_table_is_true(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its study and price table are written to files as shown; its commands and its Python run in order."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAPER, re.DOTALL | re.MULTILINE)
-    by_kind: dict[str, list[str]] = {}
-    for kind, text in blocks:
-        by_kind.setdefault(kind, []).append(text)
-    study, larger = by_kind["yaml"]
-    (tmp_path / "study.yaml").write_text(study)
-    (tmp_path / "prices.toml").write_text(by_kind["toml"][0])
-    assert make_study({**yaml.safe_load(study), **yaml.safe_load(larger)}).max_cost
-    said: list[str] = []
-    for command in "".join(by_kind["sh"]).splitlines():
-        assert main(shlex.split(command)[1:]) == 0, command
-        said.append(capsys.readouterr().out)
-    dry, pilot, whole, table = said
-    assert "8 runs" in dry
-    assert not any(found in dry for found in ("F1", "EM"))
-    assert pilot.count(": sample, first 2") == whole.count(": sample, first 6") == 8
-    assert "passages_per_query" in table.partition("What differs between the runs")[2]
-    tex = (tmp_path / "table.tex").read_text()
-    assert all(name in tex for name in ("migres", "first", "second", r"$\pm$"))
-    (snippet,) = by_kind["python"]
-    exec(compile(snippet, "paper_table.md", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
-    assert "sample+offline+passages_per_query=5 {'one_step': " in capsys.readouterr().out
-
-
 WHICH = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
 MEASURED = re.findall(r"^\| `(\w+)` \| [\d.]+ \| (\S+ \[.*?\]) \|.*\| ([\d.]+) \|$",
     (ROOT / "docs" / "language_model.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
@@ -172,13 +178,107 @@ def test_the_page_on_choosing_computes_its_cascades_from_the_answers() -> None:
     assert f"with an F1 of {100 * sum(float(row['f1']) for row in own) / len(own):.0f}" in WHICH.replace("\n ", "")
 
 
-def test_the_commands_of_the_page_on_choosing_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def hotpotqa(key: str, name: str) -> str:
+    """A file of one question in HotpotQA's format."""
+    facts = [[title, [f"{title} was painted by {name}."]] for title in ("Guernica", "The Pier", "The Harbour")]
+    question = {"_id": key, "question": f"Who painted Guernica, {name}?", "answer": name, "type": "bridge"}
+    return json.dumps([{**question, "level": "hard", "supporting_facts": [["Guernica", 0]], "context": facts}])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with the files that the guides speak of."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```sh\n(.*?)^```$", WHICH, re.DOTALL | re.MULTILINE)
-    for command in "".join(blocks).splitlines():
-        assert main(shlex.split(command)[1:]) == 0, command
-        out = capsys.readouterr().out
-        assert "Guadalajara" in out or "F1" in out or "use it: --method cascade" in out
-        assert "--frontier" not in command or "unbeaten (model calls)" in out
+    (tmp_path / "my_documents").mkdir()
+    (tmp_path / "my_documents" / "handbook.md").write_text("# Vacation\n\nEmployees get 27 days.\n")
+    (tmp_path / "hotpot_train.json").write_text(hotpotqa("a", "Pablo Picasso"))
+    (tmp_path / "hotpot_dev.json").write_text(hotpotqa("b", "Mara Lindqvist"))
+    paper = BLOCK.findall((ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8"))
+    (tmp_path / "study.yaml").write_text(next(text for kind, text in paper if kind == "yaml"))
+    (tmp_path / "prices.toml").write_text(next(text for kind, text in paper if kind == "toml"))
+    return shutil.copytree(ROOT / "examples" / "checked_answer", tmp_path, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_runs(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its Python and its commands run in order, in one folder and one namespace, but for those with a reason not to."""
+    if page.name in RUN_ELSEWHERE:
+        assert f'"{page.name}"' in (ROOT / RUN_ELSEWHERE[page.name]).read_text(encoding="utf-8")
+        return
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(text, page.name, "exec"), names)  # noqa: S102 - our own page
+        elif kind == "sh":
+            for command in commands_in(text):
+                if not command.startswith(tuple(NOT_RUN)):
+                    assert main(shlex.split(command)[1:]) == 0, command
+        else:
+            assert kind in NOT_CODE, f"```{kind} neither runs nor has a reason not to"
+    printed = capsys.readouterr().out
+    assert [each for each in PRINTED.get(page.name, []) if each not in printed] == []
+
+
+def commands_in(block: str) -> list[str]:
+    return [re.split(r"\s+# ", line)[0].strip() for line in block.splitlines() if line.strip()]
+
+
+COMMANDS = sorted(
+    {
+        command
+        for page in [ROOT / "README.md", *PAGES]
+        for kind, text in BLOCK.findall(page.read_text(encoding="utf-8"))
+        for command in (commands_in(text) if kind == "sh" else [])
+    }
+)
+
+
+def test_each_reason_not_to_run_a_command_has_a_command() -> None:
+    assert [start for start in NOT_RUN if not any(command.startswith(start) for command in COMMANDS)] == []
+
+
+def test_commands_and_options_of_all_pages_exist(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command in COMMANDS:
+        if command.startswith("hopgraph "):
+            words = shlex.split(command)
+            name = words[1:3] if words[1] in ("build", "study") else words[1:2]
+            assert main([*name, "--help"]) == 0
+            shown = capsys.readouterr().out
+            assert [each for each in words if each.startswith("--") and each not in shown] == [], command
+
+
+def test_what_the_page_on_a_paper_s_table_writes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    test_what_a_page_shows_runs(ROOT / "docs" / "paper_table.md", folder, capsys)
+    tex = (folder / "table.tex").read_text()
+    assert all(name in tex for name in ("migres", "first", "second", r"$\pm$"))
+    paper = BLOCK.findall((ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8"))
+    study, larger = (yaml.safe_load(text) for kind, text in paper if kind == "yaml")
+    assert make_study({**study, **larger}).max_cost
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_says_what_it_is_for_and_what_to_read_next(page: Path) -> None:
+    title, first, *_, last = [part for part in page.read_text(encoding="utf-8").split("\n\n") if part.strip()]
+    assert title.startswith("# ")
+    assert first[0].isalpha(), first
+    assert re.match(r"Next: \[", last), last
+
+
+def test_the_reference_has_all_that_pages_import() -> None:
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8") + (ROOT / "docs" / "events.md").read_text()
+    described = re.findall(r"^::: (\S+)", reference, re.MULTILINE)
+    missing: set[str] = set()
+    for page in [ROOT / "README.md", *PAGES]:
+        for module, imported in re.findall(r"^from (hopgraph\S*) import (.+)$", page.read_text("utf-8"), re.MULTILINE):
+            for name in imported.split(", "):
+                thing: Any = getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
+                places = {module, f"{module}.{name}", f"{getattr(thing, '__module__', '')}.{name}"}
+                owner = thing if inspect.ismodule(thing) else inspect.getmodule(thing)
+                places |= {owner.__name__} if owner else set()
+                if not places & {*described} and not module.startswith("hopgraph.nodes"):  # the page of nodes
+                    missing.add(f"{module}.{name}")
+    assert missing == set()

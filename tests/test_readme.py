@@ -16,7 +16,6 @@ import yaml
 import hopgraph
 from hopgraph.graphs import METHODS
 from hopgraph.graphs.registry import find_paper
-from hopgraph.tools.apps.cli import main
 from hopgraph.tools.models.offline import OfflineExtractive
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
@@ -112,29 +111,6 @@ def test_its_python_runs(
     printed = capsys.readouterr().out
     answers = {"Guadalajara", "Mara Lindqvist", "question", "Pablo Picasso"}
     assert not printed or any(answer in printed for answer in answers), printed
-
-
-def test_the_page_on_replay_and_fork_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "replay_and_fork.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {"__name__": "__main__"}
-    for snippet in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
-        exec(compile(snippet, "replay_and_fork.md", "exec"), names)  # noqa: S102 - our own page
-    printed = capsys.readouterr().out
-    assert "('review',)" in printed
-    assert "Guadalajara" in printed
-    assert "next: prepare" in printed
-
-
-def test_its_commands_and_options_exist(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("NO_COLOR", "1")
-    ours = [shlex.split(command) for command in SHELL if command.startswith("hopgraph ")]
-    assert ours
-    for command in ours:
-        assert main([command[1], "--help"]) == 0
-        shown = capsys.readouterr().out
-        for option in (word for word in command if word.startswith("--")):
-            assert option in shown, f"{command[1]} has no {option}"
 
 
 PAGES = [

@@ -23,6 +23,7 @@ def page() -> Iterator[str]:
         yield f"## {method.graph.get_name()}\n\n{first_line}\n\n{mermaid(method.graph)}"
     about = "A conversation. Inside `look_up` each method is a node, drawn above."
     yield f"## {chat.graph.get_name()}\n\n{about}\n\n{mermaid(chat.graph, subgraphs=False)}"
+    yield "Next: [Which method?](which_method.md), [Nodes](nodes.md), [Replay and fork](replay_and_fork.md).\n"
 
 
 def test_the_drawings_are_those_of_the_graphs() -> None:
