@@ -10,6 +10,7 @@
 # make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
 # make newest     the tests with the newest versions, pre-releases included, in an environment of their own
 # make drawings   draw the graphs anew, in docs/drawings.md and README
+# make pictures   draw the pictures of the chat page and of a run anew, in docs/pictures
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
@@ -35,7 +36,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test models students local slow long lowest newest drawings notebooks check docs wheel attacks benchmark clean
+.PHONY: demo install test models students local slow long lowest newest drawings pictures notebooks check docs wheel attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -99,6 +100,9 @@ $(PACKAGES): tests/javascript/package-lock.json
 
 drawings: $(VENV)/dev
 	HOPGRAPH_REWRITE_DRAWINGS=1 $(BIN)/pytest -q tests/graphs/test_drawings.py
+
+pictures: $(VENV)/dev
+	HOPGRAPH_REWRITE_PICTURES=1 $(BIN)/pytest -q -m "" tests/tools/apps/server/page/test_pictures.py
 
 notebooks: $(VENV)/dev
 	HOPGRAPH_REWRITE_NOTEBOOKS=1 $(BIN)/pytest -q -m "" tests/test_notebooks.py

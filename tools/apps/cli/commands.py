@@ -77,6 +77,7 @@ class AskOptions:
     "hopgraph index aufsaetze/ --out mein-index --language de",
     "hopgraph index corpus.jsonl --out my-index --dense st:sentence-transformers/all-MiniLM-L6-v2",
     "hopgraph index my-documents/ --out my-index --dry-run",
+    "hopgraph index my-documents/ --out my-index --watch",
     "hopgraph index more.jsonl --out my-index --add",
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
@@ -143,6 +144,7 @@ class IndexOptions:
     replace: bool = flag("Build the index in DIR anew, from SOURCE alone.")
     keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
     dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")
+    watch: bool = flag("Stay, and update the index whenever a file of SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
         "Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
         "folder, with ?device=cuda and the like (needs the extra `colbert`).",
@@ -152,6 +154,10 @@ class IndexOptions:
     def __post_init__(self) -> None:
         if self.replace and (self.add or self.keep_missing or self.dry_run):
             raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
+        if self.watch and (self.to or self.replace or self.dry_run or self.show):
+            raise typer.BadParameter(
+                "--watch updates an index in DIR; leave out --to, --replace, --dry-run and --show."
+            )
         of_a_folder = self.colbert or self.faiss or self.add or self.replace
         if self.show is None and ((self.out is None) == (self.to is None) or (self.to and of_a_folder)):
             raise typer.BadParameter(
@@ -228,13 +234,21 @@ OwnMethodsOption = Annotated[
 
 @command(
     "serving_commands.run_chat",
-    "hopgraph chat",
+    "hopgraph chat my_documents/",
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
 class ChatOptions:
     """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
 
+    documents: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DOCUMENTS]",
+            help="A folder of documents, or one document: it is indexed in your cache folder and watched, so that "
+            "answers follow its files. In place of --corpus.",
+        ),
+    ] = None
     corpus: CorpusOption = None
     model: ModelOption = None
     method: str | None = option(
@@ -265,6 +279,10 @@ class ChatOptions:
     logo: Path | None = option("An image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
     page_examples: list[str] | None = option("A question that the page offers.", "--example", metavar="QUESTION")
     browser: bool = option("Open the page in the browser.", "--browser/--no-browser", default=True)
+
+    def __post_init__(self) -> None:
+        if self.documents and self.corpus:
+            raise typer.BadParameter("Give DOCUMENTS or --corpus, not both.")
 
 
 @command(

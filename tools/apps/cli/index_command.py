@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from rich.text import Text
 from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
+from hopgraph.tools.apps.cli.folder_watch import kept_index, watch
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
@@ -36,17 +38,36 @@ def run_index(options: IndexOptions) -> None:
     console = console_on()
     if options.show:
         _print_passages(console, _open(options), options.show)
-    else:
-        _index(console, options)
+        return
+    _index(console, options)
+    if options.watch:
+        print_note(f"Watching {options.source}; stop with Ctrl-C.", "bold")
+        with suppress(KeyboardInterrupt):
+            for _ in watch(options.source.expanduser()):
+                try:
+                    _update(options)
+                except HopgraphError as error:  # perhaps a file is half written, and the next change completes it
+                    print_note(str(error))
+
+
+def index_documents(source: Path) -> Path:
+    """Index documents in the user's cache, or bring their index up to date; print what changed, return the index."""
+    index = kept_index(source)
+    _update(IndexOptions(source=source, out=index, skip_bad=True))
+    return index
+
+
+def _update(options: IndexOptions) -> None:
+    """Bring an index up to date; print what was read, and nothing if nothing has changed."""
+    report, _, lines = _build(options, options.out or Path(), _given(options))
+    if report.changes is None or report.changes:
+        for line in lines:
+            print_note(line, "dim")
+        _print_notes(report)
 
 
 def _index(console: Console, options: IndexOptions) -> None:
-    same = ("skip_bad", "follow_links", "language", "dense")
-    given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
-    given["exclude"] = options.exclude or []
-    given["cutting"] = _cutting(options)
-    if not options.replace:
-        given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
+    given = _given(options)
     if options.to:
         with show_progress({"read": "sending", "save": "making searchable"}) as progress:
             given |= {"language": options.language or "en", "progress": progress}
@@ -69,6 +90,17 @@ def _index(console: Console, options: IndexOptions) -> None:
         _print_kinds(console, _open(options), _indexed_files(report.path))
     print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     _print_notes(report)
+
+
+def _given(options: IndexOptions) -> dict[str, Any]:
+    """Return the arguments that building, updating and filling share."""
+    same = ("skip_bad", "follow_links", "language", "dense")
+    given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
+    given["exclude"] = options.exclude or []
+    given["cutting"] = _cutting(options)
+    if not options.replace:
+        given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
+    return given
 
 
 def _print_notes(report: IndexReport | FillReport) -> None:

@@ -24,6 +24,8 @@ from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.context import explicit_settings
 from hopgraph.tools.apps.cli.commands import ChatOptions, McpOptions, ServeOptions
 from hopgraph.tools.apps.cli.console import console_on, print_note
+from hopgraph.tools.apps.cli.folder_watch import keep_up_to_date
+from hopgraph.tools.apps.cli.index_command import index_documents
 from hopgraph.tools.apps.cli.run_output import print_stand_in
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.server import server_options
@@ -56,7 +58,9 @@ def run_chat(given: ChatOptions) -> None:
     method = given.method
     if method is not None:
         method = AUTO if method.strip().lower() == AUTO else find_method(method).name
-    settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=given.corpus, use_method=method)
+    index = index_documents(given.documents) if given.documents else None
+    corpus = str(index) if index else given.corpus
+    settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=corpus, use_method=method)
     options = server_options.serving_options(
         settings=explicit_settings(settings),
         origins=given.origins or (),
@@ -69,12 +73,16 @@ def run_chat(given: ChatOptions) -> None:
     with open_listener(options.host, options.port) as listener:
         address = address_of(options.host, listener.getsockname()[1])
         logging.basicConfig(format="%(message)s")
-        for name in ("hopgraph.access", "hopgraph.questions"):
+        for name in ("hopgraph.access", "hopgraph.questions", "hopgraph.documents"):
             logging.getLogger(name).setLevel(logging.INFO)
-        asyncio.run(_serve(options, listener, address, browser=given.browser))
+        watched = (given.documents, index) if given.documents and index else None
+        asyncio.run(_serve(options, listener, address, watched, browser=given.browser))
 
 
-async def _serve(options: ServingOptions, listener: socket.socket, address: str, *, browser: bool) -> None:
+async def _serve(
+    options: ServingOptions, listener: socket.socket, address: str, watched: tuple[Path, Path] | None, *, browser: bool
+) -> None:
+    """Serve the app; the index of a `watched` source, `(source, index)`, is kept up to date meanwhile."""
     from hopgraph.tools.apps.server.web_app import serve
 
     settings = ChatContext.model_validate(options.settings)
@@ -89,7 +97,13 @@ async def _serve(options: ServingOptions, listener: socket.socket, address: str,
         if browser:
             threading.Thread(target=_open, args=(f"{address}{PAGE_PATH}",), daemon=True).start()
 
-    await serve(options, listener, ready)
+    watching = asyncio.create_task(keep_up_to_date(*watched)) if watched else None
+    try:
+        await serve(options, listener, ready)
+    finally:
+        if watching:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
 
 def _open(page: str) -> None:

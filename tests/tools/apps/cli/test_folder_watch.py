@@ -1,0 +1,82 @@
+"""`hopgraph chat FOLDER` and `hopgraph index --watch`, as a user starts them: answers follow the files."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hopgraph.tools.apps.cli import main
+from hopgraph.tools.apps.cli.folder_watch import kept_index
+from hopgraph.tools.retrieval import open_index
+from support.servers.web_app import ChatProcess, chat_process
+from support.waiting import wait_until
+
+QUESTION = "What is the capital of Zorbia?"
+
+
+def answer(chat: ChatProcess) -> str:
+    body = {"model": "one_step", "messages": [{"role": "user", "content": QUESTION}]}
+    return httpx.post(f"{chat.url}/v1/chat/completions", json=body, timeout=60).json()["choices"][0]["message"][
+        "content"
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "my documents"
+    (folder / "islands").mkdir(parents=True)
+    (folder / "islands" / "zorbia.md").write_text("# Zorbia\n\nThe capital of Zorbia is Plim.\n")
+    return folder
+
+
+@pytest.mark.slow
+def test_answers_follow_the_files_of_a_folder(folder: Path, tmp_path: Path) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with chat_process(tmp_path, str(folder), environment=environment) as chat:
+        assert "Plim" in answer(chat)
+        (folder / "islands" / "zorbia.md").write_text("# Zorbia\n\nThe capital of Zorbia is Quonville.\n")
+        wait_until(lambda: "Quonville" in answer(chat))
+        wait_until(lambda: "0 files added, 1 changed" in chat.said())
+        (folder / "islands" / "zorbia.md").unlink()  # no passage is left: the index stays, and the log says why
+        wait_until(lambda: "the documents were not updated" in chat.said())
+        assert "Quonville" in answer(chat)
+        assert chat.stop() == 0
+    (kept,) = (tmp_path / "cache" / "hopgraph" / "indexes").iterdir()
+    assert kept.name.startswith("my documents-")
+
+
+def test_documents_and_a_corpus_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", str(folder), "--corpus", "sample"]) == 2
+    assert "DOCUMENTS or --corpus, not both" in capsys.readouterr().err
+
+
+def test_a_folder_without_documents_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", str(tmp_path / "nowhere"), "--no-browser"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_folders_of_the_same_name_have_indexes_of_their_own(tmp_path: Path) -> None:
+    one, other = kept_index(tmp_path / "a" / "docs"), kept_index(tmp_path / "b" / "docs")
+    assert one != other
+    assert one == kept_index(tmp_path / "a" / ".." / "a" / "docs")
+
+
+@pytest.mark.slow
+def test_an_index_follows_its_source_until_ctrl_c(folder: Path, tmp_path: Path) -> None:
+    command = [Path(sys.executable).parent / "hopgraph", "index", folder, "--out", tmp_path / "index", "--watch"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: (tmp_path / "index" / "manifest.json").exists())
+            (folder / "more.txt").write_text("The river Quon is 40 km long.")
+            wait_until(lambda: len(open_index(tmp_path / "index").passages) == 2)
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def test_watching_excludes_what_does_not_update(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", str(tmp_path), "--out", str(tmp_path / "index"), "--watch", "--dry-run"]) == 2
+    assert "--watch" in capsys.readouterr().err
