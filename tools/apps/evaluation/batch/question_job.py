@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,12 +59,13 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
         if requires_gold(job.settings.method):
             given["gold_passages"] = [each._asdict() for each in job.question.contexts if each.id in job.question.gold]
     state: Mapping[str, Any] = {}
-    stream = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
-    async for namespace, mode, chunk in stream:
-        if mode == "custom":
-            see(chunk)
-        elif not namespace:
-            state = chunk
+    stream: Any = graph.astream(given, context=job.settings, stream_mode=["custom", "values"], subgraphs=True)
+    async with aclosing(stream) as steps:  # `see` may end the run
+        async for namespace, mode, chunk in steps:
+            if mode == "custom":
+                see(chunk)
+            elif not namespace:
+                state = chunk
     return state
 
 
