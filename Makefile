@@ -9,8 +9,8 @@
 #                 the tests with the lowest and with the newest versions of what hopgraph needs
 # make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
 # make newest     the tests with the newest versions, pre-releases included, in an environment of their own
-# make drawings   draw the graphs anew, in docs/drawings.md and README
-# make pictures   draw the pictures of the chat page and of a run anew, in docs/pictures
+# make drawings   draw the graphs in docs/drawings.md again
+# make pictures   draw the pictures of the chat page and of a run in docs/pictures again
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site

@@ -135,6 +135,8 @@ def test_its_python_runs(snippet: str, openai: OpenAIServer, tmp_path: Path) -> 
     printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
     if "create_app" in snippet:
         assert printed.strip() in ("auto", "ok")  # below a mount its health is asked
+    elif "open_threads" in snippet:
+        assert printed.startswith("Pablo Picasso [1]")
     elif "MyRetriever" in snippet:
         assert printed.splitlines()[0] == "Malmö"
         assert "[1] " in printed
@@ -235,4 +237,4 @@ def test_its_react_component_answers_in_a_browser(esbuild: Path, tmp_path: Path)
 
 
 def test_it_has_an_example_of_each_way() -> None:
-    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (7, 1, 4, 1)
+    assert (len(BY_ITSELF), len(AN_AGENT), len(WITH_THE_APP), len(WITH_LANGGRAPH)) == (8, 1, 4, 1)

@@ -59,6 +59,9 @@ NOT_CODE = {
     "toml": "written to a file below",
 }
 PRINTED = {
+    "documents.md": ["27", "Mara Lindqvist"],
+    "measure.md": ["F1"],
+    "watch.md": ["to approve", "Pablo Picasso"],
     "change_one_step.md": ["Guadalajara", "Pablo Picasso", "Who painted Guernica?"],
     "paper_table.md": [
         "8 runs",
@@ -191,6 +194,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_documents").mkdir()
     (tmp_path / "my_documents" / "handbook.md").write_text("# Vacation\n\nEmployees get 27 days.\n")
+    own = {"question": "How many vacation days do employees get?", "answer": "27"}
+    (tmp_path / "my_questions.jsonl").write_text(json.dumps(own))
     (tmp_path / "hotpot_train.json").write_text(hotpotqa("a", "Pablo Picasso"))
     (tmp_path / "hotpot_dev.json").write_text(hotpotqa("b", "Mara Lindqvist"))
     paper = BLOCK.findall((ROOT / "docs" / "paper_table.md").read_text(encoding="utf-8"))

@@ -26,17 +26,17 @@ def test_methods_are_listed_with_name_title_line_and_presets(run: Run) -> None:
     assert "--preset open_domain" in out
 
 
-def test_methods_are_grouped_as_in_the_readme(run: Run) -> None:
+def test_methods_are_grouped_as_on_the_page_on_choosing(run: Run) -> None:
     groups: dict[str, list[str]] = {}
     for record in json.loads(run("methods", "--json").out):
         groups.setdefault(record["group"], []).append(record["name"])
     assert list(groups) == ["papers", "combined", "no_search", "one_search", "step_by_step"]
     ours = [name for name in METHODS if METHODS[name].file.endswith(f"graphs/{name}.py")]
     assert [*groups["papers"], *groups["combined"]] == ours
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
     rows = {"no_search": "own knowledge", "one_search": "with one retrieval", "step_by_step": "retrieve step by step"}
     for group, said in rows.items():
-        row = next(line for line in readme.splitlines() if line.startswith("| `") and f"{said} |" in line)
+        row = next(line for line in page.splitlines() if line.startswith("| `") and f"{said} |" in line)
         assert {*groups[group]} >= {*re.findall(r"`(\w+)`", row)}, group
     out = run("methods").out
     assert re.findall(r"--methods (\w+)", out) == ["papers", "combined", "step_by_step", "one_search", "no_search"]
