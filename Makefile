@@ -6,15 +6,17 @@
 # make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
 # make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
 #                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
-#                 the tests with the lowest and with the newest versions of what hopgraph needs
+#                 the tests with other Pythons, and with the lowest and the newest versions of what hopgraph needs
 # make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
 # make newest     the tests with the newest versions, pre-releases included, in an environment of their own
+# make pythons    the tests with Python 3.11 to 3.14, those that are installed
 # make drawings   draw the graphs in docs/drawings.md again
 # make pictures   draw the pictures of the chat page and of a run in docs/pictures again
 # make notebooks  run the notebooks and store what they show
 # make check      lint, formatting, types and layers, as CI does
 # make docs       the site, in build/site
 # make wheel      build the wheel, install it in an environment of its own, and use it as README says
+# make release    build, check, install and use this version, then tag it
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
 # make benchmark  speed and memory, measured; fifty users beside a hostile one take HOPGRAPH_LOAD_SECONDS=300 twice
 PYTHON ?= python3
@@ -36,7 +38,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The tests start many processes: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo install test models students local slow long lowest newest drawings pictures notebooks check docs wheel attacks benchmark clean
+.PHONY: demo install test models students local slow long lowest newest drawings pictures notebooks check docs wheel release pythons attacks benchmark clean
 
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
@@ -83,7 +85,7 @@ slow: $(VENV)/dev $(PACKAGES)
 long: $(VENV)/dev $(MODELS_VENV)/dev
 	$(BIN)/pytest -m "long and not benchmark" -rs $(IN_PARALLEL); rc=$$?; \
 	  $(MODELS_VENV)/bin/pytest -m long -rs tests/tools/apps/evaluation/batch/test_ray_engine.py $(MODEL_TESTS) && exit $$rc
-	@$(MAKE) --no-print-directory --keep-going lowest newest
+	@$(MAKE) --no-print-directory --keep-going pythons lowest newest
 
 # Each resolves anew, without constraints.txt. pip cannot resolve to the lowest versions, so uv does.
 lowest: RESOLUTION := --resolution lowest-direct
@@ -92,6 +94,18 @@ lowest newest: $(VENV)/uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-$@
 	$(BIN)/uv pip install --quiet --python $(VENV)-$@/bin/python $(RESOLUTION) -e '.[dev]'
 	$(VENV)-$@/bin/pytest $(IN_PARALLEL)
+
+# uv finds interpreters on the path, and those that it, pyenv or conda installed; it downloads none.
+PYTHONS := 3.11 3.12 3.13 3.14
+pythons: $(VENV)/uv
+	@export PYENV_VERSION=$$(pyenv versions --bare 2> /dev/null | paste -sd: -); rc=0; for version in $(PYTHONS); do \
+	  python=$$($(BIN)/uv python find --system --no-project --no-python-downloads $$version 2> /dev/null) || \
+	    { echo "Python $$version is not installed: skipped"; continue; }; \
+	  echo "Python $$version: $$python"; \
+	  $(BIN)/uv venv --quiet --clear --python $$python $(VENV)-$$version && \
+	    $(BIN)/uv pip install --quiet --python $(VENV)-$$version/bin/python -c constraints.txt -e '.[dev]' && \
+	    $(VENV)-$$version/bin/pytest $(IN_PARALLEL) || rc=1; \
+	done; exit $$rc
 
 # The guide's JavaScript is run with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
@@ -120,6 +134,10 @@ docs: $(VENV)/dev
 wheel: $(VENV)/dev
 	.ci/wheel
 
+release: $(VENV)/dev
+	@$(PIP) install twine
+	.ci/release
+
 attacks: $(VENV)/dev
 	HOPGRAPH_ATTACKS=1200 HOPGRAPH_EXAMPLES=1000 $(BIN)/pytest -q -m "" -n 2 --dist loadfile tests/attacks tests/tools/prompts \
 	  tests/tools/apps/evaluation/batch/test_failures.py
@@ -129,7 +147,7 @@ benchmark: $(VENV)/dev
 	$(BIN)/pytest tests/benchmarks -m benchmark --timeout 1800
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest $(MODELS_VENV) tests/javascript/node_modules build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-* tests/javascript/node_modules build dist *.egg-info
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

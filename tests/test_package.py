@@ -1,11 +1,16 @@
 """What is installed is what is on the disk."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import hopgraph
 from hopgraph.graphs import ALIASES, METHODS
@@ -107,3 +112,37 @@ def test_what_is_installed_by_hash_is_what_was_tried_together() -> None:
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     assert len(re.findall(r"^\w.* \\\n    --hash=sha256:", text, re.MULTILINE)) == len(_PIN.findall(text))
     assert "://" not in text
+
+
+def test_the_workflow_runs_what_ci_runs() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert any(step.get("run") == ".ci/run" for step in workflow["jobs"]["check"]["steps"])
+    for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
+        assert {"name", "description", "body"} == yaml.safe_load(form.read_text(encoding="utf-8")).keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "refusal"),
+    [
+        ("echo > untracked", "not clean; commit or remove: ?? untracked"),
+        ("git tag v$version", "is tagged; raise the version"),
+        ("true", "CHANGELOG.md has no dated section"),
+        ('echo "## $version (2026-12-01)" > CHANGELOG.md; git commit -qam dated', "CITATION.cff has another version"),
+    ],
+)
+def test_a_release_is_clean_new_and_dated(command: str, refusal: str, tmp_path: Path) -> None:
+    """The script stops before it builds, in a repository with its files and no others."""
+    for name in (".ci/release", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    first = "git init -q; echo .venv > .gitignore; touch CHANGELOG.md CITATION.cff; git add .; git commit -qm first"
+    identity = {f"GIT_{role}_{key}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+    environment = {**os.environ, **identity}
+    script = f"set -e; {first}; version={hopgraph.__version__}; {command}; .ci/release"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env={**os.environ, **identity}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert refusal in done.stderr
