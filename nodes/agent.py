@@ -231,14 +231,14 @@ async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Upd
     The model is told of each search that was rejected; where all calls were, it is asked for its next turn at once.
     """
     said = cast("AIMessage", state["messages"][-1])
-    searches = [each for each in said.tool_calls if each["name"] == "search"]
+    searches = [each for each in said.tool_calls if each["name"] == "search" and _query(each)]
     answers = [each for each in said.tool_calls if each["name"] == "answer"]
     if searches and runtime.context.review_queries:
-        queries = [Query(text=str(each["args"].get("query", "")), why="") for each in searches]
+        queries = [Query(text=_query(each), why="") for each in searches]
         told = {"question": state["question"], "queries": queries, "iteration": _turns(state["messages"])}
         update = await review_queries(told, runtime)
         approved: list[Query | None] = update.pop("approved")
-        calls = [each for each in said.tool_calls if each["name"] != "search"]
+        calls = [each for each in said.tool_calls if each not in searches]
         for place, query in enumerate(approved):
             old = searches[place] if place < len(searches) else None
             args = {**(old["args"] if old else {}), "query": query["text"]} if query else {}
@@ -256,6 +256,12 @@ async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Upd
         reviewed = _as_tool_call("answer", {**call["args"], **changed}, call["id"])
         return {**update, "messages": [said.model_copy(update={"tool_calls": [reviewed]})]}
     return None
+
+
+def _query(call: Any) -> str:
+    """Return what a call searches for; empty where its arguments do not say, which its tool will refuse."""
+    query = call["args"].get("query")
+    return query if isinstance(query, str) and query.strip() else ""
 
 
 def _as_tool_call(name: str, args: dict[str, Any], key: str | None) -> Any:

@@ -167,6 +167,21 @@ SHARES = {"index": 0.4, "run": 0.4, "cache": 0.1, "saved": 0.1}
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", SHARES)
+def test_a_pipe_in_place_of_a_file_keeps_no_command_waiting(
+    built: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in sorted(path for path in (built / kind).rglob("*") if path.is_file()):
+        copy = tmp_path / kind
+        shutil.copytree(built / kind, copy)
+        to_pipe(copy / file.relative_to(built / kind), random.Random())
+        for command in commands(kind, copy):
+            run(command, f"a pipe as {file.name}", capsys)
+        shutil.rmtree(copy)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHARES)
 def test_no_damaged_file_ends_in_a_traceback(
     built: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]

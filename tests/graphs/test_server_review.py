@@ -27,10 +27,11 @@ pytestmark = pytest.mark.slow
 
 COMPARISON = "Who was born earlier, the director of Seven Samurai or the director of The Magnificent Seven?"
 NEVER_PAUSES = {
-    "review_queries": {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most"},
-    "review_evidence": {"direct", "cot", "cot_sc", "genread", "least_to_most"},
+    "review_queries": {"direct", "cot", "cot_sc", "genread", "gold_passages", "least_to_most", "agent"},
+    "review_evidence": {"direct", "cot", "cot_sc", "genread", "least_to_most", "agent"},
 }
-"""Methods that do not search, and those whose answers come from the model's own knowledge."""
+"""Methods that do not search, those whose answers come from the model's own knowledge, and one whose tools this model
+does not call."""
 FANS_OUT = {"ra_isf": COMPARISON}
 """Questions for which a method has several branches at once."""
 MOST_PAUSES = 60
@@ -106,7 +107,7 @@ def reviewed(reviewing: Reviewing) -> Check:
     """A reviewed run ends as one without review, and no model call is paid twice; without a search, no pause."""
 
     async def check(remote: LangGraphClient, name: str) -> None:
-        at_once = {"part_order": "side_by_side"} if name in FANS_OUT else {}
+        at_once = {"part_order": "side_by_side", "links": False} if name in FANS_OUT else {}
         ended = await reviewing.compared(remote, name, FANS_OUT.get(name, QUESTION), **at_once)
         for setting, kind in {"review_queries": "queries", "review_evidence": "evidence"}.items():
             assert ended[setting].kinds == (set[str]() if name in NEVER_PAUSES[setting] else {kind})

@@ -33,7 +33,7 @@ def read_source(path: Path, *, pipe: bool = False) -> bytes:
 
 def _open(name: str, flags: int, *, pipe: bool) -> int:
     try:
-        number = os.open(name, flags | (0 if pipe else _NO_WAIT))
+        number = os.open(name, flags | (0 if pipe else _NO_WAIT), 0o600)
     except OSError as error:
         raise OSError(error.errno, _SPECIAL if error.errno == errno.ENXIO else error.strerror, name) from None
     kind = stat.S_IFMT(os.fstat(number).st_mode)
@@ -44,8 +44,8 @@ def _open(name: str, flags: int, *, pipe: bool) -> int:
 
 
 def open_private(path: Path, mode: Literal["wb", "ab", "xb"]) -> BinaryIO:
-    """Open a file to write it; where it is new, only its owner may read it."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    """Open a regular file to write it; where it is new, only its owner may read it. OSError as in `open_source`."""
+    return open(path, mode, opener=partial(_open, pipe=False))
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.state import SpecError
+from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.optional_packages import require
 
 CONTEXT_TOKENS = 16_384
@@ -77,7 +78,7 @@ def _file_of(name: str) -> Path:
         return next(Path(package.origin).parent.glob("*.gguf"))
     path = Path(name).expanduser()
     try:
-        with path.open("rb") as file:
+        with open_source(path) as file:
             magic = file.read(4)
     except OSError as error:
         raise SpecError(f"model 'gguf:{name}' cannot be read: {error.strerror}") from None

@@ -232,6 +232,19 @@ def test_a_model_that_may_choose_is_asked_again_for_a_call() -> None:
     assert [each.get("tool_choice") for each in bodies(server)] == ["required", None, None, None]
 
 
+@pytest.mark.parametrize("arguments", [{}, {"query": " "}, {"query": 3}, {"queries": ["a"]}])
+async def test_a_search_that_says_nothing_waits_for_no_person(arguments: dict[str, Any]) -> None:
+    graph = agent.build().compile(checkpointer=InMemorySaver())
+    turns = [turn(("search", arguments)), turn(("search", arguments), search("Guillermo del Toro")), turn(FOUND)]
+    with OpenAIServer(ScriptedChatModel(replies=turns)) as server:
+        context = agent.Context(model=f"openai:any?base_url={server.base_url}", links=False, review_queries=True)
+        paused: Any = await graph.ainvoke(QUESTION, THREAD, context=context)
+        assert [each["text"] for each in paused["__interrupt__"][0].value["queries"]] == ["Guillermo del Toro"]
+        result: Any = await graph.ainvoke(Command(resume="approve"), THREAD, context=context)
+    told = [each["content"] for each in bodies(server)[-1]["messages"] if each["role"] == "tool"]
+    assert (result["answer"], len(told)) == ("Guadalajara", 3)
+
+
 @pytest.mark.parametrize("begin", ["sync", "async"])
 async def test_a_person_reviews_searches_and_citations(begin: str) -> None:
     graph = agent.build().compile(checkpointer=InMemorySaver())

@@ -33,7 +33,15 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
-from hopgraph.tools.io.guarded_files import HAS_LOCKS, make_private, open_private, read_source, try_lock, write_files
+from hopgraph.tools.io.guarded_files import (
+    HAS_LOCKS,
+    make_private,
+    open_private,
+    open_source,
+    read_source,
+    try_lock,
+    write_files,
+)
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.prompts import read_demonstrations, read_prompt
 from hopgraph.tools.resources import OWN
@@ -136,7 +144,7 @@ def file_hash(path: Path) -> str:
     digest = hashlib.sha256()
     files = [path] if path.is_file() else [path / "queries.jsonl", *sorted((path / "qrels").glob("*.tsv"))]
     for each in files:
-        with each.open("rb") as file:
+        with open_source(each) as file:
             hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
 
@@ -265,7 +273,7 @@ _OUTCOME = TypeAdapter(Outcome)
 def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iterator[RecordT]:
     """Read records from a file of lines but for a partial last one; RunError where it cannot be read or is damaged."""
     try:
-        lines = (folder / name).open("rb")
+        lines = open_source(folder / name)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -309,7 +317,7 @@ class RunReader:
     def questions(self) -> list[EvalQuestion]:
         """Read the questions that were chosen; RunError where their file is missing or damaged."""
         try:
-            with (self.folder / _QUESTIONS).open("rb") as lines:
+            with open_source(self.folder / _QUESTIONS) as lines:
                 return [_QUESTION.validate_json(line) for line in lines]
         except (OSError, ValidationError) as error:
             problem = f"{self.folder / _QUESTIONS}: cannot be read: {describe_problem(error)}"
@@ -330,7 +338,7 @@ class RunReader:
         name = _traces(outcome["method"])
         try:
             offset, length = outcome["trace"]
-            with (self.folder / name).open("rb") as file:
+            with open_source(self.folder / name) as file:
                 file.seek(offset)
                 return cast("Mapping[str, Any]", json.loads(gzip.decompress(file.read(length))))
         except (OSError, EOFError, ValueError, OverflowError, MemoryError, zlib.error) as error:
