@@ -142,7 +142,7 @@ def test_a_release_is_clean_new_and_dated(command: str, refusal: str, tmp_path: 
     environment = {**os.environ, **identity}
     script = f"set -e; {first}; version={hopgraph.__version__}; {command}; .ci/release"
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env={**os.environ, **identity}, capture_output=True, text=True
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert refusal in done.stderr
