@@ -1,4 +1,4 @@
-"""What the site has besides the pages of this folder: the repository's own, the settings, and llms.txt."""
+"""Additions of the site to the pages of this folder: the repository's own, the settings, and llms.txt."""
 
 import re
 from collections.abc import Container, Iterator

@@ -68,14 +68,14 @@ def what_to_ask(
 def filter_each(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> Literal["each to filter", "as found"]:
-    """Whether each query's passages are filtered before their union."""
+    """Return whether each query's passages are filtered before their union."""
     return "each to filter" if runtime.context.filtering == "branch" else "as found"
 
 
 def filter_the_union(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> Literal["union to filter", "ready"]:
-    """Whether the filter comes after the union."""
+    """Return whether the filter comes after the union."""
     return "union to filter" if runtime.context.filtering == "union" else "ready"
 
 

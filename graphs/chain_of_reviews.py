@@ -35,7 +35,7 @@ Context = ChainOfReviewsContext
 
 
 def anything_new(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:
-    """Whether the chain grew."""
+    """Return whether the chain grew."""
     return "new paragraphs" if nodes_with_status(state["tree"], "open") else "nothing new"
 
 

@@ -53,19 +53,19 @@ def chat_methods() -> dict[str, Method]:
 
 
 def takes_questions(method: Method) -> bool:
-    """Whether a method is given nothing but a question, no file either."""
+    """Return whether a method is given nothing but a question, no file either."""
     return not method.takes_gold_passages and not method.Context().lacks
 
 
 def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
-    """Whether there is anything to look up, and whether earlier messages may explain it."""
+    """Return whether there is anything to look up, and whether earlier messages may explain it."""
     if state["kind"] == "refused":
         return "refused"
     return "follow-up" if len(state["messages"]) > 1 else "first message"
 
 
 def is_question(state: ChatState) -> Literal["question", "small talk"]:
-    """Whether the message is a question rather than small talk."""
+    """Return whether the message is a question rather than small talk."""
     return "question" if state["chosen"] else "small talk"
 
 

@@ -73,17 +73,17 @@ def knows(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["known",
 def known_after_all(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["answered", "look up", "break down", "give up"]:
-    """Whether the model did answer from what it knows; what it cannot is looked up."""
+    """Return whether the model did answer from what it knows; what it cannot is looked up."""
     return "answered" if question_of(state)["how"] else _without_knowledge(runtime.context)
 
 
 def any_relevant(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["relevant", "break down", "give up"]:
-    """Whether there are passages to answer from; if not, the question is broken down unless that is switched off."""
+    """Return whether there are passages to answer from; if not, the question is decomposed unless that is off."""
     return "relevant" if state["knowledge"][0]["excerpts"] else _without_passages(runtime.context)
 
 
 def enough_after_all(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["answered", "break down", "give up"]:
-    """Whether the passages did give an answer; if not, the question is broken down as if there were none."""
+    """Return whether the passages did give an answer; if not, the question is broken down as if there were none."""
     return "answered" if question_of(state)["how"] else _without_passages(runtime.context)
 
 

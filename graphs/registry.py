@@ -68,22 +68,22 @@ class Method:
     """The docstring of its module: a first line `Title: what it does`, and more; may be empty."""
     place: CodePlace
     figure: AnyGraph
-    """What is drawn: a graph of others as it is, without the nodes around it."""
+    """Return the graph to draw: an external graph as it is, without the nodes around it."""
     file: str
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is one of hopgraph's."""
+        """Return whether it is one of hopgraph's."""
         return _is_built_in(self.place)
 
     @property
     def group(self) -> Group:
-        """What kind of method it is."""
+        """Return the method's group."""
         return _GROUP_OF[self.name] if self.is_built_in else "others"
 
     @property
     def takes_gold_passages(self) -> bool:
-        """Whether the caller gives the passages, too."""
+        """Return whether the caller gives the passages, too."""
         return "gold_passages" in keys_of(self.graph, "input")
 
     def build(self) -> MethodGraph:

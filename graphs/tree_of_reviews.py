@@ -49,7 +49,7 @@ Context = TreeOfReviewsContext
 
 
 def anything_new(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
-    """Whether a paragraph waits for its review."""
+    """Return whether a paragraph waits for its review."""
     return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 

@@ -203,7 +203,7 @@ def _turns(messages: Sequence[AnyMessage]) -> int:
 
 
 def is_last_turn(state: AgentRunState, settings: AgentContext) -> bool:
-    """Whether the turn under way, or the next one, is the last."""
+    """Return whether the turn under way, or the next one, is the last."""
     return _turns(state["messages"]) >= settings.max_turns
 
 
@@ -273,7 +273,7 @@ def _rejected(call: Any) -> ToolMessage:
 
 
 class _Turn(NamedTuple):
-    """What the model wants to do."""
+    """The model's next action."""
 
     record: ToolTurn
     outcome: str
@@ -354,7 +354,7 @@ def _as_tool(function: Callable[..., Coroutine[Any, Any, Command[Any]]]) -> Base
 
 
 TOOLS: dict[str, BaseTool] = {each.__name__: _as_tool(each) for each in (search, read, answer)}
-"""What the model can call, by name."""
+"""The tools that the model can call, by name."""
 
 
 def tool_agent() -> Runnable[Any, Any]:

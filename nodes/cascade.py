@@ -46,7 +46,7 @@ class StageMethod(Protocol):
 
     @property
     def takes_gold_passages(self) -> bool:
-        """Whether the caller must supply the passages."""
+        """Return whether the caller must supply the passages."""
         ...
 
 

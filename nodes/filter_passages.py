@@ -38,7 +38,7 @@ class PassageJudgement(ReplyModel):
 
 
 class FilterState(Spent):
-    """What the filter's two steps read, before or after the union."""
+    """Keys that the filter's two steps read, before or after the union."""
 
     question: str
     topic: str

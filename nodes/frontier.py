@@ -47,7 +47,7 @@ async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
 
 
 def is_left_unsolved(root: QuestionNode, settings: RaIsfContext) -> bool:
-    """Whether a best effort is to follow (*ours*): no module answered; without QDM it stays unknown (Table 2)."""
+    """Return whether a best effort follows (*ours*): no module answered; without QDM it stays unknown (Table 2)."""
     return root["how"] in ("", "budget") or (root["how"] == "unsolved" and settings.decomposition)
 
 

@@ -59,7 +59,7 @@ class GroundReply(ReplyModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is cited."""
+        """Return whether nothing is cited."""
         return self.ref.casefold().strip(" .\"'") in _EMPTY
 
 

@@ -16,7 +16,7 @@ from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
 
 _ANSWER = re.compile(r"\banswer is\b\W*(?P<said>.*)", re.IGNORECASE)
-"""What ends a chain of thought, as the prompt has it."""
+"""The end of a chain of thought, as the prompt words it."""
 _CONCLUDES = re.compile(r"(?:thus|so|therefore|hence|that is|it follows)\b", re.IGNORECASE)
 """How a sentence begins that states no new fact to look up."""
 

@@ -40,7 +40,7 @@ from hopgraph.tools.prompts import Value, clean
 
 
 class PassagesState(Spent):
-    """What a reader reads of the state."""
+    """Keys of the state that a reader reads."""
 
     passages: list[Passage]
 

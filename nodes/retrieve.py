@@ -20,7 +20,7 @@ from hopgraph.tools.resources import get_retrievers
 
 
 class RetrieveState(Spent):
-    """What `retrieve` reads."""
+    """Keys that `retrieve` reads."""
 
     question: str
     """Read only with `leave_out_question`, and for a reviewer."""

@@ -43,7 +43,7 @@ class Review(ReplyModel):
 
     @property
     def verdict(self) -> Verdict:
-        """What follows of the two judgements (section 3.2)."""
+        """Return the verdict that follows from the two judgements (section 3.2)."""
         if not self.relevant:
             return "reject"
         return "accept" if self.enough else "search"
@@ -152,12 +152,12 @@ def _reviewed(node: ReviewNode, answered: AskResult[Review], settings: ReviewCon
 
 
 def is_to_expand(node: ReviewNode, settings: ReviewContext) -> bool:
-    """Whether a reviewed path is to be searched further: what it needs, and the depth limit."""
+    """Return whether a reviewed path is to be searched further: what it needs, and the depth limit."""
     return needs_more(node, settings) and node["depth"] < settings.max_depth
 
 
 def needs_more(node: ReviewNode, settings: ReviewContext) -> bool:
-    """Whether a path was reviewed as not enough; an irrelevant one counts without relevance pruning."""
+    """Return whether a path was reviewed as not enough; an irrelevant one counts without relevance pruning."""
     return node["verdict"] == "search" or (node["verdict"] == "reject" and not settings.prune_relevance)
 
 
@@ -173,7 +173,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
 
 
 def _ends(state: ReviewTreeState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
-    """Whether the budget ends the search: for one step more it takes a review, and the fusion."""
+    """Return whether the budget ends the search: for one step more it takes a review, and the fusion."""
     if is_cut_off(answers):
         return True
     calls = merge_calls(state["calls"], calls_of(answers))

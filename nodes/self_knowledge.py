@@ -1,4 +1,4 @@
-"""Whether the model knows the answer itself: as it says, or as it knew similar questions."""
+"""Self-knowledge: does the model know the answer, by its own word or by similar questions?"""
 
 import asyncio
 import re

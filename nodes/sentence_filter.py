@@ -36,7 +36,7 @@ _SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each 
 
 
 class FilterState(FoundState):
-    """What `sentence_filter` reads."""
+    """Keys that `sentence_filter` reads."""
 
     shown: NotRequired[dict[str, list[list[int]]]]
     """MIGRES's memory of what was shown."""
@@ -123,7 +123,7 @@ def _warn_uncalibrated(name: str) -> None:
 
 
 class _Remaining(NamedTuple):
-    """What of a passage is not set aside."""
+    """The part of a passage that is not set aside."""
 
     texts: list[str]
     """All of it and then each sentence, with the title, as a reranker reads them."""

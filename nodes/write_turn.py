@@ -42,7 +42,7 @@ _LAST_TAG = re.compile(r"(?P<before>.*)<(?P<tag>search|answer)>(?P<inside>.*)", 
 
 
 class _Turn(NamedTuple):
-    """What a turn says and does."""
+    """The text and the action of one turn."""
 
     text: str
     """Up to the tag that ends it, which is added where the model left it out; or to the hint that it does nothing."""

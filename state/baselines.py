@@ -52,10 +52,10 @@ class GivenPassage(TypedDict):
 
 
 class GoldInput(QuestionInput):
-    """What the caller of `gold_passages` gives."""
+    """The input of `gold_passages`."""
 
     gold_passages: NotRequired[list[GivenPassage]]
-    """What the question is answered from, in this order; without it the setting of this name counts."""
+    """Passages to answer from, in this order. Default: the setting of this name."""
 
 
 class GoldState(MethodState, GoldInput):
@@ -92,7 +92,7 @@ class OneStepCotContext(Context):
 
 
 class RerankedContext(RankedContext):
-    """Which of many retrieved passages are the best."""
+    """Settings of reranking."""
 
     passages_per_query: int = setting(
         "Retrieval", 50, "passages retrieved for the question and reranked", ge=1, le=1000
@@ -135,7 +135,7 @@ class CompressedState(MethodState):
 
 
 class CompressedContext(RerankedContext):
-    """How many passages are compressed."""
+    """Settings of the compression of passages."""
 
     max_compressed: int = method_setting(
         20, "maximum passages to compress (one call each) until k relevant ones are found", ge=1, le=1000
@@ -189,7 +189,7 @@ class SamplesState(MethodState):
 
 
 class SamplingContext(Context):
-    """How several answers to one question are sampled."""
+    """Settings of sampling several answers to one question."""
 
     samples: int = method_setting(5, "number of answers sampled in parallel", ge=1, le=100)
     sample_temperature: float = method_setting(
@@ -276,7 +276,7 @@ class PartsState(HopsState):
     sub_questions: list[str]
     """In the order in which they are answered, with `#1` for the answer to the first; empty: the question is whole."""
     claims: list[str]
-    """What the model says of them before any passage is read; empty texts, or no entries, where it says nothing."""
+    """The model's claims about them before any passage is read; empty texts or no entries if it makes none."""
 
 
 class GenReadContext(OwnKnowledgeContext):
@@ -314,7 +314,7 @@ class IterRetgenState(MethodState):
     """The shared keys and what ITER-RETGEN generates."""
 
     generated: str
-    """What the last turn said, which goes into the next query; empty when it said nothing."""
+    """Text of the last turn, which goes into the next query; may be empty."""
 
 
 class IterRetgenContext(Context):
@@ -352,7 +352,7 @@ class DspState(SamplesState):
     """The shared keys, the samples of the answer, and those of the queries; `iteration` counts the hops."""
 
     sampled: dict[str, int]
-    """How many samples gave each query of this hop, by its text."""
+    """Number of samples that gave each query of this hop, by its text."""
 
 
 class DspContext(SamplingContext):

@@ -11,7 +11,7 @@ from hopgraph.state.schemas import AnswerOutput, MethodState
 
 
 class SampledOutput(AnswerOutput):
-    """What BlendFilter gives."""
+    """The output of BlendFilter."""
 
     sampled: list[str]
     """The short answer of each sample, in the order of `sample_top_p`; one without sampling, empty for none."""
@@ -21,13 +21,13 @@ class BlendFilterState(SampledOutput, MethodState):
     """The shared keys and what BlendFilter adds to them."""
 
     topic: str
-    """What the question is about in general; empty where it was not asked."""
+    """The general topic of the question; empty if it was not asked for."""
     reasoned: list[Draft]
     """At most one: the chain of thought over what q found, for a_ex."""
     recalled: str
     """a_in: the passage from own knowledge; empty when the model knows nothing."""
     judgements: list[str | None]
-    """What was said of the passages of each entry of `knowledge`, step by step; None: the budget leaves it as found."""
+    """Judgements of the passages of each entry of `knowledge`, step by step; None if the budget did not allow any."""
     drafts: list[Draft]
     """The final chains of thought, one for each sample."""
     cut_off: Annotated[bool, any_true]

@@ -12,10 +12,10 @@ from hopgraph.state.schemas import MethodState
 
 
 class Search(TypedDict):
-    """What a retriever found for a query."""
+    """The result of one query."""
 
     wanted: int
-    """How many passages it was asked for."""
+    """Number of passages requested."""
     passages: list[Passage]
     """Best first; fewer than wanted are all that there are."""
 
@@ -24,11 +24,11 @@ class CascadeState(MethodState):
     """The shared keys, which hold what the last stage answered and what all of them found."""
 
     stage: int
-    """How many stages have run."""
+    """Number of finished stages."""
     accepted: bool
-    """Whether the answer of the last one was accepted."""
+    """True if the answer of the last one was accepted."""
     searched: dict[str, dict[str, Search]]
-    """What was found, by retriever and query; later stages do not search for it again."""
+    """Results by retriever and query; later stages do not repeat these searches."""
 
 
 class CascadeContext(Context):

@@ -33,12 +33,12 @@ AUTO = "auto"
 METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews", "ve": "verify_and_edit"}
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]
-"""What a message is. `bridge`: a fact has to be found before the next can be looked up. `question`: of a kind
+"""The kind of a message. `bridge`: a fact has to be found before the next can be looked up. `question`: of a kind
 that was not asked about, as the method is set. `refused`: it cannot be read, because it is empty or too long."""
 
 
 class ChatInput(TypedDict):
-    """What a caller gives, and what comes back: LangChain messages."""
+    """Input and output of the chat: LangChain messages."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The thread. The newest one of the user's is the question, its content a text or a list of blocks; what agents and
@@ -55,7 +55,7 @@ class ChosenMethod(Spent):
 
 
 class TurnResult(TypedDict):
-    """What the chosen method found in the last turn; empty after small talk."""
+    """The chosen method's result in the last turn; empty after small talk."""
 
     answer: str
     markdown: bool
@@ -77,7 +77,7 @@ class ChatState(ChatInput, LookUpState):
 
     kind: TurnKind | None
     said: str
-    """What is said without looking anything up: small talk, or why a message was refused."""
+    """A reply without retrieval: small talk, or why a message was refused."""
     settings: dict[str, JsonValue]
     """The settings that the turn began with; a resumed turn is refused when they differ."""
 
@@ -90,7 +90,7 @@ class ChatContext(Context):
     step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",), FULL_STEP: ("look_up",)}
     presets: ClassVar[Presets] = {}
     choices: ClassVar[tuple[str, ...]] = ()
-    """What a form offers for `use_method`; written by the chat graph, which knows the methods."""
+    """Choices that a form offers for `use_method`; set by the chat graph, which knows the methods."""
 
     use_method: str = setting(
         "Chat",

@@ -30,7 +30,7 @@ RehearsalReply = Callable[[Any], Mapping[str, Any]]
 """From a `hopgraph.tools.models.players.player.Player`, which has the prompt, to the fields of a reply."""
 
 Resource = Literal["retriever", "reranker", "entailment"]
-"""What some methods need besides a model."""
+"""A resource that some methods need in addition to a model."""
 
 
 AnswerType = Literal["short", "yes_no", "sentence", "full", "auto"]
@@ -51,7 +51,7 @@ MAX_STYLE = 4_000
 """Characters of `answer_style`."""
 
 PROMPT = "prompt_"
-"""How the settings begin that hold the prompts of steps."""
+"""Prefix of the settings that hold the steps' prompts."""
 
 SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation", "Prompts"]
 """The headings of the settings panel; those of Limits and Operation may change when a run is resumed."""
@@ -93,7 +93,7 @@ class Context(BaseModel):
     step_nodes: ClassVar[StepNodes] = {}
     """The nodes of its graph that ask a step, for steps that are not asked by a node of their name."""
     resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
-    """What a run needs besides its model, unless its settings switch it off (see `uses`)."""
+    """Resources that a run needs in addition to its model, unless its settings switch them off (see `uses`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
     rehearsal_replies: ClassVar[Mapping[str, RehearsalReply]] = {}
@@ -263,17 +263,17 @@ class Context(BaseModel):
 
     @property
     def uses(self) -> frozenset[Resource]:
-        """What a run with these settings needs besides its model; only that is opened before the run."""
+        """Return the resources that a run with these settings needs; only these are opened before the run."""
         return frozenset(self.resources)
 
     @property
     def lacks(self) -> str:
-        """What a run cannot do without and these settings do not name, in one line; empty for nothing."""
+        """Return a line on the required resources that these settings do not name, or ""."""
         return ""
 
     @property
     def prompt_folders(self) -> tuple[str, ...]:
-        """Where prompts are looked for before the built-in ones: `prompts_dir`, then beside the method's own code."""
+        """Return the folders searched before the built-in prompts: `prompts_dir`, then that of the method's code."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
 
     def prompt_of(self, step: str) -> str:

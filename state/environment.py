@@ -1,4 +1,4 @@
-"""Where settings come from: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults."""
+"""Sources of settings: the call, else the environment (`HOPGRAPH_<FIELD>`), else the defaults."""
 
 import json
 import os

@@ -26,7 +26,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 Trouble = Literal["outage", "refusal", ""]
-"""What is wrong with a server: the same request may succeed later (it is down, overloaded, unreadable), or it refuses
+"""How a server failed: the same request may succeed later (it is down, overloaded, unreadable), or it refuses
 every request (the key, the account, the model's name); empty for anything else."""
 
 

@@ -41,7 +41,7 @@ def event_order(event: StepEvent) -> tuple[int, str, int]:
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What a node did; every field is plain JSON. `class Done(Event, kind="done")` makes a frozen dataclass."""
+    """A step event: the work of one node, as plain JSON. `class Done(Event, kind="done")` makes a frozen dataclass."""
 
     event: ClassVar[str]
     """The name of its kind on the wire."""
@@ -69,7 +69,7 @@ EVENTS: list[type[Event]] = []
 
 
 class RetrievalDecided(Event, kind="retrieval"):
-    """Whether passages are looked up for the question: whether the share of what speaks for it is large enough."""
+    """The decision to retrieve or not, by the share of votes for it."""
 
     share: float
     """Of the model's wish or of the nearest training questions, in [0, 1]."""
@@ -92,7 +92,7 @@ class QuerySent(QueryEvent, kind="query"):
 
 
 class Retrieved(QueryEvent, kind="retrieved"):
-    """What the retriever found for one query, best first."""
+    """The passages retrieved for one query, best first."""
 
     passage_ids: list[str]
     titles: list[str]
@@ -140,7 +140,7 @@ class KeptExcerpt(TypedDict):
 
 
 class Filtered(QueryEvent, kind="filtered"):
-    """What a filter kept of one query's passages."""
+    """The passages of one query that a filter kept."""
 
     threshold: float | None
     """The least relevance score; None where there is none, or a model chose."""
@@ -176,13 +176,13 @@ class Compressed(QueryEvent, kind="compressed"):
 
 
 class Weighed(QueryEvent, kind="weighed"):
-    """What a model said about the relevance of one query's passages, before it named the relevant ones."""
+    """A model's remarks on the relevance of one query's passages, before it names the relevant ones."""
 
     judgement: str
 
 
 class Recalled(QueryEvent, kind="recalled"):
-    """What a model wrote from its own knowledge for one query; empty where it knows nothing."""
+    """A text written from the model's own knowledge for one query; empty if it knows nothing."""
 
     known: bool
     text: str
@@ -235,7 +235,7 @@ class CheckedStatement(TypedDict):
 
 
 class Verified(Event, kind="verified"):
-    """Which statements their passages entail."""
+    """Statements, each entailed by its passages or not."""
 
     statements: list[CheckedStatement]
     repeated: int
@@ -254,7 +254,7 @@ class Decided(Event, kind="decided"):
     used: list[str]
     """Ids of the evidence that the answer rests on."""
     final: bool
-    """Whether nothing more is searched."""
+    """True if nothing more is searched."""
 
 
 class QueriesGenerated(Event, kind="generated"):
@@ -353,7 +353,7 @@ class ReferencesFilled(QuestionEvent, kind="filled"):
 
 
 class SelfKnowledgeJudged(QuestionEvent, kind="judged"):
-    """Whether the model knows the answer to a question."""
+    """The model's judgement of its own knowledge of a question."""
 
     of: Literal["self_knowledge"] = "self_knowledge"
     known: bool
@@ -394,13 +394,13 @@ class Deduced(Event, kind="deduced"):
     generated: str
     """The answer from the model's own knowledge; empty without one."""
     repeated: bool
-    """Whether it was asked before, and so is not followed."""
+    """True if it was asked before, and so is not followed."""
     limit: bool
-    """Whether no more are allowed."""
+    """True if no more are allowed."""
 
 
 class Grounded(Event, kind="grounded"):
-    """Whether a batch of passages supports or corrects a generated answer."""
+    """A batch of passages supports or corrects a generated answer, or does neither."""
 
     hop: int
     batch: int
@@ -425,7 +425,7 @@ class Revised(Event, kind="revised"):
     generated: str
     answer: str
     grounded: bool
-    """Whether passages support it."""
+    """True if passages support it."""
     changed: bool
     passage_ids: list[str]
     quote: str
@@ -438,11 +438,11 @@ class ThoughtAdded(Event, kind="thought"):
     """From 1."""
     text: str
     new: bool
-    """Whether it says something that no sentence before it said."""
+    """True if it says something that no sentence before it said."""
     reached: bool
-    """Whether it states the answer."""
+    """True if it states the answer."""
     limit: bool
-    """Whether no more are allowed."""
+    """True if no more are allowed."""
 
 
 # Trees of passages
@@ -538,7 +538,7 @@ class Retrying(Event, kind="retrying"):
     wait: float
     """Seconds until then."""
     problem: str = ""
-    """What failed, in a few words, as `cannot connect to ADDRESS`; empty in runs of earlier versions."""
+    """The failure in a few words, e.g. `cannot connect to ADDRESS`; empty in runs of earlier versions."""
 
 
 class CacheFailed(Event, kind="cache_failed"):
@@ -572,7 +572,7 @@ class StageEnded(Event, kind="stage_ended"):
     why: str
     """Why not; empty where it is."""
     last: bool
-    """Whether no other stage follows, as there is none, or the budget does not reach for it."""
+    """True if no other stage follows, as there is none, or the budget does not reach for it."""
 
 
 class Routed(Event, kind="routed"):
@@ -593,7 +593,7 @@ class Replied(Event, kind="replied"):
 
 
 class Approved(Event, kind="approved"):
-    """What a person decided about queries or evidence."""
+    """A person's decision on queries or evidence."""
 
     kind: str
     """`queries` or `evidence`."""
@@ -612,7 +612,7 @@ class UnknownEvent(Event):
 
 
 def is_step_event(written: object) -> TypeGuard[StepEvent]:
-    """Whether something on a `custom` stream, where graphs of others write, too, is a step event."""
+    """Return whether something on a `custom` stream, where graphs of others write, too, is a step event."""
     return isinstance(written, Mapping) and StepEvent.__required_keys__ <= cast("Mapping[str, object]", written).keys()
 
 

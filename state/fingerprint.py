@@ -1,4 +1,4 @@
-"""Which settings shape a run: recorded in its state, and compared when it is resumed."""
+"""Settings that shape a run: recorded in its state, and compared when it is resumed."""
 
 import hashlib
 import json

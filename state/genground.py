@@ -10,7 +10,7 @@ from hopgraph.state.records import Evidence
 
 
 class Grounding(TypedDict):
-    """What a batch of passages says about a sub-question: the paper's revision trajectory."""
+    """The verdict of a batch of passages on a sub-question: the paper's revision trajectory."""
 
     batch: int
     """The batch that was cited, from 1."""
@@ -26,9 +26,9 @@ class GengroundState(HopsState):
     """The shared keys, the hops, and how far the open hop is grounded."""
 
     read: int
-    """How many of the open hop's passages were shown for grounding, in rank order."""
+    """Number of the open hop's passages shown for grounding so far, in rank order."""
     grounding: Grounding | None
-    """What the open hop's answer is to be revised by; None until a batch is cited. Without evidence the batch is
+    """The grounding that revises the open hop's answer; None until a batch is cited. Without evidence the batch is
     asked about once more, and the answer then stands as not grounded, unless a later batch is cited."""
 
 

@@ -12,7 +12,7 @@ class Hop(TypedDict):
     number: int
     """From 1."""
     question: str
-    """What goes to the retriever."""
+    """The query to the retriever."""
     thought: str
     """Why the model asks it (ReAct); empty where the method does not ask for a reason."""
     generated: str
@@ -20,11 +20,11 @@ class Hop(TypedDict):
     answer: str
     """The answer that later hops build on; empty while the hop is open, and where none was found."""
     grounded: bool
-    """Whether a passage carries the answer; else it is the generated one."""
+    """True if a passage carries the answer; else it is the generated one."""
     quote: str
     """The sentence of the passage that carries the answer best; empty without one."""
     passage_ids: list[str]
-    """What the answer rests on; for ReAct what the search brought, best first."""
+    """Passages that support the answer; for ReAct those that the search returned, best first."""
 
 
 class HopsState(MethodState):
@@ -43,5 +43,5 @@ class HopsContext(Context):
 
     @property
     def has_one_hop(self) -> bool:
-        """Whether a run has one hop alone, after which nothing is asked."""
+        """Return whether a run has one hop alone, after which nothing is asked."""
         return False

@@ -16,7 +16,7 @@ class MigresState(MethodState):
     drafts: list[Evidence]
     """This iteration's statements, before the entailment check."""
     missing: str
-    """What the last decision found missing; empty when it answered."""
+    """The information that the last decision found missing; empty if it answered."""
     confidence: int | None
     """The model's own confidence in its answer, 1 (low) to 5; None when it gave none."""
 

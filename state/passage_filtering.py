@@ -8,7 +8,7 @@ from hopgraph.state.context import Context, method_setting
 
 
 class RankedContext(Context):
-    """How many reranked passages the model is shown."""
+    """Settings of the number of reranked passages that the model is shown."""
 
     resources = ("retriever", "reranker")
 
@@ -18,7 +18,7 @@ class RankedContext(Context):
 
 
 class FilterContext(RankedContext):
-    """Which passages and sentences are relevant enough."""
+    """Thresholds of relevant passages and sentences."""
 
     threshold: float | None = method_setting(
         None,
@@ -34,7 +34,7 @@ class FilterContext(RankedContext):
 
     @property
     def filters_sentences(self) -> bool:
-        """Whether the sentence filter cuts passages down to their relevant sentences."""
+        """Return whether the sentence filter cuts passages down to their relevant sentences."""
         return True
 
     @classmethod
@@ -49,7 +49,7 @@ class FilterContext(RankedContext):
 
 
 class KnowledgeContext(FilterContext):
-    """How retrieved passages become what the model is shown."""
+    """Settings that turn retrieved passages into the model's context."""
 
     compression: Literal["sentences", "none", "summary", "snippet"] = method_setting(
         "sentences",
@@ -60,5 +60,5 @@ class KnowledgeContext(FilterContext):
     @property
     @override
     def filters_sentences(self) -> bool:
-        """Whether passages are cut down to their relevant sentences, not as a whole or by the model."""
+        """Return whether passages are cut down to their relevant sentences, not as a whole or by the model."""
         return self.compression == "sentences"

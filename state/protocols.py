@@ -1,4 +1,4 @@
-"""What a node may ask of a reranker and of an entailment checker; every implementation serves both ways.
+"""Interfaces of rerankers and entailment checkers; every implementation serves both ways.
 
 A node calls them once per step with all pairs of all queries, so that a neural model sees one large batch. `score` is
 all that is needed; it runs in a worker thread, and several at the same time. What waits for a server or for a thread of

@@ -62,7 +62,7 @@ class Branch(TypedDict):
 
 
 class Tree(TypedDict):
-    """What the branches of a question tree give back."""
+    """The output of the branches of a question tree."""
 
     tree: Annotated[dict[str, QuestionNode], merge_questions]
     evidence: Annotated[list[Evidence], merge_evidence]

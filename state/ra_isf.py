@@ -18,20 +18,20 @@ class RaIsfState(Tree, MethodState):
     """The question that is worked on; each of several parallel tasks has its own."""
 
     branches: list[Branch]
-    """What can go on now, side by side; empty when the root is settled or the budget is used up."""
+    """Branches that can proceed now, in parallel; empty if the root is settled or the budget is used up."""
     cut_off: Annotated[bool, any_true]
     """True when the budget kept a module from being asked."""
 
 
 class SolveOutput(Tree):
-    """What the solving of one question gives back; every key has a reducer, since siblings write them at once."""
+    """The output of solving one question; every key has a reducer, since siblings write concurrently."""
 
     calls: Annotated[dict[str, Call], merge_calls]
     cut_off: Annotated[bool, any_true]
 
 
 class SolveState(QuestionInput, SolveOutput, SearchState):
-    """What the solving of one question works on: `question` is the one that was asked, `iteration` counts the depth."""
+    """The state of solving one question: `question` is the one asked, `iteration` counts the depth."""
 
     branch: Branch
     knowledge: list[Knowledge]

@@ -25,7 +25,7 @@ class Passage(TypedDict):
     hop: int
     """The iteration that retrieved it first, from 1."""
     metadata: NotRequired[dict[str, JsonValue]]
-    """What else the document carries, such as `source`, `page`, `section` and `url`; absent if nothing."""
+    """Other fields of the document, such as `source`, `page`, `section` and `url`; absent if there are none."""
 
 
 class Query(TypedDict):
@@ -37,7 +37,7 @@ class Query(TypedDict):
 
 
 class Candidates(TypedDict):
-    """What was found for one query in this iteration, best first; a second retriever's results follow the first's."""
+    """Passages found for one query in this iteration, best first; a second retriever's follow the first's."""
 
     query: str
     passage_ids: list[str]
@@ -58,7 +58,7 @@ class Excerpt(TypedDict):
 
 
 class Knowledge(TypedDict):
-    """What is shown to the model for one query, best first."""
+    """Excerpts shown to the model for one query, best first."""
 
     query: str
     excerpts: list[Excerpt]
@@ -80,7 +80,7 @@ class Evidence(TypedDict):
 
 
 class Draft(TypedDict):
-    """What a reader made of a question: its answer, or one of several to choose from."""
+    """A reader's answer to a question, or one of several to choose from."""
 
     reasoning: str
     answer: str
@@ -90,7 +90,7 @@ class Draft(TypedDict):
 
 
 class Origin(TypedDict, total=False):
-    """Where a passage stands; fields that are unknown are absent."""
+    """Location of a passage in its source; unknown fields are absent."""
 
     source: str
     """The file, as the corpus names it, or the address."""
@@ -128,7 +128,7 @@ class Call(TypedDict):
     """Requests: 1 + re-asks after unusable replies. Those that the cache answered count, so that a run that is
     replayed obeys its budget in the same way."""
     cached: int
-    """How many of them the cache answered, for nothing."""
+    """Number of them answered by the cache, without cost."""
     prompt_tokens: int
     completion_tokens: int
     parse_failures: int
@@ -161,7 +161,7 @@ class Usage(TypedDict):
 
     llm_calls: int
     cached_calls: int
-    """How many of `llm_calls` the cache answered, for nothing."""
+    """Number of `llm_calls` answered by the cache, without cost."""
     prompt_tokens: int
     completion_tokens: int
     retrievals: int

@@ -1,4 +1,4 @@
-"""How parallel updates of one state key become one value.
+"""Reducers: parallel updates of one state key become one value.
 
 Every reducer here is idempotent and independent of the order in which branches finish. A new run starts from nothing
 because its first node writes `Overwrite` values, which pass the reducers by.
@@ -64,7 +64,7 @@ def merge_calls(old: dict[str, Call], new: dict[str, Call]) -> dict[str, Call]:
 
 
 def any_true(old: bool, new: bool) -> bool:
-    """Whether any branch said so."""
+    """Return whether any branch said so."""
     return old or new
 
 

@@ -64,7 +64,7 @@ class VtgState(MigresState):
     sentence: int
     """The place of that sentence in the text, from 1."""
     attempts: int
-    """How often a sentence was written for this place."""
+    """Number of attempts at this sentence."""
     rejected: list[str]
     """Sentences that nothing supports, in their order."""
 

@@ -12,7 +12,7 @@ ValueT = TypeVar("ValueT")
 
 _BEGAN = "began"
 _derived: dict[int, dict[object, Any]] = {}
-"""What was derived from the settings of the runs that are under way, by their identity."""
+"""Values derived from the settings of current runs, by the settings' identity."""
 
 
 def begin_run(given: object, cls: type[ContextT]) -> ContextT:

@@ -9,23 +9,23 @@ from hopgraph.state.records import Call, Candidates, Citation, Evidence, Knowled
 from hopgraph.state.reducers import merge_calls, merge_evidence, merge_ids, merge_passages
 
 Update = dict[str, Any]
-"""What a node writes: some keys of its state, each with what its reducer merges, else with what takes its place."""
+"""A node's update: some keys of its state, merged by their reducers or else replaced."""
 
 
 class QuestionInput(TypedDict):
-    """What a caller gives."""
+    """The input of every method."""
 
     question: str
     """The user's question, at most `MAX_TEXT_CHARACTERS` long."""
 
 
 class AnswerOutput(TypedDict):
-    """What a caller gets from every method."""
+    """The output of every method."""
 
     answer: str
     """A short string, or as `answer_type` says; empty when there is none."""
     markdown: bool
-    """Whether the answer is Markdown, as a full one is: inert, with the marks [1], [2] of its citations."""
+    """True if the answer is Markdown, as full answers are: inert, with the marks [1], [2] of its citations."""
     explanation: str
     """The model's explanation; may be empty."""
     citations: list[Citation]
@@ -38,16 +38,16 @@ class AnswerOutput(TypedDict):
 
 
 class Spent(TypedDict):
-    """What `ask` needs of the state to obey the budget."""
+    """Keys that `ask` reads to keep the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
     """Every model call and retrieval so far, by id (superstep, path, number, its role or its retriever's number)."""
     started_at: float
-    """When the run began, in seconds since the epoch."""
+    """Start of the run, in seconds since the epoch."""
 
 
 RUN_KEYS = frozenset({*Spent.__annotations__, "settings"})
-"""What only a run itself writes: what it has spent, since when, and under which settings."""
+"""Keys that only a run itself writes: its usage, its start and its settings."""
 
 
 class FoundState(TypedDict):
@@ -61,9 +61,9 @@ class SearchState(Spent):
     """The run's settings, its searches and their review, in a method's state and in that of its subgraphs."""
 
     queries: list[Query]
-    """What this iteration asks the retriever."""
+    """Queries of this iteration."""
     approved: list[Query | None]
-    """What a reviewer made of `queries`: for each the query to send, or None; then those added; empty without one."""
+    """The reviewer's version of `queries`: for each the query to send or None, then added ones; empty if unreviewed."""
     reviewed: Annotated[list[str], merge_ids]
     """Names of the nodes whose reviews took place; not handed to nodes."""
     asked: list[str]
@@ -74,7 +74,7 @@ class SearchState(Spent):
     """MIGRES's memory: by passage, the [start, end) spans that were shown, once for each prompt, and once more where a
     kept statement cites the passage."""
     candidates: list[Candidates]
-    """What the retriever found in this iteration: an entry per proposed query, empty where it was not sent; where
+    """The results of this iteration: an entry per proposed query, empty where it was not sent; where
     reviewers may add queries (MIGRES), an entry per query that was sent, or a single empty one."""
     iteration: int
     """The current iteration, from 1."""
@@ -87,7 +87,7 @@ class MethodState(QuestionInput, AnswerOutput, SearchState):
     """The shared keys of every method's state."""
 
     knowledge: list[Knowledge]
-    """What was kept of the candidates, one entry per query; recalled knowledge where nothing was."""
+    """Excerpts kept of the candidates, one entry per query; recalled knowledge if nothing was kept."""
     evidence: Annotated[list[Evidence], merge_evidence]
     """All statements kept so far, in the order of the run."""
     used: list[str]

@@ -15,7 +15,7 @@ ROOT = "0"
 
 ReviewStatus = Literal["open", "pruned", "reviewed", "expanded"]
 Verdict = Literal["", "unread", "reject", "search", "accept"]
-"""What a review decided; `unread`: no reply could be used, so nothing is built on this node. Empty before."""
+"""The decision of a review; `unread`: no reply could be used, so nothing is built on this node. Empty before."""
 
 
 class ReviewNode(TypedDict):
@@ -28,7 +28,7 @@ class ReviewNode(TypedDict):
     depth: int
     """Edges from the root, which is at 0."""
     passage_ids: list[str]
-    """What this node adds to its path: one paragraph in a tree, all new ones of a turn in a chain, none at the root."""
+    """Passages this node adds to its path: one in a tree, all new ones of a turn in a chain, none at the root."""
     status: ReviewStatus
     """`open` until reviewed, `expanded` once its query was searched; `pruned` before any review."""
     verdict: Verdict
@@ -37,7 +37,7 @@ class ReviewNode(TypedDict):
     answer: str
     """The short answer from an accepted path alone; empty otherwise."""
     query: str
-    """What was searched below this node, or will be; the question at the root."""
+    """The query searched below this node, now or later; the question at the root."""
     why: str
 
 
@@ -77,7 +77,7 @@ class ReviewContext(Context):
 
     @property
     def shows_queries(self) -> bool:
-        """Whether a review sees the queries asked so far, so that it asks for something else."""
+        """Return whether a review sees the queries asked so far, so that it asks for something else."""
         return False
 
 

@@ -1,1 +1,1 @@
-"""What nodes call: models, retrievers, rerankers, corpora, evaluation and the command line."""
+"""Tools that nodes call: models, retrievers, rerankers, corpora, evaluation and the command line."""

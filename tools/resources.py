@@ -20,7 +20,7 @@ from hopgraph.tools.retrieval.joined_retriever import open_retriever
 from hopgraph.tools.scoring.resolve import resolve_entailment, resolve_reranker
 
 OWN = "its own"
-"""What is said of the model of a graph that asks in its own way."""
+"""The name shown for the model of a graph that calls its own."""
 _ResourceT = TypeVar("_ResourceT")
 _rerankers: dict[str, Reranker] = {}
 _checkers: dict[str, EntailmentChecker] = {}

@@ -31,7 +31,7 @@ class CheckedContext(Context):
 
 
 class Checked(Event, kind="checked"):
-    """What the second reader made of the cited passages."""
+    """The second reader's answer from the cited passages."""
 
     first: str
     second: str
@@ -61,7 +61,7 @@ async def verify(state: MethodState, runtime: Runtime[CheckedContext]) -> Mappin
 
 
 def is_settled(state: MethodState) -> Literal["settled", "try again"]:
-    """Whether the answer stands, or no try is left; `verify` takes the reason to stop away for another one."""
+    """Return whether the answer stands, or no try is left; `verify` takes the reason to stop away for another one."""
     return "settled" if state["stop_reason"] else "try again"
 
 

@@ -30,7 +30,7 @@ Context = IterRetgenContext
 
 
 def another_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
-    """Whether turns are left, and something was generated that adds to the question."""
+    """Return whether turns are left, and something was generated that adds to the question."""
     left = state["iteration"] < runtime.context.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 

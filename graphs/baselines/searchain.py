@@ -34,7 +34,7 @@ Context = SearchainContext
 
 
 def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
-    """Whether the reader answered an unsolved node or corrected one; or could do neither."""
+    """Return whether the reader answered an unsolved node or corrected one; or could do neither."""
     hop = state["hops"][-1]
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
 

@@ -27,7 +27,7 @@ Context = SummContext
 def enough_relevant(
     state: CompressedState, runtime: Runtime[CompressedContext]
 ) -> Literal["enough", "too few, more left"]:
-    """Whether k passages are relevant, or nothing is left that could be read."""
+    """Return whether k passages are relevant, or nothing is left that could be read."""
     k = runtime.context.passages_per_extraction
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
     left = state["read"] < min(found, runtime.context.max_compressed) and state["stop_reason"] != "budget"

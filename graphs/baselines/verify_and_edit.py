@@ -33,7 +33,7 @@ Context = VerifyAndEditContext
 
 
 def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Literal["agreed", "disagreed"]:
-    """Whether at least half of the samples give the same answer."""
+    """Return whether at least half of the samples give the same answer."""
     votes = count_votes([draft["answer"] for draft in state["drafts"]])
     return "agreed" if 2 * max(votes, default=0) >= runtime.context.samples else "disagreed"
 

@@ -28,7 +28,7 @@ Context = VtgContext
 
 
 def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
-    """Whether a sentence without support is still to be looked up."""
+    """Return whether a sentence without support is still to be looked up."""
     searched = {query["why"] for query in state["queries"]}
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 

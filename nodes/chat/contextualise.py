@@ -24,7 +24,7 @@ MOST_CONTEXT = 10
 """Messages of agents and tools that are shown of those after the user's."""
 HAND_BACK = "transfer_back_to_"
 HAND_OFF_TOOLS = ("transfer_to_", HAND_BACK)
-"""What the names of tools begin with by which one agent hands over to another."""
+"""Prefixes of the tools by which one agent hands over to another."""
 
 
 class StandAlone(ReplyModel):
@@ -66,7 +66,7 @@ def context_lines(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def _is_hand_off(message: BaseMessage) -> bool:
-    """Whether a message only says which agent comes next, as langgraph-supervisor and langgraph-swarm write them."""
+    """Return whether a message only hands over to an agent, as langgraph-supervisor and langgraph-swarm write it."""
     if isinstance(message, ToolMessage):
         return (message.name or "").startswith(HAND_OFF_TOOLS)
     return isinstance(message, AIMessage) and any(call["name"].startswith(HAND_BACK) for call in message.tool_calls)

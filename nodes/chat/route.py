@@ -16,7 +16,7 @@ from hopgraph.state.events import Routed
 SINGLE_HOP_METHOD = "one_step"
 MULTI_HOP_METHOD = "cascade"
 METHOD_CALLS = 1
-"""What the chat's own steps leave over: the model calls of the cheapest method."""
+"""Model calls that the chat's own steps leave for the method: those of the cheapest one."""
 MULTI_HOP_CALLS = 7
 """Model calls that a question of two hops may take: by MIGRES, on those of the sample, 7 to 9."""
 MULTI_HOP_TOKENS = 4_000

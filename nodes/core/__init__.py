@@ -1,1 +1,1 @@
-"""What the nodes of several methods share: the method graph, model calls, the budget, events, reviews by people."""
+"""Shared by the nodes of several methods: the method graph, model calls, the budget, events, reviews by people."""

@@ -1,4 +1,4 @@
-"""What a question asks for: a fact, or what takes a text to answer."""
+"""The form of answer that a question asks for: a fact or a text."""
 
 import re
 
@@ -28,7 +28,7 @@ _FULL = re.compile(
 
 
 def asks_for_text(question: str) -> bool:
-    """Whether a question asks for an explanation, a summary, a comparison, a list or steps rather than for a fact.
+    """Return whether a question asks for an explanation, a summary, a comparison, a list or steps, not for a fact.
 
     By words of English, German, French and Spanish: the same question is read alike at every endpoint and with every
     model, at no cost, and people can foresee it. Where it is wrong, `answer_type` says what is wanted.

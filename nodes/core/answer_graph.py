@@ -17,7 +17,7 @@ from hopgraph.state import Context as Settings
 
 
 class Changes(TypedDict, total=False):
-    """What the `build` of a method takes to make a variant of it; all that is not named stays as it is."""
+    """Arguments of a method's `build` that make a variant; everything not named stays as it is."""
 
     nodes: Mapping[str, Any]
     """By name, the nodes that take another's place; `outer.inner` is one of a subgraph."""

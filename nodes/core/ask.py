@@ -51,7 +51,7 @@ class Ask(Generic[RecordT]):
     tools: Sequence[BaseTool] = ()
     """Ask for calls of these in place of a record; the schema is `ToolTurn`."""
     history: Sequence[BaseMessage] = ()
-    """What follows the prompt: the calls of tools so far, and what they gave."""
+    """Messages after the prompt: the tool calls so far and their results."""
     text: TextRequest | None = None
     """Ask for log-probabilities of plain text in place of a record; the schema is `TokenLogprobs`."""
     on_reply: Callable[[str], None] | None = None
@@ -90,7 +90,7 @@ def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
 
 
 def is_cut_off(answers: Iterable[AskResult[Any]]) -> bool:
-    """Whether the budget ended one of these."""
+    """Return whether the budget ended one of these."""
     return any(answer.outcome == "budget" for answer in answers)
 
 
@@ -142,7 +142,7 @@ async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[
 
 
 def reads_prompt_files(settings: Context, steps: Iterable[str]) -> bool:
-    """Whether rendering the prompts of these steps has to read files."""
+    """Return whether rendering the prompts of these steps has to read files."""
     at_hand = all(is_prompt_loaded(f"{settings.method}/{each}", settings.prompt_folders) for each in steps)
     return not at_hand or settings.demonstrations is not None
 
@@ -198,12 +198,12 @@ class _Conversation(Generic[RecordT]):
     wanted: Ask[RecordT]
     messages: list[BaseMessage]
     tokens: int
-    """What a request is expected to take."""
+    """Expected tokens of a request."""
     number: int
     reserve_calls: int | None
     call: Call = field(init=False)
     admitted: bool = field(init=False)
-    """Whether the next request may be sent; those of one step are admitted in their order."""
+    """True if the next request may be sent; those of one step are admitted in their order."""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context

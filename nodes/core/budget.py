@@ -21,7 +21,7 @@ def spending_of_run(settings: Context) -> dict[str, Call]:
 
 
 def allows_call(settings: Context, state: Spent, tokens: int, *, reserve_calls: int | None = None) -> bool:
-    """Whether one more request may be sent, for which so many tokens are expected.
+    """Return whether one more request may be sent, for which so many tokens are expected.
 
     `reserve_calls` are left over for later steps, and with them ANSWER_SHARE of the tokens and the time; None for the
     final answer.
@@ -87,7 +87,7 @@ def paused_seconds(state: Spent) -> float:
 
 
 def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
-    """Whether the budget no longer allows `calls` more model calls with something left for an answer."""
+    """Return whether the budget no longer allows `calls` more model calls with something left for an answer."""
     left = calls_left(settings, state)
     seconds = seconds_left(settings, state, answer_follows=True)
     tokens = tokens_left(settings, state, answer_follows=True)

@@ -13,7 +13,7 @@ _KEY = "hopgraph_carried"
 
 @dataclass(frozen=True)
 class Carried:
-    """What is handed on in a run's config, in this process alone: no caller of a server can send such an object."""
+    """An object passed on in a run's config, within this process only: no caller of a server can send one."""
 
     evidence: Sequence[Evidence]
     passages: Sequence[Passage]

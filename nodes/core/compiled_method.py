@@ -26,13 +26,13 @@ InputT = TypeVar("InputT", bound=Any, default=Any)
 OutputT = TypeVar("OutputT", bound=Any, default=Any)
 
 Given: TypeAlias = InputT | Command[Any] | None
-"""What a run begins with, or goes on with: a resume value, or nothing, from where it stopped."""
+"""The input that starts or resumes a run: a state, a resume value, or None to go on where it stopped."""
 GivenConfigs: TypeAlias = RunnableConfig | Sequence[RunnableConfig] | None
 
 STEPS_OUT_OF_REACH = 10_000
 
 _COMPLETED: Mapping[str, Any] = ContextVariables().run(ensure_config)
-"""What `batch` and chains make of no config: they pass its limit of steps on as if it had been chosen."""
+"""The config that `batch` and chains make of none: they pass its step limit on as if it had been chosen."""
 
 
 class _ChosenLimit(int):
@@ -291,7 +291,7 @@ def _host() -> Runtime[Any] | None:
 
 
 def _is_passed_on(config: RunnableConfig | None) -> bool:
-    """Whether a config comes from LangChain, which fills in every key, or from a host graph, and not from a caller."""
+    """Return whether a config comes from LangChain, which fills in every key, or a host graph, not from a caller."""
     if config is None:
         return False
     return config.keys() >= _COMPLETED.keys() or "langgraph_node" in (config.get("metadata") or {})

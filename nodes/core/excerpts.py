@@ -1,4 +1,4 @@
-"""How kept passages look to a model: the text of an excerpt, and the passages of a prompt."""
+"""Kept passages as a model sees them: the text of an excerpt, and the passages of a prompt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

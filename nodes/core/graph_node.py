@@ -40,11 +40,11 @@ class GraphNode(Runnable[Any, Any]):
     function: StepFunction
     settings: type[Context]
     gets_settings: bool = True
-    """Whether `runtime.context` is the settings; else it is what the caller gave."""
+    """True if `runtime.context` is the settings; else it is what the caller gave."""
     reserve_calls: int | None = None
     review: HumanReview | None = None
     keys: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What it may write: LangGraph drops other keys without a word. Not checked where it is empty."""
+    """Keys it may write: LangGraph drops others silently. Not checked if empty."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """Run the node on the background loop, and wait."""

@@ -67,7 +67,7 @@ _Text = Annotated[str, BeforeValidator(lambda given: "" if given is None else gi
 
 
 class _HostedOutput(TypedDict, total=False):
-    """What is read of the graph's last state; other keys are its own."""
+    """Keys read from the graph's last state."""
 
     answer: _Text
     explanation: _Text

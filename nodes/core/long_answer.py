@@ -53,7 +53,7 @@ class LongAnswer:
     """A long answer as it is written: `write` once, then read."""
 
     sources: int
-    """How many the model was shown."""
+    """Number of passages shown to the model."""
     rejected: Collection[int] = ()
     """The places among `statements` of those that are marked although they name sources."""
     statements: list[Statement] = field(default_factory=list[Statement])

@@ -23,7 +23,7 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE,
 )
-"""What Markdown, HTML or a formula would read as more than text, where it stands."""
+"""Characters that Markdown, HTML or a formula would read as markup where they stand."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")  # as models write them: [1], [1, 2]
 _MARK = re.compile(r"(\[\d{1,3}\])")

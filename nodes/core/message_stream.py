@@ -32,7 +32,7 @@ def reply_id(turn: Spent) -> str:
 
 
 def is_streamed(message_id: str) -> bool:
-    """Whether something of a message was pushed in this run already."""
+    """Return whether something of a message was pushed in this run already."""
     return any(message_id in each.seen for each in message_handlers(ensure_config()))
 
 

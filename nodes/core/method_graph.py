@@ -246,7 +246,7 @@ _typed_dict: Callable[..., Any] = TypedDict
 
 
 def _is_function(step: object) -> bool:
-    """Whether a step is called with the state, rather than being a runnable, or something that becomes one."""
+    """Return whether a step is called with the state, rather than being a runnable, or something that becomes one."""
     is_generator = inspect.isgeneratorfunction(step) or inspect.isasyncgenfunction(step)
     return callable(step) and not isinstance(step, Runnable) and not is_generator
 

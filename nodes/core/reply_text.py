@@ -13,7 +13,7 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
 
 UNANSWERABLE = "unanswerable"
-"""What a model writes as the answer when there is none."""
+"""The answer that a model writes if there is none."""
 
 
 MODEL_SOURCE = "model"
@@ -102,7 +102,7 @@ def short_answer(text: str, *, yes_no: bool = False) -> str:
 
 
 def abstains(answer: str) -> bool:
-    """Whether an answer of one line says, in whatever words, that the question cannot be answered."""
+    """Return whether an answer of one line says, in whatever words, that the question cannot be answered."""
     return _ABSTAINS.match(answer) is not None
 
 
@@ -112,7 +112,7 @@ def normalized_query(query: str) -> str:
 
 
 def is_dont_know(text: str) -> bool:
-    """Whether all of a reply says that the model does not know; "I don't know who, but in Rome" tells something."""
+    """Return whether all of a reply says that the model does not know; "I don't know who, but in Rome" does not."""
     whole = text.strip()
     said = [part for start, end in split_sentences(whole) for part in _TURN.split(whole[start:end])]
     return all(_KNOWS_NOTHING.match(part.strip(" ,")) or abstains(part.strip(" ,")) for part in said)

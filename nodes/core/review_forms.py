@@ -16,7 +16,7 @@ _MEANT = {"approve": "approve", "accept": "approve", "reject": "reject", "ignore
 
 
 class UnusableError(ValueError):
-    """What was sent cannot be used; the message is the reason, which the person is shown."""
+    """The reply to a review is unusable; the message, shown to the person, says why."""
 
 
 def pause_for_decision(payload: Mapping[str, Any]) -> object:

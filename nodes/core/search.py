@@ -29,7 +29,7 @@ _ROUNDS = 5
 
 
 class SearchRequest(NamedTuple):
-    """What is searched for."""
+    """Queries and options of one search."""
 
     query: str
     limit: int
@@ -40,7 +40,7 @@ class SearchRequest(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     passages: list[Passage]
     """Best first."""

@@ -16,7 +16,7 @@ from hopgraph.state.errors import describe_problem, did_you_mean
 from hopgraph.state.schemas import RUN_KEYS
 
 for_a_caller: ContextVar[bool] = ContextVar("hopgraph_for_a_caller", default=False)
-"""Whether a server's caller, and not the code around the graph, writes by `update_state`: then not to `RUN_KEYS`."""
+"""True if a server's caller, and not the code around the graph, writes by `update_state`: then not to `RUN_KEYS`."""
 _KINDS: dict[str, type[Any]] = {"queries": Query, "passages": Passage, "evidence": Evidence}
 
 _Values = Mapping[str, Any]

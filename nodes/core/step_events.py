@@ -24,7 +24,7 @@ STEP_EVENT = "hopgraph_step"
 """The name of step events among other custom events."""
 
 _INHERITED = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custom_event)
-"""What a handler that takes no custom events has inherited."""
+"""The methods of a handler that does not override `on_custom_event`."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from hopgraph.state.errors import SettingsError
 
 _OUR_OWN = f"{__name__.partition('.')[0]}."
 INJECTED = ("config", "runtime", "writer", "store", "previous")
-"""What a function may name after the state."""
+"""Parameters that a function may name after the state."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -26,7 +26,7 @@ class StepFunction:
 
     function: Callable[..., Any]
     schema: type[Any]
-    """What its state is: a TypedDict, a dataclass or a pydantic model."""
+    """The type of its state: a TypedDict, a dataclass or a pydantic model."""
     takes: frozenset[str]
     """Which of `INJECTED` it is given."""
     returns: object

@@ -1,1 +1,1 @@
-"""What the steps that go hop by hop share (GenGround, ReAct, Self-Ask)."""
+"""Shared by the steps that go hop by hop (GenGround, ReAct, Self-Ask)."""

@@ -28,7 +28,7 @@ def open_hop(number: int, question: str, *, generated: str = "", thought: str = 
 
 
 def asks_whole_question(hop: Hop, question: str) -> bool:
-    """Whether a hop asks the question itself, so that its answer is the answer."""
+    """Return whether a hop asks the question itself, so that its answer is the answer."""
     return normalized_query(hop["question"]) == normalized_query(question)
 
 

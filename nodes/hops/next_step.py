@@ -1,4 +1,4 @@
-"""What a model replies that is asked for the next question on the way to an answer, or for the answer."""
+"""The reply of a model that is asked for the next question on the way to an answer, or for the answer."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from hopgraph.tools.prompts import clean
 
 @dataclass(frozen=True)
 class Deduction:
-    """What a model wants: to ask a question, or to end with an answer."""
+    """The model's decision: ask a question, or end with an answer."""
 
     question: str = ""
     """Empty when there is a final answer."""

@@ -1,1 +1,1 @@
-"""What the steps that work on a tree of questions share (RA-ISF, Least-to-most)."""
+"""Shared by the steps that work on a tree of questions (RA-ISF, Least-to-most)."""

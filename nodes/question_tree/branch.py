@@ -9,14 +9,14 @@ from hopgraph.state.ra_isf import RaIsfState
 
 
 class BranchState(Spent):
-    """What every step within a branch reads."""
+    """Keys that every step within a branch reads."""
 
     branch: Branch
     tree: dict[str, QuestionNode]
 
 
 class ReadingState(BranchState):
-    """What a step reads that answers the branch's question."""
+    """Keys read by a step that answers the branch's question."""
 
     passages: list[Passage]
 

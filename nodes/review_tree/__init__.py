@@ -1,1 +1,1 @@
-"""What the steps that grow a tree of passages share (Tree of Reviews, Chain of Reviews)."""
+"""Shared by the steps that grow a tree of passages (Tree of Reviews, Chain of Reviews)."""

@@ -1,4 +1,4 @@
-"""How a review tree is read: the path to a node, its passages, the answers that agree."""
+"""Reading a review tree: the path to a node, its passages, the answers that agree."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

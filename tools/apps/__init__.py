@@ -1,1 +1,1 @@
-"""What people use, above the graphs: the command line, the server, the evaluation. Nothing below imports it."""
+"""The applications above the graphs: command line, server, evaluation. Nothing below imports them."""

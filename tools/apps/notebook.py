@@ -81,7 +81,7 @@ class Walk:
         return Card(f"<p><b>{escape(self.result['answer'] or 'No answer found')}</b></p><ol>{quotes}</ol>")
 
     def tree(self) -> Picture:
-        """What the run did, as a picture."""
+        """Return a picture of the run."""
         return Picture(draw_run_svg(build_tree(self.question, self.events), self.title))
 
 

@@ -58,7 +58,7 @@ _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "stripr
 
 
 def can_convert() -> bool:
-    """Whether the extra `documents` is installed."""
+    """Return whether the extra `documents` is installed."""
     return all(find_spec(name) for name in _PACKAGES)
 
 

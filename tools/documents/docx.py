@@ -15,7 +15,7 @@ _SPACES = frozenset({"tab", "br", "cr", "ptab"})
 _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
-"""What is deleted, hidden in fields, or read by itself."""
+"""Elements that are deleted, hidden in fields, or read separately."""
 
 
 _LARGEST_IN_LETTERS = 3999  # larger numbers would be as long as texts

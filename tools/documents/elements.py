@@ -34,13 +34,13 @@ class Element(NamedTuple):
 
 @dataclass
 class Document:
-    """What a document says."""
+    """The content of a document."""
 
     elements: list[Element] = field(default_factory=list[Element])
     title: str = ""
     """By its own account; empty where it has none."""
     notes: list[str] = field(default_factory=list[str])
-    """What of it was not read."""
+    """Notes on parts that were not read."""
 
 
 def tidy(text: str) -> str:
@@ -77,7 +77,7 @@ def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None
 
 
 def has_names(rows: Sequence[Row]) -> bool:
-    """Whether the first row may be names of columns: not its values, as numbers but years, sentences and long texts."""
+    """Return whether the first row may be column names: not numbers (other than years), sentences or long texts."""
     first = rows[0] if rows else [""]
     return not first[0] or not (_NUMERAL.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
 

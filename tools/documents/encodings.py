@@ -1,4 +1,4 @@
-"""How a text is encoded: UTF-8, what its first bytes or its many zeros say, else a guess."""
+"""The encoding of a text: UTF-8, what its first bytes or its many zeros say, else a guess."""
 
 import codecs
 import re

@@ -181,7 +181,7 @@ def _number(node: Any, name: str, default: int) -> int:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether a table holds values, rather than the layout of a page."""
+    """Return whether a table holds values, rather than the layout of a page."""
     if table.attributes.get("role") == "presentation" or table.css_first("table table, h1, h2, h3, pre") is not None:
         return False
     return any(len(row.css("td, th")) > 1 for row in table.css("tr"))

@@ -183,7 +183,7 @@ def _may_be_column(lines: Mapping[int, str]) -> bool:
 
 
 def _lacks(plain: str, elements: Sequence[Element]) -> bool:
-    """Whether elements lack more than a few of a page's words, joined as either has them."""
+    """Return whether elements lack more than a few of a page's words, joined as either has them."""
     said = " ".join(each.text or " ".join(cell for row in each.rows for cell in row) for each in elements)
     theirs, ours = Counter(_WORD.findall(plain.lower())), Counter(_WORD.findall(said.lower()))
     missing = theirs - ours

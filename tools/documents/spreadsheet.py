@@ -27,7 +27,7 @@ _MERGED = re.compile(rb"<mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
 _CONDITION = re.compile(r"\[[<>=]")
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
-"""What Excel shows in the order of the reader's country: written as year, month, day."""
+"""Formats that Excel shows in the reader's local order: written as year, month, day."""
 
 
 def read_xlsx(file: BinaryIO) -> Document:

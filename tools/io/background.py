@@ -128,7 +128,7 @@ class SharedLimit:
         self._lock = threading.Lock()
 
     def locked(self) -> bool:
-        """Whether who comes now has to wait."""
+        """Return whether who comes now has to wait."""
         return not self._free
 
     async def __aenter__(self) -> None:

@@ -32,7 +32,7 @@ class CodePlace(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it names a file rather than a module."""
+        """Return whether it names a file rather than a module."""
         return self.place.endswith(".py")
 
 

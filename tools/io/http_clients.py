@@ -133,7 +133,7 @@ def _problem_of(proxy: str) -> str:
 
 
 def _is_excluded(address: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY, or the system, names a host as to be reached without a proxy: by name, domain or network."""
+    """Return whether NO_PROXY or the system excludes a host from proxies: by name, domain or network."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     if proxy_bypass(host) or proxy_bypass(f"{host}:{parts.port or _PORTS.get(parts.scheme)}"):
@@ -142,7 +142,7 @@ def _is_excluded(address: str, no_proxy: str) -> bool:
 
 
 def _covers(entry: str, host: str) -> bool:
-    """Whether an entry of NO_PROXY that urllib does not know covers a host: a network, or `*.example.org`."""
+    """Return whether an entry of NO_PROXY that urllib does not know covers a host: a network, or `*.example.org`."""
     if entry.startswith("*."):
         return host.endswith(entry[1:])
     try:

@@ -1,4 +1,4 @@
-"""Which failed requests are worth a retry, and how long to wait before it.
+"""Retries: the failed requests worth one, and the wait before it.
 
 The OpenAI packages take half a second to import, so they are looked up among the loaded modules: where
 they are not loaded, none of their errors can have been raised.

@@ -11,7 +11,7 @@ _SHAPES = re.compile(
     r"|\b(?P<prefixed>(?:sk|pk|hf|gsk|xai|lsv2)[-_][\w*.-]{8,})"
 )
 _WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{1,15}){0,4}|[A-Z]{1,15})(?:\d\d?|(?:19|20)\d\d)?|(?:19|20)\d{6}")
-"""What names are made of: words, also with a version number or a year at the end, and dates."""
+"""Parts of names: words, also with a version number or a year at the end, and dates."""
 _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
@@ -32,6 +32,6 @@ def _without_key(match: re.Match[str]) -> str:
 
 
 def _looks_random(name: str) -> bool:
-    """Whether a name is a key: masked, or with a long part that is not a word, unlike `pk-documents-2020`."""
+    """Return whether a name is a key: masked, or with a long part that is not a word, unlike `pk-documents-2020`."""
     parts = re.split(r"[-_.]", name)
     return "**" in name or any(len(part) >= 8 and not _WORD.fullmatch(part) for part in parts)

@@ -1,4 +1,4 @@
-"""How much a server may send in reply to one request, and for how long: httpx bounds neither."""
+"""Bounds on the size and the duration of a server's reply: httpx has neither."""
 
 import asyncio
 import sys

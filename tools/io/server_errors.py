@@ -1,4 +1,4 @@
-"""What a server's error is about, by its words and not by its status alone, wherever it stands."""
+"""Classification of server errors by their words and not by status alone, wherever they stand."""
 
 import json
 import re
@@ -73,12 +73,12 @@ def message_of(error: Exception) -> str:
 
 
 def is_about_format(error: Exception) -> bool:
-    """Whether an error speaks of the way of asking: a format, a schema and what is in it, or tools."""
+    """Return whether an error speaks of the way of asking: a format, a schema and what is in it, or tools."""
     return bool(_ABOUT_FORMAT.search(text_of(error)))
 
 
 def is_permanent(error: Exception) -> bool:
-    """Whether no other way of asking helps: the prompt is too long or filtered, or there is no such model or path."""
+    """Return whether no other mode helps: the prompt is too long or filtered, or the model or path does not exist."""
     said = text_of(error)
     if any(pattern.search(said) for pattern in (_FINAL, _NOT_FOUND, SPENT)):
         return True

@@ -74,7 +74,7 @@ class TokenLogprobs(BaseModel):
 
 
 class WrittenText(BaseModel):
-    """What a model writes without log-probabilities, up to where it was to stop."""
+    """A text without log-probabilities, up to its stop sequence."""
 
     text: str = Field(json_schema_extra={"maxLength": 2000})
     """A record of a longer one is read, too."""
@@ -87,11 +87,11 @@ class TextRequest:
     continuation: str = ""
     """The text to score. Empty: the model writes one itself."""
     prompt: str = ""
-    """What a written text follows, in place of a rendered prompt."""
+    """The text to continue, in place of a rendered prompt."""
     max_tokens: int = 1
     """Of a written text."""
     top: int = 20
-    """How many of the likeliest tokens are listed at each place of a written text; servers may give fewer."""
+    """Number of likeliest tokens listed at each position; servers may return fewer."""
     stop: tuple[str, ...] = ()
     """Where a written text ends, before any of these; the reply is then a `WrittenText`."""
 

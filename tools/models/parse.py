@@ -94,7 +94,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
 
 
 def is_whole_record(text: str, schema: type[BaseModel]) -> bool:
-    """Whether a text is nothing but a well-formed record, and blanks."""
+    """Return whether a text is nothing but a well-formed record, and blanks."""
     try:
         schema.model_validate(_restored(json.loads(text)))
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def read_unfinished(text: str, field: str) -> str:
 
 
 def is_only_reasoning(text: str) -> bool:
-    """Whether a reply that was cut off had not begun; some servers do not show what was reasoned."""
+    """Return whether a reply that was cut off had not begun; some servers do not show what was reasoned."""
     return not text or (not text.isspace() and "{" not in _outside_reasoning(text)[0])
 
 
@@ -172,7 +172,7 @@ def _repaired(text: str) -> Iterator[JsonObject]:
 
 
 def _occurs_in(value: JsonValue, text: str) -> bool:
-    """Whether every string of a repaired value occurs in the reply, as written or with escapes decoded."""
+    """Return whether every string of a repaired value occurs in the reply, as written or with escapes decoded."""
     decoded = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _SHORT_ESCAPES[found[2]], text)
     return all(leaf in text or leaf in decoded for leaf in _leaves(value))
 

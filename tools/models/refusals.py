@@ -1,4 +1,4 @@
-"""What a server refuses of a request apart from the way of asking, and how its model is asked from then on."""
+"""Parts of requests that a server refuses, apart from the structured-output mode, and requests without them."""
 
 import re
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _SHORTEST = 16
 
 @dataclass(frozen=True)
 class Refusals:
-    """What a model's server refused, and so gets no more."""
+    """Parameters that a model's server refused, and so are no longer sent."""
 
     parameters: frozenset[str] = frozenset()
     """`max_tokens`, `max_completion_tokens`, `temperature`, `top_p` and `seed`; `SYSTEM`."""
@@ -52,7 +52,7 @@ class Refusals:
 
 
 def refuses_system_messages(said: str) -> bool:
-    """Whether an error is about system messages."""
+    """Return whether an error is about system messages."""
     named = _NAMED.search(said)
     return named is not None and named.lastgroup == "system"
 

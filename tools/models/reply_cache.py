@@ -30,7 +30,7 @@ from hopgraph.tools.io.guarded_files import (
 )
 
 MAX_CACHE_BYTES = 5_000_000_000
-"""What the cache that a user's evaluations share takes at most on the disk: about a million replies."""
+"""Largest size on disk of the cache that a user's evaluations share: about a million replies."""
 _FORMAT = 2
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1
 """Seconds between looks at a reply that another question is paying for."""
@@ -38,7 +38,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.1
 
 @dataclass(frozen=True)
 class ModelReply:
-    """What came back for one request, usable or not."""
+    """The reply to one request, usable or not."""
 
     text: str
     problem: str = ""

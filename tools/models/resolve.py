@@ -56,7 +56,7 @@ _OPTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
     "openai": {"base_url": str, "max_tokens": int, "top_p": float, "reasoning_effort": str, "extra_body": _read_body},
     "gguf": {"max_tokens": int, "top_p": float, "context": int, "threads": int},
 }
-"""What may follow `?` in a spec."""
+"""Options that may follow `?` in a spec."""
 _LOCAL_TIMEOUT = 600.0
 """Seconds that a request to a model of this process gets at least: it is slow, but not lost."""
 
@@ -74,7 +74,7 @@ _REASONING_TOKENS = 8000  # what a model that reasons before it replies may take
 
 @dataclass(frozen=True)
 class Sampling:
-    """What the settings say about every request to a model."""
+    """Sampling options of every request to a model."""
 
     temperature: float | None = 0.0
     seed: int | None = None
@@ -87,11 +87,11 @@ class _LoopModel:
 
     model: AnyRunnable
     bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
-    """What was made of it for ways of asking."""
+    """Variants of the model, by structured-output mode."""
 
 
 def _takes_clients(model: AnyRunnable) -> bool:
-    """Whether a model's HTTP client can be replaced: it is one of langchain-openai's, and its caller gave none."""
+    """Return whether a model's HTTP client can be replaced: it is langchain-openai's and its caller gave none."""
     return is_openai(model) and getattr(model, "http_async_client", None) is None
 
 
@@ -141,26 +141,26 @@ class _LoopClients:
 
 @dataclass
 class SharedModelState:
-    """What all handles of one model share: the way it takes a schema, and its limit of parallel requests."""
+    """State shared by all handles of one model: its structured-output mode and its limit of parallel requests."""
 
     mode: Mode | None = None
     """How it takes a schema; None until a first request succeeded."""
     doubted: bool = False
-    """Whether a way of asking was refused once without a word on it, as may happen for one prompt alone."""
+    """True if a way of asking was refused once without a word on it, as may happen for one prompt alone."""
     key_refusal: tuple[Exception, float] | None = None
     """The last answer that refused the key and its monotonic time, so that no request is sent just after it."""
     most_at_once: int | None = None
     """How many requests it works on at a time, so that others wait here and not until a timeout."""
     refusals: Refusals = field(default_factory=Refusals)
-    """What its server refuses of requests, apart from ways of asking."""
+    """Parameters that its server refuses, apart from structured-output modes."""
     echoes: bool | None = None
-    """Whether its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
+    """True if its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
     reasons: bool = False
-    """Whether a reply was cut off while the model was still reasoning."""
+    """True if a reply was cut off while the model was still reasoning."""
     takes_tools: bool = True
-    """Whether requests may have tools: none was refused because of them."""
+    """True if requests may have tools: none was refused because of them."""
     forces_tools: bool = True
-    """Whether requests may force the call of a tool: none was refused because of that."""
+    """True if requests may force the call of a tool: none was refused because of that."""
     limits: dict[int, SharedLimit] = field(default_factory=dict[int, SharedLimit])
     clients: _LoopClients = field(default_factory=_LoopClients)
 

@@ -90,12 +90,12 @@ class FailedRequest(NamedTuple):
     """A request that is about to be sent again."""
 
     attempt: int
-    """How many have failed."""
+    """Number of failed attempts."""
     status: int | None
     wait: float
     """Seconds until the next."""
     problem: str
-    """What failed, in a few words."""
+    """The failure in a few words."""
 
 
 def _failed_request(handle: ModelHandle, error: Exception, attempt: int, wait: float) -> FailedRequest:
@@ -124,7 +124,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class SendOptions:
-    """How the settings want requests to be sent."""
+    """Options for sending requests, from the settings."""
 
     parallel: int
     retries: int

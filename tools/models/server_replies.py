@@ -1,4 +1,4 @@
-"""What a server of OpenAI's form wrote in a body that langchain-openai does not read, or takes for something else."""
+"""Bodies of OpenAI-compatible servers that langchain-openai does not read, or misreads."""
 
 import json
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from hopgraph.tools.io.runnables import AnyRunnable, leaves_of
 
 Mode = Literal["bounded_schema", "json_schema", "function_calling", "json_mode", "text"]
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
-"""What LangChain's chat models call the most tokens of a reply."""
+"""LangChain's names for the maximum tokens of a reply."""
 
 BOUNDS = frozenset({"maxItems", "maxLength", "pattern"})
 """Without them a model that a grammar holds to the schema may go on for ever; OpenAI's strict schemas refuse some."""
@@ -106,7 +106,7 @@ def _has_tools(model: Any) -> bool:
 
 
 def is_openai(model: AnyRunnable) -> bool:
-    """Whether all models in a Runnable ask by the openai package, as those of langchain-openai do."""
+    """Return whether all models in a Runnable ask by the openai package, as those of langchain-openai do."""
     kind = openai_class("AsyncOpenAI")
     return all(
         isinstance(each, BaseChatModel) and isinstance(getattr(each, "root_async_client", None), kind)
@@ -115,7 +115,7 @@ def is_openai(model: AnyRunnable) -> bool:
 
 
 def _is_served_by_openai(model: AnyRunnable) -> bool:
-    """Whether one of langchain-openai's models is asked where the names of OpenAI's newest API are known."""
+    """Return whether one of langchain-openai's models is asked where the names of OpenAI's newest API are known."""
     host = urlsplit(getattr(model, "openai_api_base", None) or "").hostname
     return not host or f".{host}".endswith((".openai.com", ".azure.com"))
 

@@ -50,7 +50,7 @@ class ToolTurn(BaseModel):
     """A reply that calls tools."""
 
     text: str = ""
-    """What the model says beside."""
+    """Text beside the calls."""
     calls: list[ToolCall]
 
     @field_validator("calls")
@@ -62,7 +62,7 @@ class ToolTurn(BaseModel):
 
 
 def takes_tools(handle: ModelHandle) -> bool:
-    """Whether a model may be asked with tools: LangChain has a way of giving it some, and its server refused none."""
+    """Return whether a model may be given tools: LangChain can bind them, and its server refused none."""
     models = leaves_of(handle.model)
     can = all(
         isinstance(each, BaseChatModel) and type(each).bind_tools is not BaseChatModel.bind_tools for each in models
@@ -115,7 +115,7 @@ def _with_tools(model: BaseChatModel, *, tools: Sequence[BaseTool], **choice: st
 
 
 def _refuses_tools(error: Exception, said: str) -> bool:
-    """Whether a model class has no tools, or a server says that it takes none, or not this way."""
+    """Return whether a model class has no tools, or a server says that it takes none, or not this way."""
     return isinstance(error, NotImplementedError) or (status_of(error) in UNSUPPORTED_STATUS and "tool" in said)
 
 

@@ -133,7 +133,7 @@ _built_in: dict[str, PromptFile] = {}
 
 
 def is_prompt_loaded(role: str, folders: Collection[str]) -> bool:
-    """Whether a role's prompt is available without reading a file."""
+    """Return whether a role's prompt is available without reading a file."""
     return not folders and role in _built_in
 
 

@@ -16,7 +16,7 @@ class AsyncRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
     k: int = Field(default=50, ge=1)
-    """How many documents to return at most, unless a call says otherwise: `retriever.invoke(query, k=5)`."""
+    """Maximum number of documents to return, unless a call overrides it: `retriever.invoke(query, k=5)`."""
 
     @abstractmethod
     async def search(self, query: str, k: int) -> list[Document]:

@@ -94,7 +94,7 @@ class VectorPlan:
     """How the vectors of an index will be made."""
 
     model: EmbeddingModel | EmbeddingFacts
-    """What makes them; only its facts where every passage keeps the vector that it has."""
+    """The embedding model; only its facts if every passage keeps its vector."""
     kind: str | None = None
     old: DenseFacts | None = None
     """Of the index that is updated, if it has vectors."""

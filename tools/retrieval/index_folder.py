@@ -1,4 +1,4 @@
-"""How a folder that is an index is recognised, without the packages that open one."""
+"""Recognition of index folders, without the packages that open one."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ MANIFEST = "manifest.json"
 
 
 def is_index(folder: Path) -> bool:
-    """Whether a folder has the manifest of an index, of any version."""
+    """Return whether a folder has the manifest of an index, of any version."""
     try:
         content: JsonValue = json.loads(read_source(folder / MANIFEST))
     except (OSError, ValueError, RecursionError):

@@ -22,14 +22,14 @@ COLBERT = "colbert"
 """The folder of the token vectors, which are added to a complete index."""
 REBUILD = "build the index again with `hopgraph index --replace`"
 DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, SyntaxError, TokenError)
-"""What libraries raise for a file that is not what they wrote."""
+"""Exceptions that libraries raise for a damaged file."""
 _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")
 
 FactsT = TypeVar("FactsT", bound=BaseModel)
 
 
 class CorpusFacts(BaseModel, frozen=True, extra="forbid"):
-    """What an index was made from."""
+    """The source of an index."""
 
     source: str
     """The file or folder, by name."""
@@ -51,7 +51,7 @@ class Bm25Facts(BaseModel, frozen=True, extra="forbid"):
     k1: float = K1
     b: float = B
     fields: tuple[str, ...] = ("title", "text")
-    """What of a passage is searched, joined by spaces."""
+    """Fields of a passage that are searched, joined by spaces."""
     terms: int = Field(ge=1)
 
 

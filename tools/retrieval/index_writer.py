@@ -51,11 +51,11 @@ class IndexReport:
     """In the index, those that were there before included."""
     terms: int
     left_out: str
-    """How many files of a folder were not read, by suffix."""
+    """Number of files of a folder that were not read, by suffix."""
     skipped: int = 0
     """Bad records, those of files that an update need not read included."""
     first_skipped: tuple[str, ...] = ()
-    """What was wrong with the first few of them, with file and line."""
+    """Errors of the first few, with file and line."""
     notes: tuple[str, ...] = ()
     """Files that were not UTF-8, and as what they were read."""
     seconds: float = 0.0
@@ -67,7 +67,7 @@ class IndexReport:
     reused: int = 0
     """Passages that an interrupted build had embedded."""
     changes: FileChanges | None = None
-    """What an update found different; None for an index that was built."""
+    """Changes that an update found; None for a newly built index."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class IndexWriter:
 
     goal: Path
     corpus: Corpus | None
-    """What is read; None to copy only."""
+    """The corpus to read; None to copy only."""
     analyser: Analyser
     vectors: VectorPlan | None
     reading: CorpusReading

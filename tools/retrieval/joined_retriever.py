@@ -25,7 +25,7 @@ class JoinedRetriever(AsyncRetriever):
     retrievers: dict[str, str | InstanceOf[Runnable[str, Any]]]
     """Specs or objects by what the ids of their documents get in front, so that equal ids stay apart."""
     links: bool = True
-    """Whether the links between passages are followed, where an index has them."""
+    """True if the links between passages are followed, where an index has them."""
 
     async def search(self, query: str, k: int) -> list[Document]:
         """Search all of them at once; a document's score is by its rank."""

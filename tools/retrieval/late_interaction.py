@@ -156,7 +156,7 @@ _TOKENS_AT_ONCE = 1 << 12
 
 
 class LateInteractionFacts(BaseModel, frozen=True, extra="forbid"):
-    """What token vectors were made from, and with which model."""
+    """The source of token vectors, and their model."""
 
     kind: Literal["hopgraph-colbert"] = "hopgraph-colbert"
     format_version: Literal[1] = 1
@@ -185,7 +185,7 @@ def write_token_vectors(
 
 
 class TokenVectors:
-    """What `write_token_vectors` wrote; any number of threads may search it."""
+    """The vectors that `write_token_vectors` wrote; any number of threads may search them."""
 
     def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
         """Map the files into memory; CorpusError where one is missing or does not fit the facts."""

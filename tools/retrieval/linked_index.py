@@ -40,7 +40,7 @@ class LinkedIndex:
 
     @property
     def source(self) -> str | None:
-        """What the base is called in the passages' metadata."""
+        """Return the base's name in the passages' metadata."""
         return self.base.source
 
     async def asearch(self, query: str, k: int) -> list[Hit]:

@@ -32,7 +32,7 @@ _FORWARD_DAMPING, _BACKWARD_DAMPING = 0.3, 0.5
 _KEPT = 0.6
 """The share of its own score that a raised passage keeps beside what it is given."""
 _ASKED = 0.5
-"""What a passage gets whose title the query has, over the root of their number."""
+"""The score of a passage whose title is in the query, divided by the root of their number."""
 _SHORTEST_NAME, _LONGEST_ASKED = 4, 8
 """Characters of a name at least; words of one that is looked up in a query at most."""
 _LONGEST_TITLE = 200

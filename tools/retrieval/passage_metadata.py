@@ -1,4 +1,4 @@
-"""What a passage carries besides its text: plain JSON values, and where in its source it stands."""
+"""Metadata of a passage: plain JSON values, and its location in the source."""
 
 import re
 from collections.abc import Mapping

@@ -30,7 +30,7 @@ class SearchableIndex(Protocol):
 
     @property
     def source(self) -> str | None:
-        """What it is called in the passages' metadata, as `faiss:DIR`; None where each passage's id is its source."""
+        """Return its name in the passages' metadata, e.g. `faiss:DIR`; None if each passage's id is its source."""
         ...
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
@@ -96,7 +96,7 @@ class IndexRetriever(AsyncRetriever):
 
     index: SkipValidation[SearchableIndex]
     keep_copies: bool = False
-    """Whether a passage that stands word for word in several documents is returned several times."""
+    """True if a passage that stands word for word in several documents is returned several times."""
 
     async def search(self, query: str, k: int) -> list[Document]:
         """Search the index, deeper where copies take places."""

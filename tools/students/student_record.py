@@ -44,7 +44,7 @@ class StudentExample(BaseModel, frozen=True):
 
 
 class DataFacts(BaseModel, frozen=True):
-    """What a student was trained on."""
+    """The training data of a student."""
 
     role: str
     examples: int
@@ -60,12 +60,12 @@ class MarkedSetting(BaseModel, frozen=True):
 
 
 class StudentRecord(BaseModel):
-    """What `student.json` holds."""
+    """The contents of `student.json`."""
 
     model_config = ConfigDict(extra="forbid")
 
     base: str
-    """What `--student` named."""
+    """The value of `--student`."""
     kind: StudentKind
     labels: list[str] = []
     """A classifier's replies by the index of its classes; of a yes-no module the one that says no comes first."""
@@ -124,5 +124,5 @@ def class_replies(examples: Sequence[StudentExample]) -> list[str]:
 
 
 def is_yes_no(labels: Sequence[str]) -> bool:
-    """Whether the two replies of a classifier say no and yes, in this order."""
+    """Return whether the two replies of a classifier say no and yes, in this order."""
     return len(labels) == 2 and [label.rpartition(":")[2].strip(" }") for label in labels] == ["false", "true"]

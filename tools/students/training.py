@@ -67,7 +67,7 @@ class TrainingSettings(BaseModel):
     precision: Literal["auto", "fp32", "bf16"]
     """auto: bf16 where the processor has instructions for it."""
     balance: bool
-    """Whether examples of the rarer replies are repeated until all replies are about as frequent."""
+    """True if examples of the rarer replies are repeated until all replies are about as frequent."""
     checkpoint_steps: int = Field(ge=1)
     seed: int = Field(ge=0)
 
@@ -108,7 +108,7 @@ def _read_settings(paper: str, file: Path | None) -> dict[str, dict[str, MarkedS
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What to train on what, and where to write it."""
+    """The base model, the data and the output folder of a training."""
 
     out: Path
     base: BaseWeights

@@ -80,11 +80,11 @@ class Analyser:
     lower_case: Literal["unicode", "turkish"] = "unicode"
     """Turkish has two letters i, with a dot and without, each with a capital of its own."""
     tokeniser: str = "none"
-    """What splits stretches of writing without spaces: `bigrams` or a package; see `make_splitter`."""
+    """The splitter of text without spaces: `bigrams` or a package; see `make_splitter`."""
     compounds: bool = False
-    """Whether version and part numbers, identifiers and hyphenated words are words of their own, beside their parts."""
+    """True if version and part numbers, identifiers and hyphenated words are words of their own, beside their parts."""
     folds_accents: bool = False
-    """Whether `café` is `cafe`, for a language whose own words have no accents."""
+    """True if `café` is `cafe`, for a language whose own words have no accents."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in its order, compounds behind all others, repeated ones included."""

@@ -1,4 +1,4 @@
-"""Whether two texts say the same, as answers or by their words; and the sentence that supports a statement."""
+"""Comparison of texts, as answers or by their words, and the sentence that supports a statement."""
 
 import math
 import re
@@ -22,7 +22,7 @@ def normalize_answer(text: str) -> str:
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether a text contains the words of another, of which there is at least one, in sequence.
+    """Return whether a text contains the words of another, of which there is at least one, in sequence.
 
     Case, punctuation, white space and the Unicode form do not count. Words are compared whole, but where writing has no
     spaces between them.

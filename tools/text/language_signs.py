@@ -1,4 +1,4 @@
-"""Whether two texts are in different languages, told by their scripts and function words."""
+"""Comparison of the languages of two texts, by their scripts and function words."""
 
 import unicodedata
 from collections import Counter
@@ -19,7 +19,7 @@ _EAST_ASIAN = {"HIRAGANA", "KATAKANA", "HANGUL", "KATAKANA-HIRAGANA"}
 
 
 class LanguageSigns(NamedTuple):
-    """What tells the language of a text."""
+    """The signs that identify the language of a text."""
 
     script: str
     """That of most letters, such as LATIN; empty without letters."""
@@ -39,7 +39,7 @@ def read_language_signs(text: str, words: Iterable[str]) -> LanguageSigns:
 
 
 def are_in_different_languages(first: LanguageSigns, second: LanguageSigns) -> bool:
-    """Whether two texts are surely in different languages; False where the signs of one do not tell."""
+    """Return whether two texts are surely in different languages; False where the signs of one do not tell."""
     scripts, languages = {first.script, second.script}, {first.language, second.language}
     return any("" not in signs and len(signs) > 1 for signs in (scripts, languages))
 

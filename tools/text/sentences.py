@@ -191,7 +191,7 @@ def _openings(text: str) -> list[int]:
 
 
 def _continues(text: str, end: int, start: int) -> bool:
-    """Whether a sentence continues where Punkt saw its end: cases that no list of abbreviations covers."""
+    """Return whether a sentence continues where Punkt saw its end: cases that no list of abbreviations covers."""
     before, after = text[max(0, end - _CONTEXT) : end], text[start : start + _CONTEXT]
     if _NOT_AN_OPENING.match(after):
         return True

@@ -155,7 +155,7 @@ class ReviewPrompt:
     def __init__(self, console: Console, payload: Mapping[str, Any], read: Callable[[], str] = _read_line) -> None:
         self.console, self.payload, self.read, self.kind = console, payload, read, str(payload["kind"])
         self.items: list[dict[str, Any]] = [dict(each) for each in payload[self.kind]]
-        """What is left of the list, as it would go back."""
+        """The remaining entries, as they would be sent back."""
 
     def ask(self) -> dict[str, Any]:
         """Ask until the person is content; return what to resume the run with. To quit is a KeyboardInterrupt."""

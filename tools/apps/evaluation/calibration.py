@@ -41,7 +41,7 @@ class Calibration:
 
     @property
     def auroc(self) -> float | None:
-        """How often a right answer has more confidence than a wrong one, ties half; None where all are of one kind.
+        """Return how often a right answer has more confidence than a wrong one, ties half; None if all are of one kind.
 
         Unlike the others it takes the confidence as an order alone (Fawcett 2006).
         """

@@ -27,30 +27,30 @@ from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.io.guarded_files import write_files
 
 CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"
-"""What stages are chosen from, and how one of them is set, where nothing else is said."""
+"""Default candidates for stages, and the default first stage."""
 MOST_STAGES = 3
 """Of a cascade that is chosen: as many as the default has."""
 _SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
-"""What is measured → its name among a run's scores; in the order of `Tried.measured`."""
+"""Measure → its name among a run's scores, in the order of `Tried.measured`."""
 _PLACES = list(_SCORES)
 
 
 class Target(NamedTuple):
-    """What a cascade is to reach: at least this `f1`, or at most these `calls` or this `cost` per question."""
+    """The target of a cascade: at least this `f1`, or at most these `calls` or this `cost` per question."""
 
     measure: str
     value: float
 
 
 class Tried(NamedTuple):
-    """What one method made of the questions."""
+    """One method's results on the questions."""
 
     stage: str
     """The method with its settings, as in the setting `stages`."""
     measured: NDArray[np.float64]
     """Of shape (questions, measures): F1, calls, and the cost where it is known."""
     accepted: NDArray[np.bool_]
-    """Whether its answer would end a cascade."""
+    """True if its answer would end a cascade."""
 
 
 def read_target(text: str | None, *, priced: bool) -> Target | None:

@@ -39,7 +39,7 @@ from hopgraph.tools.apps.evaluation.significance import (
 )
 
 Loss = Literal["right", "answered wrongly", "not answered", "not retrieved", "parse failure", "budget", "failed"]
-"""What became of a question. Of one that is not right the last of these that applies counts, so each counts once."""
+"""The outcome of a question. Of one that is not right the last of these that applies counts, so each counts once."""
 LOSSES: tuple[Loss, ...] = get_args(Loss)
 
 
@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def default_base(self) -> str:
-        """What the others are tested against by default: one-step retrieval, else the first method."""
+        """Return the default baseline of the tests: one-step retrieval, else the first method."""
         return BASE if any(each.method == BASE for each in self.methods) else self.methods[0].method
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:

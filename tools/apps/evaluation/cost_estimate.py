@@ -1,4 +1,4 @@
-"""What model calls cost, and what a run will take before its first one.
+"""The cost of model calls, and the estimate of a run before its first one.
 
 Prices are a table that users write. For an estimate a simulated model answers the first questions, and its calls count.
 """
@@ -49,7 +49,7 @@ class PriceTable(dict[str, ModelPrice]):
         return (prompt_tokens * chosen.prompt + completion_tokens * chosen.completion) / 1_000_000
 
     def knows(self, model: str) -> bool:
-        """Whether a model has a price."""
+        """Return whether a model has a price."""
         return model.startswith(tuple(self))
 
 
@@ -71,7 +71,7 @@ def read_prices(path: Path | None) -> PriceTable:
 
 
 class MethodEstimate(NamedTuple):
-    """What one method will take; calls and tokens are means per question."""
+    """The estimate for one method; calls and tokens are means per question."""
 
     method: str
     questions: int
@@ -89,12 +89,12 @@ class MethodEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run will take, as a simulated model predicts it."""
+    """The estimate for a run, by a simulated model."""
 
     stand_in: str
     methods: list[MethodEstimate]
     left_out: tuple[str, ...] = ()
-    """What is not counted: models that rerank or judge entailment."""
+    """Models that are not counted: rerankers and entailment checkers."""
 
     @property
     def cost(self) -> float | None:

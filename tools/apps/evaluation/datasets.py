@@ -35,7 +35,7 @@ from hopgraph.tools.retrieval.corpora.source_records import MalformedError, read
 BEIR = "beir"
 HUB_PREFIX = "hub:"
 _OPTIONS = {"config": "name", "split": "split", "revision": "revision"}
-"""What a spec calls the arguments of `load_dataset`."""
+"""Options of a spec → arguments of `load_dataset`."""
 _NESTED = ("metadata", "context", "supporting_facts", "evidences", "paragraphs", "question_decomposition")
 """Columns that some copies on the hub hold as JSON text."""
 

@@ -92,7 +92,7 @@ class DistillationContext(Context):
     role: ClassVar[str] = ""
     """The student's, as `ra_isf/judge_relevance`."""
     asks_base: ClassVar[bool] = False
-    """Whether a model answers from memory, besides the teacher."""
+    """True if a model answers from memory, besides the teacher."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
     teacher: Literal["gold", "model"] = method_setting("model", "who gives the replies; gold: the data set")

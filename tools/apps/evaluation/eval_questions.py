@@ -68,5 +68,5 @@ class EvalQuestion:
 
     @property
     def hop_count(self) -> int:
-        """How many facts have to be put together: steps, triples or gold titles; 0 when the set does not have them."""
+        """Return the number of facts to combine: steps, triples or gold titles; 0 if the set does not have them."""
         return len(self.hops) or len(self.triples) or len(self.gold_titles)

@@ -1,4 +1,4 @@
-"""What is measured of answers and of retrieved passages, with the source of each metric.
+"""Metrics of answers and of retrieved passages, each with its source.
 
 EM and F1 are those of HotpotQA's script, over all gold answers. In two places they differ from a data set's own
 script, on purpose: an answer of which normalisation leaves nothing (`A`, `The`, `?`) is compared as it stands,

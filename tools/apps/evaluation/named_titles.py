@@ -60,7 +60,7 @@ _CLASSES: dict[str, TitleKind] = {
 
 
 def _in_class(word: str, *names: str) -> bool:
-    """Whether a lower-case word, or its plain singular, is in one of the named classes."""
+    """Return whether a lower-case word, or its plain singular, is in one of the named classes."""
     forms = {word, word.removesuffix("s"), word.removesuffix("es")}
     if word.endswith("ies"):
         forms.add(word[:-3] + "y")
@@ -83,7 +83,7 @@ class Vocabulary:
         self.after_in: Counter[str] = Counter()
         """Occurrences with a capital after `in` and the like."""
         self.titles: dict[str, Counter[TitleKind]] = {}
-        """What the passages under each title say that it is, in the order of the corpus."""
+        """Kinds of thing that the passages under each title say it is, in the order of the corpus."""
         for record in records:
             self._add(record.title, record.text)
 
@@ -109,7 +109,7 @@ class Vocabulary:
         return "place" if is_place and not more else "other"
 
     def is_name_word(self, word: str) -> bool:
-        """Whether a word is written with a capital nearly always, and is no number, title or demonym."""
+        """Return whether a word is written with a capital nearly always, and is no number, title or demonym."""
         folded = word.casefold()
         if len(folded) < 3 or not folded.isalpha() or (word.isupper() and len(word) <= 5) or _ROMAN.fullmatch(folded):
             return False
@@ -119,29 +119,29 @@ class Vocabulary:
 
 
 def is_demonym(folded: str) -> bool:
-    """Whether a word names people of a country, or its language."""
+    """Return whether a word names people of a country, or its language."""
     if folded in _COUNTRIES:
         return False
     return folded in _DEMONYMS or (len(folded) > 6 and folded.endswith(("ian", "ese", "ish")))
 
 
 def is_function_word(folded: str) -> bool:
-    """Whether a case-folded word has no content, as `of` or `von`, or is a number."""
+    """Return whether a case-folded word has no content, as `of` or `von`, or is a number."""
     return folded in _FUNCTION or _in_class(folded, "inner") or not folded.isalpha()
 
 
 def is_generic(folded: str) -> bool:
-    """Whether a case-folded word names a kind of thing, as `Lake`, `University` and `North` do."""
+    """Return whether a case-folded word names a kind of thing, as `Lake`, `University` and `North` do."""
     return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or _in_class(folded, *_GENERIC)
 
 
 def is_ordinal(folded: str) -> bool:
-    """Whether a case-folded word counts, as in `Charles III` and `Second`."""
+    """Return whether a case-folded word counts, as in `Charles III` and `Second`."""
     return bool(_ROMAN.fullmatch(folded)) or _in_class(folded, "ordinal", "digit")
 
 
 def is_written_as_a_name(words: list[str]) -> bool:
-    """Whether all words with content begin with a capital, and there is one."""
+    """Return whether all words with content begin with a capital, and there is one."""
     content = [word for word in words if not is_function_word(word.casefold())]
     return bool(content) and all(not word[0].islower() for word in content)
 

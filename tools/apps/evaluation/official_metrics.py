@@ -21,13 +21,13 @@ _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 class Answered(NamedTuple):
-    """What a script compares: a prediction, or the gold annotation of a question."""
+    """An input of a script: a prediction, or the gold annotation of a question."""
 
     answers: tuple[str, ...]
     """Of a prediction one, empty for none; of the gold the answer with its aliases."""
     facts: tuple[Fact, ...]
     answerable: bool = True
-    """Whether the paragraphs are sufficient to answer (MuSiQue)."""
+    """True if the paragraphs are sufficient to answer (MuSiQue)."""
 
 
 class Agreement(NamedTuple):

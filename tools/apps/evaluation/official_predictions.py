@@ -33,7 +33,7 @@ class GoldRecord(NamedTuple):
     """The id that the script knows; in MuSiQue's Full edition two questions have it."""
     gold: Answered
     record: Mapping[str, Any]
-    """What the script reads of it."""
+    """The fields that the script reads."""
     units: Sequence[tuple[str, str, str]]
     """(id, title, text) of its paragraphs in their order; only of MuSiQue."""
 
@@ -56,7 +56,7 @@ class OfficialSet:
     """Title → the sentences of its paragraph; empty for MuSiQue."""
 
     def is_of(self, comparison: Comparison) -> bool:
-        """Whether all runs of a comparison asked this file, with the names that it has."""
+        """Return whether all runs of a comparison asked this file, with the names that it has."""
         facts = (each.reader.manifest.dataset for each in comparison.methods)
         return all(each.sha256 == self.sha256 and each.renamed is None for each in facts)
 

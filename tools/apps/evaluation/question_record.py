@@ -1,4 +1,4 @@
-"""What the records of all data sets have in common, and the types of their fields."""
+"""Fields that the records of all data sets share, and their types."""
 
 import json
 import math

@@ -195,7 +195,7 @@ class Renamer:
 
 
 def _is_named(text: str, found: Sequence[Match[str]], phrase: _Phrase, *, uncased: bool) -> bool:
-    """Whether these words of a text are a title: the same words close together, capitals where it has them.
+    """Return whether these words of a text are a title: the same words close together, capitals where it has them.
 
     In a text without capitals, and for a long title, the case does not count. `Big Eye's` is the possessive of
     `Big Eyes`, too.
@@ -217,7 +217,7 @@ def _is_possessive(text: str, word: Match[str]) -> bool:
 
 
 def _stands_alone(text: str, words: Sequence[Match[str]], place: int) -> bool:
-    """Whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
+    """Return whether a capitalized word is neither part of a longer name nor just the beginning of a sentence."""
     before, after = text[: words[place].start()], text[words[place].end() :]
     following = words[place + 1][0] if place + 1 < len(words) else ""
     if following and not after.startswith(f" {following}"):

@@ -1,4 +1,4 @@
-"""What each step of a method costs: the run again, with the step played from the gold annotations, the rest as before.
+"""The F1 that each step of a method loses: the run again with that step played from the gold annotations.
 
 Such a run is a folder of its own within the run, `oracle/STEP`; in `oracle/all` every step is played. A difference in
 F1 is what the model loses in that step and later steps cannot repair; what is left under `all` is lost by what was
@@ -37,7 +37,7 @@ ALL = "all"
 
 
 class StepCost(NamedTuple):
-    """What a method loses in one of its steps, over the questions that both runs have finished."""
+    """The loss of a method in one of its steps, over the questions that both runs finished."""
 
     method: str
     step: str
@@ -49,7 +49,7 @@ class StepCost(NamedTuple):
     """The mean F1 of the run itself minus that; below 0 where the model loses."""
     ci95: Interval
     first_wrong: int
-    """How many questions have this step as their first wrong one; 0 for `all`."""
+    """Number of questions whose first wrong step this is; 0 for `all`."""
 
 
 def choose_steps(asked_for: str, methods: Mapping[str, Context]) -> list[str]:
@@ -130,7 +130,7 @@ class PlayedRuns:
         return self._latest[place].get(key)
 
     def repairs(self, step: str, outcome: Outcome, question: EvalQuestion) -> bool:
-        """Whether a wrong answer is right by exact match once the step is played."""
+        """Return whether a wrong answer is right by exact match once the step is played."""
         played = self.outcome(step, OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"]))
         return played is not None and _is_right(played, question)
 

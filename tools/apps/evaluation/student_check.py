@@ -1,4 +1,4 @@
-"""Whether a model replies as examples do: what a student is measured by (RA-ISF, Table 5)."""
+"""Agreement of a model's replies with held-out examples, by which a student is measured (RA-ISF, Table 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ REPLIES: Mapping[str, type[BaseModel]] = {
     "ra_isf/decompose": SubQuestions,
     "genground/ground": GroundReply,
 }
-"""What reads a role's replies in use, by role."""
+"""The parser of each role's replies in use."""
 YES_NO = frozenset({"ra_isf/judge_relevance", "ra_isf/self_knowledge"})
 RESAMPLES, _SEED = 10_000, 0
 Outcomes = NDArray[np.float64]

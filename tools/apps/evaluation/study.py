@@ -97,15 +97,15 @@ class FinishedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came of a study."""
+    """The result of a study."""
 
     runs: list[FinishedRun]
     limit: str = ""
-    """Which limit ended it; empty where none did."""
+    """The limit that ended it, or empty."""
 
 
 class RunObserver:
-    """What follows a study while it runs; this one logs what is worth knowing and shows nothing."""
+    """An observer of a study while it runs; this one logs and shows nothing."""
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Say something; the style is that of a terminal."""
@@ -281,7 +281,7 @@ class OpenedRun:
     prepared: PreparedRun
     directory: RunWriter
     jobs: list[QuestionJob]
-    """What is left to ask."""
+    """Questions left to ask."""
     prices: PriceTable
 
     def answer(self, study: Study, observer: RunObserver, before: RunTally) -> RunTally:

@@ -1,4 +1,4 @@
-"""What a study measures: data sets, methods, models, settings and their sweeps, as one file says it.
+"""The description of a study: data sets, methods, models, settings and sweeps, in one file.
 
 It imports little, since the command line's options are fields of it.
 """

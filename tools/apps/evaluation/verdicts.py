@@ -1,4 +1,4 @@
-"""What answers are worth where a method may also give none: right, wrong or not attempted, and when it abstains."""
+"""Scores of methods that may abstain: right, wrong or not attempted, and when they abstain."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What each kind of event says, as lines: a case in the function of its topic; any other is shown by its name."""
+"""Each kind of event as lines: a case in the function of its topic; others are shown by name."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -33,9 +33,9 @@ class EventView:
 
     verbose: bool = False
     passages: dict[str, Passage] = field(default_factory=dict[str, Passage])
-    """What the run has found so far, by id, for titles and sentences."""
+    """Passages found so far, by id, for titles and sentences."""
     parallel: bool = False
-    """Whether the superstep has more events of this kind, so that each must name its query."""
+    """True if the superstep has more events of this kind, so that each must name its query."""
     named: dict[str, str] = field(default_factory=dict[str, str])
     """Titles that searches told, by id, of passages that may still be inside a subgraph."""
     statements: set[str] = field(default_factory=set[str])

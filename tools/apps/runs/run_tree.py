@@ -10,7 +10,7 @@ ROOT = "0"
 """The id of the root, the question that was asked."""
 
 Kind = Literal["question", "query", "paragraph", "knowledge", "statement", "thought", "answer", "rest"]
-"""What a node stands for.
+"""The kind of a node.
 
 A `question` (the one asked, a part of it, a hop's), a `query` that was searched, a `paragraph` (or the several
 that a chain read at once), `knowledge` that the model wrote itself, a `statement` extracted from paragraphs, a
@@ -18,7 +18,7 @@ that a chain read at once), `knowledge` that the model wrote itself, a `statemen
 """
 
 Status = Literal["open", "expanded", "found", "accepted", "rejected", "pruned", "answered", "unknown"]
-"""What became of a node.
+"""The outcome of a node.
 
 `open`: not worked on yet. `expanded`: continued: a question was decomposed, a query or a path searched.
 `found`: there, and not judged. `accepted` and `rejected`: judged. `pruned`: set aside before it was judged.
@@ -84,11 +84,11 @@ class RunNode:
     note: str = ""
     """The reason of the status, in the method's or the model's words; may be empty."""
     query: str = ""
-    """What was searched below it, where that is not its text; may be empty."""
+    """The query searched below it if that is not its text; may be empty."""
     passage_ids: list[str] = field(default_factory=list[str])
     """The passages that it stands for or rests on."""
     evidence: bool = False
-    """Whether the run's answer rests on it, or on something below it; never set for the root."""
+    """True if the run's answer rests on it, or on something below it; never set for the root."""
     children: list["RunNode"] = field(default_factory=list["RunNode"])
     """In the order of the run."""
 
@@ -99,7 +99,7 @@ class RunNode:
 
     @property
     def word(self) -> str:
-        """What became of it, in a word or two."""
+        """Return its outcome in a word or two."""
         if self.status == "expanded" and self.kind not in ("paragraph", "answer"):
             parts = self.kind == "question" and any(child.kind == "question" for child in self.children)
             return "in parts" if parts else "searched"
@@ -122,7 +122,7 @@ class RunTree:
     stop_reason: str = ""
     """Empty until the run has ended."""
     quotes: list[Citation] = field(default_factory=list[Citation])
-    """What the answer cites, best first; a passage without a title is named by its id."""
+    """Citations of the answer, best first; a passage without a title is named by its id."""
 
     @property
     def root(self) -> RunNode:
@@ -131,7 +131,7 @@ class RunTree:
 
     @property
     def is_multi_step(self) -> bool:
-        """Whether the run did more than one search, so that its tree says more than the list of its steps."""
+        """Return whether the run did more than one search, so that its tree says more than the list of its steps."""
         return any(node.parent and (node.kind in ("question", "query") or node.query) for node in self.nodes)
 
 

@@ -84,7 +84,7 @@ class TreeBuilder:
         return self.asker(query) or self.nodes[ROOT]
 
     def belongs_to_review(self, query: str) -> bool:
-        """Whether a path of paragraphs was searched with this query; its passages are added when it is grown."""
+        """Return whether a path of paragraphs was searched with this query; its passages are added when it is grown."""
         return any(node.kind == "paragraph" and node.query == query for node in self.nodes.values())
 
     def paragraph(self, parent: RunNode, passage_id: str, linked_from: str = "") -> RunNode:

@@ -72,7 +72,7 @@ class Evidence:
 
     @cached_property
     def anchors(self) -> dict[str, float]:
-        """How well each name that a statement is about matches the question: 1 if verbatim, else by its words."""
+        """Return how well each name in a statement matches the question: 1 if verbatim, else by its words."""
         found: dict[str, float] = {}
         for name in dict.fromkeys(s.key for s in self.statements if len(s.key) > 2):
             inside = terms(name)

@@ -1,4 +1,4 @@
-"""What a question asks for: the kind of answer, the asked-for noun, the options, and what it describes."""
+"""Analysis of a question: the kind of answer, the asked-for noun, the options, and what it describes."""
 
 import re
 from dataclasses import dataclass
@@ -122,17 +122,17 @@ class Question:
 
     @cached_property
     def compares(self) -> bool:
-        """Whether it says which of several comes first or last."""
+        """Return whether it says which of several comes first or last."""
         return bool(_COMPARING.search(self.text.lower()))
 
     @cached_property
     def orders(self) -> bool:
-        """Whether it asks if one thing comes before or after another."""
+        """Return whether it asks if one thing comes before or after another."""
         return bool(_ORDER.search(self.text.lower()))
 
     @cached_property
     def wants_latest(self) -> bool:
-        """Whether the later of two dates decides it."""
+        """Return whether the later of two dates decides it."""
         return bool(_LATEST.search(self.text.lower()))
 
     @cached_property

@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def sure(self) -> bool:
-        """Whether it is a whole chain whose cover and probability together reach a fitted sum."""
+        """Return whether it is a whole chain whose cover and probability together reach a fitted sum."""
         return bool(self.text) and self.complete and not self.missing and self.covered + self.probability >= _MIN_SURE
 
 

@@ -38,7 +38,7 @@ _DEMONYM = re.compile(r" (?:is|was|are|were) an? (?:[\w-]{2,20} ){0,2}?([A-Z][a-
 _PAIR = re.compile(r"([^:;|]{1,60}): ((?:[^:;|]|:(?! )){1,1000})(?:; |$)")
 _RULE = re.compile(r"^\|?\s*+(?::?+-{3,}+:?+\s*+\|?+\s*+)++$")
 _PATH = re.compile(r" [>\u203a\u00bb/] |^[\w.-]+\.\w{2,5}$")
-"""What a breadcrumb or the name of a file looks like."""
+"""Pattern of a breadcrumb or a file name."""
 _LONGEST_CELL = 6  # words
 _MAX_SENTENCES = 300
 _MAX_CHARACTERS = 1_000
@@ -123,7 +123,7 @@ class Statement:
 
     @cached_property
     def is_person(self) -> bool:
-        """Whether the title is a person, by the dates of a life."""
+        """Return whether the title is a person, by the dates of a life."""
         return "(born " in self.plain[:400]
 
     @cached_property

@@ -1,1 +1,1 @@
-"""What stands in for a language model: how prompts are read, and the replies to every step, over a player."""
+"""Models without a language model: how prompts are read, and the reply to every step, over a player."""

@@ -27,7 +27,7 @@ _ASKED_FOR = {
     "place": re.compile(r"\bwhere\b|\bin (?:which|what)\b", re.IGNORECASE),
     "thing": re.compile(r"\b(?:what|which)\b", re.IGNORECASE),
 }
-"""What an earlier question's answer is, by the first form that it has."""
+"""The kind of an earlier question's answer, by the first matching form."""
 _THANKS = r"thanks|thank you|thx|cheers"
 _SMALL_TALK = re.compile(
     rf"(?:(?:{_THANKS}|hi|hello|hey|good (?:morning|afternoon|evening|day|night)|bye|goodbye|see you|how are you"
@@ -119,6 +119,6 @@ def _referents(turns: Sequence[_Turn], kind: str, found_first: bool) -> Iterator
 
 
 def _looks_like_a_person(name: str) -> bool:
-    """Whether a name is made of two to four capitalised words, without "the" or a genitive."""
+    """Return whether a name is made of two to four capitalised words, without "the" or a genitive."""
     words = name.split()
     return 2 <= len(words) <= 4 and "'s " not in name and " > " not in name and not name.startswith("The ")

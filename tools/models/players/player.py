@@ -1,4 +1,4 @@
-"""What every reply is made of: five questions to whoever plays the language model."""
+"""Building blocks of every reply: five questions to whoever plays the language model."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self
@@ -10,13 +10,13 @@ UNANSWERABLE = "unanswerable"
 
 @dataclass(frozen=True)
 class Given:
-    """What a step lets its player use, and what it wants."""
+    """The information a step lets its player use, and the kind of answer it wants."""
 
     lists: tuple[str, ...] = ()
     """The blocks that are believed beside the passages, such as `information`."""
     passages: bool = True
     memory: bool = False
-    """What it knows without being told may be used."""
+    """True if the player's own knowledge may be used."""
     wants: Literal["sure", "read", "last", "guess"] = "sure"
     """An answer only where nothing is missing, as another search may follow; what can be read in the passages; the
     best that the information supports, as nothing follows; or an answer in any case."""
@@ -40,7 +40,7 @@ class Answer:
     text: str = ""
     """Empty when there is none."""
     facts: tuple[Fact, ...] = ()
-    """What is known on the way to it, also where there is no answer; the first link first."""
+    """Facts known on the way to the answer, even without one, in order."""
     passages: tuple[int, ...] = ()
     """The numbers of the passages that it rests on, in order."""
     items: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Player(Protocol):
 
     @property
     def prompt(self) -> Prompt:
-        """What it was asked."""
+        """Return the prompt it was given."""
         ...
 
     def with_question(self, question: str) -> Self:

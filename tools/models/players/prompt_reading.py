@@ -32,7 +32,7 @@ class PromptPassage:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the messages ask for."""
+    """The parsed content of a prompt's messages."""
 
     role: str
     """As in `migres/decide`; empty when there is no role line."""

@@ -31,7 +31,7 @@ _TOKENS: dict[str, dict[str, str]] = {
     "support": {"full": "[Fully supported]", "none": "[No support / Contradictory]"},
     "utility": {"5": "[Utility:5]", "1": "[Utility:1]"},
 }
-"""What stands for the fields of a record, in this order."""
+"""Names that stand for the fields of a record, in this order."""
 
 
 def _texts(facts: Iterable[Fact]) -> list[str]:

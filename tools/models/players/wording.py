@@ -47,7 +47,7 @@ def names(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
-    """Whether a word follows another one within a name; a full stop may follow an initial, or "Dr." and the like."""
+    """Return whether a word follows another one within a name; a full stop may follow an initial or e.g. "Dr."."""
     gap = text[last.end() : word.start()]
     if last[0].endswith(("'s", "\u2019s")) and word[0][0].islower():
         return False

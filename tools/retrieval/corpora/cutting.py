@@ -13,7 +13,7 @@ from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sentences import LINE_UNIT
 
 PASSAGE_WORDS = 100
-"""What a passage aims at, as the passages of DPR's Wikipedia have."""
+"""Target length of a passage, that of DPR's Wikipedia."""
 _MOST_WORDS = 5000
 _LONGEST_KEY = 20
 """Words of a row's first cell that stands in each part of the row."""
@@ -39,7 +39,7 @@ class Cutting:
     """How documents become passages. Raises SettingsError for lengths that make no sense."""
 
     words: int = PASSAGE_WORDS
-    """What a passage aims at. A sentence of more than twice as many (a table, a log) is cut into pieces."""
+    """Target length of a passage. A sentence of more than twice as many (a table, a log) is cut into pieces."""
     overlap: int = 0
     """Words, at most, of the last sentences that the next passage of the same section begins with again."""
     ocr: str = ""

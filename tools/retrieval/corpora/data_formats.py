@@ -28,7 +28,7 @@ class DataFormat(BaseModel, frozen=True, extra="forbid"):
         return [edition.split() for edition in value]
 
     def fits(self, found: Collection[str]) -> bool:
-        """Whether a record with these keys is of this format."""
+        """Return whether a record with these keys is of this format."""
         given = frozenset(found)
         return any(
             given.issuperset(keys) and (self.others is None or given <= self.others.union(keys)) for keys in self.keys

@@ -263,13 +263,13 @@ class Corpus:
     cutting: Cutting = field(default_factory=Cutting)
     """How documents are cut; records are not."""
     left_out: str = ""
-    """What of a folder is not read: how many files, by suffix, question sets, and what cannot be opened."""
+    """The files of a folder that are not read: counts by suffix, question sets, and unreadable ones."""
     unread: Mapping[str, int] = field(default_factory=dict[str, int])
     """Suffix → files that cannot be read."""
 
     @property
     def recipe(self) -> str:
-        """How its files become passages: where this differs, an update reads them again."""
+        """Return how its files become passages: where this differs, an update reads them again."""
         cutting = self.cutting
         return f"text 5 {cutting.words} {cutting.overlap} {cutting.ocr}" if self.format == TEXT else self.format
 

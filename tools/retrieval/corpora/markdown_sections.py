@@ -31,7 +31,7 @@ _INLINE = MarkdownIt("commonmark")
 
 
 class Section(NamedTuple):
-    """What stands below one heading, or on one page, up to the next."""
+    """The text below one heading, or on one page, up to the next."""
 
     headings: tuple[str, ...] = ()
     """The headings that it stands under, outermost first; empty before the first."""
@@ -41,16 +41,16 @@ class Section(NamedTuple):
     blocks: Iterable[Block] = ()
     metadata: Mapping[str, object] = MappingProxyType({})
     is_headed: bool = False
-    """Whether its last heading stands in its text, too."""
+    """True if its last heading stands in its text, too."""
     in_rows: bool = False
-    """Whether its lines are the rows of a sheet, which are named with its passages."""
+    """True if its lines are the rows of a sheet, which are named with its passages."""
 
 
 class StructuredText(NamedTuple):
     """A text in sections."""
 
     title: str
-    """What the front matter or the only heading of the highest level says; empty where there is neither."""
+    """The title in the front matter, or the only top-level heading; else empty."""
     metadata: dict[str, object]
     """The single values of the front matter, by their names."""
     sections: Iterable[Section]

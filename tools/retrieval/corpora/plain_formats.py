@@ -24,7 +24,7 @@ _MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (
 """The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
 _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
-"""What stands below, and perhaps above, a heading of reStructuredText."""
+"""The line below, and perhaps above, a heading of reStructuredText."""
 
 
 def read_table(path: Path, encoding: str) -> Iterator[Section]:

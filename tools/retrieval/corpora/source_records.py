@@ -1,4 +1,4 @@
-"""What every reader of a corpus yields, how it reports what it cannot read, and the lines and JSON values of a file."""
+"""Records that every corpus reader yields, reports of unreadable ones, and the lines and JSON values of a file."""
 
 import codecs
 import json
@@ -59,7 +59,7 @@ class CorpusReading:
     )
     """The first few bad records of each file."""
     notes: list[str] = field(default_factory=list[str])
-    """What the user should know of files that were read."""
+    """Notes for the user on files that were read."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
         """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""

@@ -50,7 +50,7 @@ _INSTALL = "pip install 'hopgraph[documents]'"
 
 
 def can_read(path: Path) -> bool:
-    """Whether a file can be read here: by its suffix, or because what it begins with is text."""
+    """Return whether a file can be read here: by its suffix, or because what it begins with is text."""
     suffix = path.suffix.lower()
     return suffix in PLAIN or (can_convert() if suffix in CONVERTED else _is_text(path))
 

@@ -66,13 +66,13 @@ Encoder = Callable[[Sequence[Text]], Awaitable[Sequence[Vector]]]
 
 
 class EmbeddingFacts(BaseModel, frozen=True, extra="forbid"):
-    """What an index records of the model that made its vectors."""
+    """An index's record of the model that made its vectors."""
 
     model: str
     """Its spec, without the options that only say where it runs."""
     dimension: int = Field(ge=1)
     normalise: bool
-    """Whether vectors are scaled to length 1, so that their inner product is the cosine."""
+    """True if vectors are scaled to length 1, so that their inner product is the cosine."""
     query_prefix: str = ""
     passage_prefix: str = ""
     probe: str

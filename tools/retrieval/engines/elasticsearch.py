@@ -33,7 +33,7 @@ from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 API_KEY = "HOPGRAPH_ELASTICSEARCH_API_KEY"
-"""Where the server's API key is read from; a user name and password may be in the address."""
+"""Variable with the server's API key; a user name and password may be in the address."""
 _META = "hopgraph"
 _LONGEST_ID = 512  # bytes that Elasticsearch allows
 _MOST_HITS = 10_000  # Elasticsearch's `index.max_result_window`, unless its owner changed it

@@ -38,7 +38,7 @@ class EngineAddress:
     uri: str = field(repr=False)
     """Where the engine is: an `http(s)` address, or for Milvus a local file."""
     collection: str
-    """What the engine calls the corpus: a Milvus collection, an Elasticsearch index."""
+    """The name of the corpus in the engine: a Milvus collection, an Elasticsearch index."""
     mode: Mode | None = None
     """None: hybrid where the corpus has vectors, else BM25."""
     bm25_weight: float = BM25_WEIGHT
@@ -47,7 +47,7 @@ class EngineAddress:
 
     @property
     def remote(self) -> bool:
-        """Whether it is a server's address and no local file."""
+        """Return whether it is a server's address and no local file."""
         return self.uri.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class EngineAddress:
 
 
 def is_engine(spec: str) -> bool:
-    """Whether a spec is meant for an engine, valid or not."""
+    """Return whether a spec is meant for an engine, valid or not."""
     kind, colon, _ = spec.strip().partition(":")
     return bool(colon) and kind in KINDS
 
@@ -147,7 +147,7 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     embedding: EmbeddingFacts | None = None
     """The model whose vectors are stored; None for BM25 alone."""
     corpora: tuple[CorpusFacts, ...] = ()
-    """What was put in completely, in order; empty until the first is."""
+    """Corpora stored completely, in order."""
     unfinished: Checkpoint | None = None
 
 

@@ -39,18 +39,18 @@ class FillReport:
     format: str
     """The source's format, given or detected."""
     left_out: str
-    """How many files of a folder were not read, by suffix."""
+    """Number of files of a folder that were not read, by suffix."""
     changes: FileChanges
     """How the files differ from what the collection had of this source."""
     passages: int = 0
     """Passages that were read; one whose id comes again counts again, and the last of them stays."""
     resumed_at: int = 0
-    """How many of them an interrupted run had stored."""
+    """Number of them that an interrupted run had stored."""
     total: int = 0
     """Passages that the collection has now."""
     skipped: int = 0
     first_skipped: tuple[str, ...] = ()
-    """What was wrong with the first few of them, with file and line."""
+    """Errors of the first few, with file and line."""
     notes: tuple[str, ...] = ()
     """Files that were not UTF-8, and as what they were read."""
     seconds: float = 0.0
@@ -139,7 +139,7 @@ class _Run:
     engine: SearchEngine
     corpus: Corpus
     stored: InitVar[Mapping[str, str]]
-    """What `SearchEngine.list_files` returned."""
+    """The result of `SearchEngine.list_files`."""
     analyser: Analyser
     model: EmbeddingModel | None
     reading: CorpusReading

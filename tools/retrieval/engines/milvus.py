@@ -38,7 +38,7 @@ from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 TOKEN = "HOPGRAPH_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable
-"""Where a cluster's token (`user:password` or a key) is read from."""
+"""Variable with a cluster's token (`user:password` or a key)."""
 _PROPERTY, _SPARSE = "hopgraph", "sparse"
 _LITE_SECONDS = 1800.0
 """Lite makes its BM25 index in memory when a process searches first: a minute or more for 100,000 passages."""

@@ -39,7 +39,7 @@ Fields = dict[str, JsonValue]
 
 
 class SerperAnswer(BaseModel):
-    """What serper.dev returns, as far as it is read."""
+    """The part of serper.dev's reply that is read."""
 
     searchParameters: Fields = {}  # noqa: N815 - the names of the answer
     answerBox: Fields | None = None  # noqa: N815
@@ -84,7 +84,7 @@ class WikiPages(BaseModel):
 
 
 class WikiAnswer(BaseModel):
-    """What MediaWiki returns, as far as it is read."""
+    """The part of MediaWiki's reply that is read."""
 
     error: Fields | None = None
     batchcomplete: JsonValue = None

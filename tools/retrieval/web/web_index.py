@@ -84,7 +84,7 @@ class WebCache:
 
     folder: Path
     seconds: float
-    """How old results may be."""
+    """Maximum age of results, in seconds."""
 
     def __post_init__(self) -> None:
         """Make the folder; SettingsError where it cannot be made or written."""
@@ -122,7 +122,7 @@ class WebIndex:
     """A search engine as an index; results change with the web: cache them to repeat a run."""
 
     most: int
-    """How many results the engine returns at most."""
+    """Maximum number of results the engine returns."""
     cache_key: str
     """Names, for the cache, the engine and the settings that results depend on, without keys."""
     search: Callable[[str, int], Awaitable[list[WebPage]]] = field(repr=False)

@@ -1,1 +1,1 @@
-"""What checks in this process that passages entail a statement."""
+"""Entailment checkers that run in this process."""

@@ -65,7 +65,7 @@ NEGATION_REACH = 3
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What a premise or a statement is made of. Terms are the stems of all but function words."""
+    """A premise or a statement, analysed. Terms are the stems of all but function words."""
 
     names: frozenset[str]
     """Capitalised words of two letters or more, folded; the first word of a sentence is none."""
@@ -84,7 +84,7 @@ class _Text:
         return self.affirmed | self.negated
 
     def has_name(self, name: str) -> bool:
-        """Whether the text has a name, or all its parts or their stems."""
+        """Return whether the text has a name, or all its parts or their stems."""
         parts = filter(None, _PARTS.split(name))
         return name in self.words or all(p in self.words or DEFAULT_ANALYSER.term(p) in self.terms for p in parts)
 
@@ -125,7 +125,7 @@ def _score(premise: _Text, statement: _Text) -> float:
 
 
 def _contradicts(premise: _Text, statement: _Text) -> bool:
-    """Whether the statement negates what the premise does not, or affirms what it only negates."""
+    """Return whether the statement negates what the premise does not, or affirms what it only negates."""
     negates = statement.negated and statement.negated.isdisjoint(premise.negated)
     return bool(negates) or not statement.affirmed.isdisjoint(premise.negated - premise.affirmed)
 

@@ -1,1 +1,1 @@
-"""What scores passages and sentences against a query in this process."""
+"""Rerankers of passages and sentences that run in this process."""

@@ -1,4 +1,4 @@
-"""What FlagEmbedding's models need around them: batches of ours, and errors that come out."""
+"""Wrappers of FlagEmbedding's models: batching, and errors that surface."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -142,7 +142,7 @@ def _device(name: str, source: str) -> str:
 
 
 REACH_SECONDS = 10.0
-"""How long the hub may take to say which files a model has."""
+"""Timeout for the hub's list of a model's files."""
 M3_HEADS = ("colbert_linear.pt", "sparse_linear.pt")
 """BGE-M3's layers besides its encoder, which FlagEmbedding reads as tensors alone."""
 _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", ".metadata"})
@@ -175,7 +175,7 @@ def _checked(named: NamedModel, folder: Path) -> Path:
 
 
 def _has_weights(folder: Path) -> bool:
-    """Whether the weights and all of their parts are there: a download may have been interrupted."""
+    """Return whether the weights and all of their parts are there: a download may have been interrupted."""
     indexes = [*folder.glob("*.safetensors.index.json"), *folder.glob("*.bin.index.json")]
     if indexes:
         return any(all((folder / part).is_file() for part in _parts(index)) for index in indexes)

@@ -21,7 +21,7 @@ USUAL_LENGTH = 512
 _ROBERTA_OFFSET = 2  # RoBERTa and its kin count positions from the padding token's id
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
 _FILE_ERRORS = (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError, ImportError)
-"""What transformers and torch raise about files that are missing, damaged or of another kind."""
+"""Exceptions of transformers and torch for files that are missing, damaged or of another kind."""
 
 Scoring = Callable[[list[Pair]], Sequence[float]]
 """Returns one score per pair, in order."""

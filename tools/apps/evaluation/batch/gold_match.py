@@ -27,7 +27,7 @@ class GoldMatch(NamedTuple):
     questions: list[EvalQuestion]
     """With the ids of the corpus where they were matched by text."""
     found: int | None = None
-    """How many of the gold passages the corpus has; None where it cannot be told."""
+    """Number of gold passages in the corpus; None if unknown."""
     sought: int | None = None
 
 
@@ -58,7 +58,7 @@ class _Gold:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """How many were seen by id, title and text, and of how many; without what they are not known by."""
+        """Return how many were seen by id, title and text, and of how many; without what they are not known by."""
         counts = {
             "ids": (len(self.seen_ids), len(self.ids)),
             "titles": (len(self.seen_titles), len(self.titles)),

@@ -58,7 +58,7 @@ _LINE = TypeAdapter(_Line)
 
 
 class _Case(NamedTuple):
-    """What is judged."""
+    """A question, its gold answers and the answer to judge."""
 
     id: str
     prediction: str
@@ -79,7 +79,7 @@ class JudgeAgreement(NamedTuple):
 
 
 class JudgeAudit(NamedTuple):
-    """What a judge made of gold answers that were another question's: it is to compare texts, not to know."""
+    """A judge's verdicts on other questions' gold answers: it should compare texts, not use its knowledge."""
 
     n: int
     """Questions, each judged twice."""
@@ -103,7 +103,7 @@ class Judgements:
     audit: JudgeAudit | None = None
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Whether an answer is right; None where it has not been judged, or the data set has no answers.
+        """Return whether an answer is right; None where it has not been judged, or the data set has no answers.
 
         No call is made where one of the two is blank: only an abstention without a failure is right then.
         """

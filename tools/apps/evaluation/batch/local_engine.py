@@ -33,7 +33,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable, paid_part
 from hopgraph.tools.io.background import background_loop, gather_or_cancel
 
 WorkerMessage = StepEvent | JobResult
-"""What a worker sends: each model call as it is made, at the end the result; other steps stay in the worker."""
+"""A worker's message: each model call as it is made, then the result; other steps stay in the worker."""
 JobRunner = Callable[[QuestionJob, EventListener], Awaitable[JobResult]]
 """Answers one question, here or in a worker, as `answer_question` does."""
 MAX_FAILURES_IN_A_ROW = 20
@@ -85,12 +85,12 @@ class RunEngine:
     """Called with the error when an outage begins."""
     last_failure: str = ""
     in_a_row: int = 0
-    """How many questions ended with the same `last_failure`."""
+    """Number of consecutive questions that ended with `last_failure`."""
     usable: int = 0
-    """How many model calls of this session had a usable reply."""
+    """Number of model calls of this session with a usable reply."""
     unusable: int = 0
     asked_model: str = ""
-    """Which model was asked last."""
+    """The model asked last."""
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
         """Answer questions in order, `concurrency` at a time; return why it stopped early, empty when all are finished.

@@ -25,7 +25,7 @@ EventListener = Callable[[StepEvent], None]
 
 
 class JobResult(NamedTuple):
-    """What came of one question."""
+    """The outcome of one question."""
 
     outcome: Outcome
     record: bytes | None = None
@@ -43,7 +43,7 @@ class QuestionJob:
     repeat: int = 0
     keep_trace: bool = True
     check_support: bool = False
-    """Whether the entailment checker decides if the citations support the answer, without gold passages."""
+    """True if the entailment checker decides whether citations support the answer, without gold passages."""
 
 
 async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any]:
@@ -70,12 +70,12 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
 
 
 def requires_gold(method: str) -> bool:
-    """Whether a method takes the gold passages with the question; an experiment does not."""
+    """Return whether a method takes the gold passages with the question; an experiment does not."""
     return method in METHODS and METHODS[method].takes_gold_passages
 
 
 def is_of_others(method: str) -> bool:
-    """Whether a method is not hopgraph's; an experiment is."""
+    """Return whether a method is not hopgraph's; an experiment is."""
     return method in METHODS and not METHODS[method].is_built_in
 
 

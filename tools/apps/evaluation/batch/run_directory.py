@@ -66,7 +66,7 @@ RecordT = TypeVar("RecordT")
 
 
 class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
-    """Which questions are asked."""
+    """The questions of a run."""
 
     name: str
     """The file or folder, by name."""
@@ -77,22 +77,22 @@ class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
     ids: str
     """SHA-256 over the ids of the questions, in order."""
     label: str = ""
-    """What a study calls it; else empty."""
+    """Its name in a study; else empty."""
     renamed: int | None = None
     """The seed with which people, places and works were renamed; None: they were not."""
 
 
 class CorpusSource(BaseModel, frozen=True, extra="forbid"):
-    """Where passages come from."""
+    """The source of passages."""
 
     retriever: str
     """The spec; `contexts` for the pooled contexts of the data set."""
     fingerprint: str
     """Of the corpus, where the retriever has one; else empty."""
     gold_by: GoldBy
-    """How gold passages are recognized among the retrieved ones."""
+    """The way gold passages are recognized among the retrieved ones."""
     gold_found: int | None = None
-    """How many of the gold passages it has; None where it cannot be told, and in runs of earlier versions."""
+    """Number of gold passages in it; None if unknown, as in runs of earlier versions."""
     gold_sought: int | None = None
 
 
@@ -232,22 +232,22 @@ class Outcome(TypedDict):
     """One question that a method has finished, with an answer, without one, or by failing: one line of the results."""
 
     method: str
-    """Who answered, by its name in the manifest."""
+    """The method, by its name in the manifest."""
     id: str
     """Of the question, as in `questions.jsonl`."""
     repeat: int
-    """Which of the method's answers to the question, from 0."""
+    """Number of the method's answer to the question, from 0."""
     answer: str
     """Empty for an abstention and for a failure."""
     explanation: str
-    """What the method says beside the answer; may be empty."""
+    """The method's explanation of the answer; may be empty."""
     citations: list[Citation]
-    """What the answer rests on, in the order of its marks."""
+    """Passages that support the answer, in the order of its marks."""
     retrieved: list[str]
     """Ids of the passages, best first, those of model knowledge left out."""
     titles: list[str]
     supported: bool | None
-    """Whether the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
+    """True if the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
     """Why the method ended."""
     usage: Usage | None
@@ -257,7 +257,7 @@ class Outcome(TypedDict):
     error: str
     """Why it failed, in one line; else empty."""
     confidence: NotRequired[int | None]
-    """What the model said, from 1 to 5; absent or None where the method does not ask, or there is no answer."""
+    """The model's stated confidence, 1 to 5; absent or None if the method does not ask or there is no answer."""
     citation_recall: NotRequired[float]
     """Of an answer in sentences: see `CitationScores`; absent for another one."""
     citation_precision: NotRequired[float]
@@ -376,7 +376,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
             self.finished = self._truncate_partial()
             """Finished questions, and whether each failed."""
             self.limit = ""
-            """Which limit ended this session; empty where none did."""
+            """The limit that ended this session, or empty."""
         except BaseException:
             self._lock.close()
             raise
@@ -427,7 +427,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         return manifest
 
     def _is_larger(self, old: DatasetFacts, new: DatasetFacts, questions: list[EvalQuestion]) -> bool:
-        """Whether questions are to be added, those of a greater limit, to the same ones of the same data set."""
+        """Return whether questions are to be added, those of a greater limit, to the same ones of the same data set."""
         same = (old.name, old.sha256, old.renamed) == (new.name, new.sha256, new.renamed)
         return (
             same and old.questions < new.questions and self.questions()[: old.questions] == questions[: old.questions]

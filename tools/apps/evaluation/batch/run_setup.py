@@ -42,7 +42,7 @@ from hopgraph.tools.retrieval.staging import Progress
 CORPUS = "corpus"
 """The folder of a run that holds the index of the data set's own contexts."""
 CONTEXTS = "contexts"
-"""What a manifest calls them."""
+"""Their name in a manifest."""
 _LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
 _SEEDS_PER_REPEAT = 1_000
 """More than a method has samples, which take the seeds that follow its own: no two samples of a run share one."""
@@ -50,7 +50,7 @@ _SEEDS_PER_REPEAT = 1_000
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a run measures."""
+    """The data, methods and model of a run."""
 
     dataset: Path
     methods: Mapping[str, Context]
@@ -69,7 +69,7 @@ class RunSpec:
     """Keep all passages that come with a question in the run, not the gold ones alone."""
     skip_bad: bool = False
     label: str = ""
-    """What a study calls the data set."""
+    """The data set's name in a study."""
 
 
 class PreparedRun(NamedTuple):
@@ -192,7 +192,7 @@ def _reply_folder(settings: Context, directory: RunWriter, repeat: int, *, fresh
 
 
 def shares_replies(settings: Context) -> bool:
-    """Whether replies may be those of other runs: not of objects and local models, which may change under a name."""
+    """Return whether cached replies may be reused: not those of objects and local models, which may change."""
     models = [settings.model, *settings.models.values()]
     return all(isinstance(each, str) and not each.startswith(_LOCAL_MODELS) for each in models)
 

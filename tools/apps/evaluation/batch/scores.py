@@ -58,7 +58,7 @@ def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
 
 
 def _is_grounded(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> bool:
-    """Whether an answer's citations support it: one is a gold passage or, without those, the checker said so."""
+    """Return whether an answer's citations support it: one is a gold passage or, without those, the checker said so."""
     if not outcome["answer"]:
         return not outcome["error"] and not question.answers
     gold = gold_names(question, gold_by)

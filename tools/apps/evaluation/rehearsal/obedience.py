@@ -1,4 +1,4 @@
-"""What the instructions of a prompt forbid or allow, as a careful model reads them, for the strict oracle."""
+"""Permissions and prohibitions in a prompt's instructions, as a careful model reads them, for the strict oracle."""
 
 import re
 
@@ -16,18 +16,18 @@ _IN_PART = re.compile(r"\bin part\b|\bbest-supported\b|\bbest (?:that )?you know
 
 
 def names_one_thing(prompt: Prompt) -> bool:
-    """Whether only one of several missing things may be named."""
+    """Return whether only one of several missing things may be named."""
     return _ONE_THING.search(prompt.instructions) is not None
 
 
 def one_side_decides(prompt: Prompt) -> bool:
-    """Whether a comparison may be answered where one described side has no record of what is compared."""
+    """Return whether a comparison may be answered where one described side has no record of what is compared."""
     said = prompt.instructions
     return _BOTH_SIDES.search(said) is None or _NO_RECORD.search(said) is not None
 
 
 def partial_support_is_enough(prompt: Prompt) -> bool:
-    """Whether an answer may be given that the information supports only in part."""
+    """Return whether an answer may be given that the information supports only in part."""
     return _IN_PART.search(prompt.instructions) is not None
 
 

@@ -130,7 +130,7 @@ class Oracle:
 
     @cached_property
     def target(self) -> Target:
-        """What the question is."""
+        """Return the question that the prompt asks."""
         asked = self.prompt.question
         found = self.book.find(asked)
         return self.book.find_similar(asked) if found is NO_TARGET and self._reads_loosely else found
@@ -154,7 +154,7 @@ class Oracle:
 
     @cached_property
     def by_passage(self) -> dict[int, list[HopAnswer]]:
-        """What each passage shown says, by its number; those that say nothing are left out."""
+        """Return the facts that each passage shown states, by its number, without passages that state none."""
         return {each.number: found for each in self.prompt.passages if (found := self._found_in(each))}
 
     def by_item(self, name: str) -> dict[int, list[HopAnswer]]:
@@ -192,7 +192,7 @@ class Oracle:
         return found
 
     def _tells(self, line: str, hop: PlanHop) -> bool:
-        """Whether a line has a hop's answer, and at least half of the other content words of its question."""
+        """Return whether a line has a hop's answer, and at least half of the other content words of its question."""
         answered = next((each for each in hop.answers if contains_words(line, each)), "")
         asked = frozenset(content_terms(self.target.plan.question_of(hop))) - frozenset(content_terms(answered))
         is_closed = answered.casefold() in {"", "yes", "no"}
@@ -206,7 +206,7 @@ class Oracle:
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        """What was answered to each hop, right or wrong, by the lists of the prompt in their order."""
+        """Return the answer to each hop, right or wrong, by the prompt's lists in their order."""
         names: dict[int, str] = {}
         for _, line in (item for name in _LISTS for item in self.prompt.items(name)):
             for hop in self.hops:
@@ -250,7 +250,7 @@ class Oracle:
         return draw(self.options.seed, self.fingerprint, *decision)
 
     def errs(self, decision: str, number: int = 0) -> bool:
-        """Whether a decision is wrong; `number` tells decisions of one kind apart."""
+        """Return whether a decision is wrong; `number` tells decisions of one kind apart."""
         return self.chance(decision, number) < self.options.error
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
@@ -283,7 +283,7 @@ class Oracle:
         return [self._or_error(asked, fact, place) for place, (_, asked, fact) in enumerate(found)]
 
     def _is_stated(self, hop: PlanHop) -> bool:
-        """Whether a hop is a fact that can be told, and no conclusion from others."""
+        """Return whether a hop is a fact that can be told, and no conclusion from others."""
         return bool(hop.passages) or not self._has_gold
 
     def _state(self, hop: PlanHop, known: Mapping[int, str]) -> str:
@@ -312,11 +312,11 @@ class Oracle:
         return Answer(self._conclude(known), facts, passages, items)
 
     def _answers(self, known: Mapping[int, str]) -> bool:
-        """Whether what is known answers the question; False for an unknown one."""
+        """Return whether what is known answers the question; False for an unknown one."""
         return bool(self.target.answers and self.hops) and all(hop.number in known for hop in self.hops)
 
     def _is_misled(self, decision: str) -> bool:
-        """Whether a judgement of all that is shown is wrong: by itself, or because some passage misleads."""
+        """Return whether a judgement of all that is shown is wrong: by itself, or because some passage misleads."""
         idle = sum(each.number not in self.by_passage for each in self.prompt.passages)
         right = (1.0 - self.options.error) * (1.0 - self.options.distraction) ** idle
         return self.chance(decision, 0) < 1.0 - right

@@ -36,12 +36,12 @@ def word_key(text: str) -> str:
 
 
 def contains_words(text: str, part: str) -> bool:
-    """Whether a text has the words of another, in sequence; a part without words is in no text."""
+    """Return whether a text has the words of another, in sequence; a part without words is in no text."""
     return bool(word_key(part).strip()) and word_key(part) in word_key(text)
 
 
 def is_among(text: str, others: Iterable[str]) -> bool:
-    """Whether a text is one of others, but for case and punctuation."""
+    """Return whether a text is one of others, but for case and punctuation."""
     return any(word_key(text) == word_key(each) for each in others)
 
 
@@ -63,7 +63,7 @@ class GoldPassage:
     """In an index of the same file; empty where its text is."""
 
     def is_shown_as(self, title: str, text: str) -> bool:
-        """Whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
+        """Return whether a passage in a prompt is this one: whole, cut off at an end, or some of its sentences."""
         same_title = word_key(title) == word_key(self.title)
         return same_title and (not self.text or any(map(self._has_piece, text.split("…"))))
 
@@ -104,7 +104,7 @@ class PlanHop(_Answered):
         return f"{without_mark(_PLACE.sub(lambda place: answers.get(int(place[1]), place[0]), self.template))}?"
 
     def is_answered_by(self, gold: GoldPassage, text: str) -> bool:
-        """Whether the part of a gold passage that is shown has the answer."""
+        """Return whether the part of a gold passage that is shown has the answer."""
         if not any(contains_words(gold.text, each) for each in self.answers):
             return True
         return any(contains_words(text, each) for each in (*self.answers, *gold.sentences))
@@ -122,7 +122,7 @@ class Plan(_Answered):
 
     @property
     def is_yes_no(self) -> bool:
-        """Whether the answer is yes or no."""
+        """Return whether the answer is yes or no."""
         return self.answer.casefold() in {"yes", "no"}
 
     @cached_property
@@ -132,7 +132,7 @@ class Plan(_Answered):
 
     @property
     def last_decides(self) -> bool:
-        """Whether the last hop's answer is the question's; if not, it follows from all of them."""
+        """Return whether the last hop's answer is the question's; if not, it follows from all of them."""
         return bool(self.hops) and is_among(self.hops[-1].answer, self.answers)
 
     @cached_property
@@ -160,7 +160,7 @@ def wordings(*questions: str) -> list[str]:
 
 
 class Target(NamedTuple):
-    """What a prompt asks for."""
+    """The question that a prompt asks."""
 
     plan: Plan
     hop: PlanHop | None = None

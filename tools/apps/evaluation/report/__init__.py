@@ -1,1 +1,1 @@
-"""What a comparison looks like: tables as plain data, and files made of them."""
+"""Presentation of a comparison: tables as plain data, and files made from them."""

@@ -40,7 +40,7 @@ _TEXT_FROM = 6  # parts of a bar from this percentage on have their text in them
 _HEIGHT = 5.6
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 _SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
-"""What is drawn, side by side: score → the axis's label, and by what it is multiplied."""
+"""Scores drawn side by side → the axis label and the factor."""
 _SPREAD = 0.3
 """How far the lines are moved apart, of the distance between two values, so that their intervals stay apart."""
 Points = list[tuple[Any, ScoredMethod]]

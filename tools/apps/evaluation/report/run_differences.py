@@ -1,4 +1,4 @@
-"""What differs between runs: questions, corpora, settings, prompts, versions, commits; from their manifests."""
+"""Differences between runs: questions, corpora, settings, prompts, versions, commits; from their manifests."""
 
 from collections.abc import Mapping, Sequence
 

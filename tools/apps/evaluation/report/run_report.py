@@ -1,4 +1,4 @@
-"""What is printed and written of compared runs: notes, the tables of a paper, those of each data set, and files."""
+"""The report on compared runs: notes, a paper's tables, those of each data set, and files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from hopgraph.tools.text.sanitize import pluralize
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """What is printed and written of runs."""
+    """Tables, notes and files of a comparison."""
 
     heading: str
     notes: list[str]

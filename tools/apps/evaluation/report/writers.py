@@ -239,7 +239,7 @@ def _filled(record: Mapping[str, object]) -> dict[str, object]:
 
 
 _MARKS = re.compile(r"[\\`*\[<>|#~&]|(?<![^\W_])_|_(?![^\W_])")
-"""What means something to Markdown; an underscore within a word does not."""
+"""Characters with a meaning in Markdown; an underscore within a word has none."""
 
 WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
     ".md": as_markdown,

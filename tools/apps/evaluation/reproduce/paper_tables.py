@@ -1,4 +1,4 @@
-"""What the papers report, the runs that their tables need, and our scores next to the paper's.
+"""The papers' numbers, the runs that their tables need, and our scores next to the paper's.
 
 There is one YAML file per paper in `papers/`. A number is null where the paper prints none or it cannot be read; a row
 with such doubts is `unsure`. A column is [data set, our metric or null where a run has none, the paper's head], and a
@@ -50,7 +50,7 @@ class _Entry(BaseModel, frozen=True, extra="forbid"):
     """Of a table without one the paper's, of a row without one the table's; so with the retriever and the runs."""
     retriever: str = ""
     runs: int = 1
-    """How often each question is asked; scores are means."""
+    """Number of times each question is asked; scores are means."""
     settings: dict[str, JsonValue] = {}
     """A row's are set over the preset of the data set's family, a table's in all rows whose methods have them; a
     paper's in all of its tables."""
@@ -67,7 +67,7 @@ class Row(_Entry, frozen=True):
     method: str = ""
     """Or an experiment of the paper's own."""
     part: str = ""
-    """What part of a run the row is about, as one of RA-ISF's modules; its metrics' names end in it."""
+    """The part of a run that the row is about, e.g. one of RA-ISF's modules; its metrics' names end in it."""
     add_contexts: bool = False
     """The data set's contexts are added to the corpus: MIGRES's oracle."""
     students: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class PaperTable(_Entry, frozen=True):
     title: str
     questions: str = ""
     differs: tuple[str, ...] = ()
-    """What the paper did otherwise, of this table; the paper's own list comes first."""
+    """Differences from the paper in this table; the paper's own list comes first."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
@@ -97,7 +97,7 @@ class PaperTable(_Entry, frozen=True):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """What is measured for any cell of a row that can be run."""
+        """Return the metrics of the cells of rows that can be run."""
         names = {row.metric(column) for row in self.rows if not row.reason for column in self.columns}
         return frozenset(filter(None, names))
 
@@ -154,7 +154,7 @@ class PlannedRow:
     folder: str = ""
     """The run's folder below the table's."""
     second_corpus: bool = False
-    """Whether it searches the second corpus in place of the first."""
+    """True if it searches the second corpus in place of the first."""
     preset: str | None = None
     assignments: tuple[str, ...] = ()
 
@@ -231,7 +231,7 @@ def _key(assignment: str) -> str:
 
 
 def _binds(assignment: str, roles: Iterable[str]) -> bool:
-    """Whether a setting binds a model to one of the roles."""
+    """Return whether a setting binds a model to one of the roles."""
     return _key(assignment) == "models" and any(role in assignment for role in roles)
 
 
@@ -272,7 +272,7 @@ def _told_examples(table: PaperTable, dataset: str) -> str:
 
 
 def has_examples(table: PaperTable, row: Row, family: str) -> bool:
-    """Whether a row's settings ask for worked examples, and the first step of its method has some for the family."""
+    """Return whether a row's settings ask for worked examples and its method's first step has some for the family."""
     cls = _settings_class(row.method)
     asked = {**cls.presets.get(family, {}), **settings_of_row(table, row)}.get("demonstrations")
     named = family if asked == "{family}" else asked

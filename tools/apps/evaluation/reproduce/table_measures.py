@@ -1,4 +1,4 @@
-"""What the papers' tables tell of a run that is no score of it: read from the steps of its answers, if kept."""
+"""Measures in the papers' tables that are not scores: read from the steps of a run's answers, if kept."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -40,9 +40,9 @@ class TracedAnswer:
     gold: Sequence[str]
     """The gold passages as the corpus names them; empty where it does not."""
     by_title: bool
-    """Whether it names passages by their titles."""
+    """True if it names passages by their titles."""
     measured: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What one of MIGRES's preliminary experiments has counted."""
+    """Counts of one of MIGRES's preliminary experiments."""
 
     @cached_property
     def events(self) -> list[Event]:
@@ -140,7 +140,7 @@ def _documents(answered: TracedAnswer) -> Share:
 
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
-    """Whether this module settled the question (RA-ISF, Table 7); what none of them did is left to decomposition."""
+    """Return whether this module settled the question (RA-ISF, Table 7); the rest is left to decomposition."""
     how = {each.id: each.how for each in answered.of(events.Solved)}.get(ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
