@@ -9,6 +9,7 @@ import tempfile
 import uuid
 from collections.abc import Mapping
 from functools import partial
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -17,7 +18,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """Windows does not have it."""
 
 
-def open_source(path: Path, *, pipe: bool = False) -> BinaryIO:
+def open_source(path: Path, *, pipe: bool = False) -> BufferedReader:
     """Open a regular file that the user names; OSError for anything that would keep its reader waiting.
 
     With `pipe`, for what is read once, it may be a pipe of the shell's: /dev/stdin, or <(…) as /dev/fd/N.

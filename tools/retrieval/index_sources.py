@@ -8,10 +8,8 @@ plans from it where the passages come from: files to read, or rows to copy.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
-from io import BufferedReader
 from os.path import relpath
 from pathlib import Path
-from typing import cast
 
 from pydantic import BaseModel, Field
 
@@ -77,7 +75,7 @@ def hash_files(corpus: Corpus) -> dict[str, str]:
         try:
             with open_source(path) as file:
                 begun = sha256(f"{corpus.recipe}\0".encode())
-                hashes[corpus.name_of(path)] = file_digest(cast("BufferedReader", file), begun.copy).hexdigest()
+                hashes[corpus.name_of(path)] = file_digest(file, begun.copy).hexdigest()
         except OSError:
             hashes[corpus.name_of(path)] = ""
     return hashes
