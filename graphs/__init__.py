@@ -1,8 +1,8 @@
-"""The methods: one file each in this folder; `METHODS` knows them and those of others (`registry.py`).
+"""The methods: one file each in this folder; `METHODS` has them and installed ones (`registry.py`).
 
 How to write another method (`examples/checked_answer` is one, with its prompt, its tests and its package):
 
-1. Choose a state (`MethodState`, or one that a node you want declares, as `ReviewTreeState`) and subclass a Context:
+1. Choose a state (`MethodState`, or one that a node you want declares, e.g. `ReviewTreeState`) and subclass a Context:
    `method` and `steps` make its roles, METHOD/STEP, and fields its settings; where it needs no retriever, or a
    reranker too, `resources` says so.
 2. Build an `AnswerGraph(State, Context)`, which begins with the node `prepare` and, by `end(…)`, ends with `finish`;
@@ -10,7 +10,7 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
    `take_top_with`, `answer_with`, `review_with`. A node reads what its first parameter's type names.
 3. A new step is an `Ask` (step, variables, reply model, fallback) and a prompt, `prompts/METHOD/STEP.md` beside the
    file with the Context (syntax: `tools/prompts/prompt_files.py`); `ask_all` sends the calls of one node concurrently.
-   `add_node(…, reserve_calls=N)` holds N calls of a budget back for the nodes after it. The offline stand-in answers a
+   `add_node(…, reserve_calls=N)` holds N calls of a budget back for the nodes after it. The rule-based model answers a
    step that it does not know as it would `answer`; a reply that this does not fit becomes the step's fallback.
 4. Join the nodes with edges, a chain of them by `add_path`; give conditional edges a path map, so that they are
    labelled. Nodes and routers take what LangGraph gives by name: `runtime` (its `context` is the settings), `config`,

@@ -14,7 +14,7 @@ select, answer, shorten. Each step works on all queries at once, side by side, s
 forked at each.
 
 Where this differs from the paper:
-* reason and answer are one prompt in appendix F, with the same demonstrations; here reason has one of its own, since
+* reason and answer are one prompt in appendix F, with the same demonstrations; here reason has its own, since
   its text is searched for: facts alone, gaps filled from own knowledge, no word on what is not known (nor would
   such a sentence be searched for). With `abstain`, what could only be guessed is named ("the birthplace of Carol
   Reed"), since a wrong guess finds the wrong passages; without it, it is guessed, as in the paper;

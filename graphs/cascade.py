@@ -5,7 +5,7 @@ a reader seldom answers wrongly. What it leaves open goes to the next method. A 
 cites passages and, by the setting `verify`, the entailment checker or the model agrees with it. Later stages repeat no
 search, and those that decide by statements, as MIGRES, begin with those found before; the budget is one over all.
 
-The stages are a setting, `stages`: any methods that take nothing but a question, each with settings of its own method.
+The stages are a setting, `stages`: any methods that take nothing but a question, each with its method's settings.
 `hopgraph build cascade DATASET` chooses them on training questions. A stage is the method's graph as it is, with its
 events; `stage_ended` says after each what became of its answer.
 """

@@ -92,7 +92,7 @@ def look_up() -> CompiledMethod:
 def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
     """Build the graph: its nodes and edges, not yet compiled.
 
-    Messages are given in any form that LangChain takes; for a type checker, it is any graph among the agents of others.
+    Messages are given in any form that LangChain takes; for a type checker, it is a graph like any other agent.
     """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))

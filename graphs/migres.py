@@ -9,7 +9,7 @@ Generation" (Wang et al., 2024, arXiv 2404.14043). Section 3.2 describes the nod
 and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
-* with `extraction=per_query` each query has a call of its own, and one that kept no passage its own recall; by default
+* with `extraction=per_query` each query has its own call, and one that kept no passage its own recall; by default
   there is one call per iteration over at most five passages, and one recall where no query kept any, as in the
   authors' code;
 * δ, the lowest score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for

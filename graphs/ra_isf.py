@@ -24,7 +24,7 @@ Where this differs from the paper:
 * at most `max_sub_questions` parts, none that repeats a question above it, and at most `max_questions` in all;
 * only the question itself is answered with yes or no in that setting, its parts with what they ask for;
 * an answer rests on its parts' passages, and these are shown to the parent again (`carry_evidence`);
-* the paper's three sub-models are roles that can have models of their own; prompts replace training;
+* the paper's three sub-models are roles that can have their own models; prompts replace training;
 * the budget: when it is used up, its last call answers from what is settled by then.
 
 Passages are shown whole: the 64 tokens of section 4.3 are the length of the retrieval query in the work that it

@@ -158,7 +158,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
 
 
 def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType) -> AnyGraph:
-    """Name a variant of a method of ours; its Context is put into its module, where other processes find it, too."""
+    """Name a variant of a built-in method; its Context is put into its module, where other processes find it, too."""
     title = f"{place.name}_context"
     own = type(title, (cast("Any", variant).context_schema,), {"__module__": module.__name__, "method": name})
     setattr(module, title, own)
@@ -172,7 +172,7 @@ def _is_built_in(place: CodePlace) -> bool:
 
 
 def find_paper(about: str) -> dict[str, str] | None:
-    """Find the paper that a method's docstring names, as `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
+    """Find the paper that a method's docstring names, e.g. `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
 
     None if it names none so; `authors` are the first one and the year.
     """
@@ -181,7 +181,7 @@ def find_paper(about: str) -> dict[str, str] | None:
 
 
 def _name_of(place: CodePlace) -> str:
-    """Name a graph without settings of ours after its file or module, or as it is called there."""
+    """Name a graph without our settings after its file or module, or as it is called there."""
     file = Path(place.place).stem if place.is_file else place.place.rpartition(".")[2]
     return re.sub(r"\W+", "_", (file if place.name == _GRAPH else place.name).lower())
 

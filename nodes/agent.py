@@ -1,4 +1,4 @@
-"""An agent that looks passages up by calling tools: LangChain's own, with a model, a budget and citations of ours."""
+"""An agent that looks passages up by calling tools: LangChain's own, with our models, budget and citations."""
 
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager

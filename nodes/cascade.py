@@ -106,7 +106,7 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
         left = limits_left(runtime.context, state, step_start_time(runtime))
         limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
         settings = stage.settings.model_copy(update={**limits, **await _remembering(stage.settings, searched)})
-        # Checkpoints of its own, which take an async checkpointer, are only for a stage that a review may pause.
+        # Its own checkpoints, which take an async checkpointer, are only for a stage that a review may pause.
         pauses = settings.review_queries or settings.review_evidence
         graph = stage.graph if pauses else stage.graph.copy({"checkpointer": False})
         result = await _result_of(graph, state, settings, runtime)
@@ -187,7 +187,7 @@ def _carried(state: CascadeState) -> Carried:
 
 
 def _taken_over(state: CascadeState, result: Mapping[str, Any], stage: Stage) -> Update:
-    """Return a stage's result as the cascade's: its evidence and its citations, under ids of their own."""
+    """Return a stage's result as the cascade's: its evidence and its citations, under their own ids."""
     number, passages = state["stage"] + 1, passages_by_id(result["passages"])
     before = {each["id"] for each in state["evidence"]}
     found = [each for each in result.get("evidence", []) if each["id"] not in before]

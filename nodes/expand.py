@@ -49,7 +49,7 @@ def expand_with(
     """Return the node that writes a query for each path of the frontier, side by side (section 3.4).
 
     `write` makes the call for a path, None where the review's own query is taken; `read` takes the query from its
-    reply, blank where there is none: then the review's own is used, else the question. The node writes `tree`,
+    reply, blank if there is none: then the review's own is used, else the question. The node writes `tree`,
     `queries` with `frontier` in the same order, and the next `iteration`, the depth of what will be found. A path that
     the budget does not cover is left as it is.
     """

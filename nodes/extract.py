@@ -37,10 +37,10 @@ _NOTHING = Extraction(useful_information=[])
 async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Ask for useful statements with citations (section 3.2, the paper's Leaf Module): once, or per query.
 
-    Each prompt shows at most `passages_per_extraction` passages; none: no call. With `extraction=joint` these are the
-    best of all queries. A statement that cites no passage shown is dropped. Writes `knowledge` (what was shown) and
-    `drafts`, in the order of queries and replies; with `memory` also `shown`, where it counts what a usable reply was
-    made from, and `excluded`: the passages of which no sentence is left.
+    Each prompt shows at most `passages_per_extraction` passages. With `extraction=joint` these are the best of all
+    queries. Without passages there is no call. A statement that cites no passage shown is dropped. Writes `knowledge`
+    (what was shown) and `drafts`, in the order of queries and replies; with `memory` also `shown`, where it counts what
+    a usable reply was made from, and `excluded`: the passages of which no sentence is left.
     """
     passages, question = passages_by_id(state["passages"]), state["question"]
     settings, knowledge = runtime.context, state["knowledge"]

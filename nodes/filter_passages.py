@@ -75,7 +75,7 @@ async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
 async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
     """Keep in `knowledge` the passages that the model names, all without a reply (BlendFilter, appendix F).
 
-    A call of its own that shows the passages again, as in the paper, although the judgement names them already.
+    A separate call that shows the passages again, as in the paper, although the judgement names them already.
     """
     judged = list(zip(state["knowledge"], state["judgements"], strict=True))
     entries = [(entry, said) for entry, said in judged if entry["excerpts"] and said is not None]

@@ -82,7 +82,7 @@ async def _write_in_form(state: MethodState, runtime: Runtime[Context], citation
     elif answer and form == "sentence":
         answer, calls = await write_sentence(state, runtime, citations)
         return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}
-    is_hosted = "|" in current_place().path  # the host graph writes messages of its own
+    is_hosted = "|" in current_place().path  # the host graph writes its own messages
     if answer and not is_hosted and (stream := AnswerStream.if_wanted("answer", str)):
         stream.end(marked_answer(answer, len(citations)))
     return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}

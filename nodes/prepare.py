@@ -24,7 +24,7 @@ from hopgraph.tools.resources import get_entailment_checker, get_model, get_rera
 def prepare_for(
     state: type[Any], *, given: Collection[str] = ()
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Update]]:
-    """Make the first node of a method, given the method's state and what a caller gives besides the question.
+    """Make the first node of a method, given the method's state and what a caller passes in addition to the question.
 
     It sets every key of the state to empty: on a thread that answered before, the reducers would otherwise merge the
     old run with the new one. A key with a reducer, which begins as empty, is written only there. The node that reads a

@@ -71,7 +71,7 @@ def reader_ask(
     """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
     `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None;
-    so do `thoughts`, which only `answer_step_by_step` reads, where there are none.
+    so do `thoughts`, which only `answer_step_by_step` reads, if there are none.
     """
     variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
     if passages is not None:

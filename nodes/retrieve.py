@@ -29,7 +29,7 @@ class RetrieveState(Spent):
     asked: list[str]
     excluded: list[str]
     passages: NotRequired[list[Passage]]
-    """Those found before: a chunk with the id of one of them, but another text, gets an id of its own."""
+    """Those found before: a chunk with the id of one of them, but another text, gets its own id."""
     iteration: int
 
 

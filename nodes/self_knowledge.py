@@ -35,7 +35,7 @@ def read_verdict(value: object) -> object:
 
 
 JudgedTrue = Annotated[bool, BeforeValidator(read_verdict)]
-"""True or false, also in the words of a trained module, as `irrelevance`."""
+"""True or false, also in the words of a trained module, e.g. `irrelevance`."""
 
 
 class SelfKnowledge(ReplyModel):

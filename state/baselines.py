@@ -201,7 +201,7 @@ class SamplingContext(Context):
 
 
 class CotScContext(SamplingContext, OwnKnowledgeContext):
-    """The settings of CoT-SC; number and temperature of the samples are choices of ours."""
+    """The settings of CoT-SC; number and temperature of the samples are ours."""
 
     method = "cot_sc"
     steps = ("answer_step_by_step",)

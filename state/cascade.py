@@ -64,6 +64,6 @@ class CascadeContext(Context):
 
 
 def read_stage(stage: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a stage's method, and the settings that the stage has of its own, as text."""
+    """Return the name of a stage's method, and the stage's own settings, as text."""
     name, _, settings = stage.partition("?")
     return name.strip(), dict(parse_qsl(settings, keep_blank_values=True))

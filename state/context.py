@@ -60,7 +60,7 @@ DefaultT = TypeVar("DefaultT")
 
 
 def setting(group: SettingGroup, default: DefaultT, description: str, **bounds: Any) -> DefaultT:
-    """Declare a field of a Context; `bounds` are those of pydantic's `Field`, as `ge`."""
+    """Declare a field of a Context; `bounds` are those of pydantic's `Field`, e.g. `ge`."""
     field: Any = Field(default=default, description=description, json_schema_extra={"group": group}, **bounds)
     return field
 
@@ -99,7 +99,7 @@ class Context(BaseModel):
     rehearsal_replies: ClassVar[Mapping[str, RehearsalReply]] = {}
     """Step → what the model `rehearsal` replies to it, for steps that no built-in method has."""
     ignored: ClassVar[frozenset[str]] = frozenset()
-    """The settings of this class that a run does not read: of a graph with models and a context of its own."""
+    """The settings of this class that a run does not read: of a graph with its own models and context."""
 
     model: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Model",
@@ -112,9 +112,7 @@ class Context(BaseModel):
         description="other models for individual roles: role (migres/decide) or prefix of roles (migres) → model",
         json_schema_extra={"group": "Model"},
     )
-    temperature: float | None = setting(
-        "Model", 0.0, "sampling temperature; none: the model's own default", ge=0.0, le=2.0
-    )
+    temperature: float | None = setting("Model", 0.0, "sampling temperature. Default: the model's own", ge=0.0, le=2.0)
     seed: int | None = setting("Model", None, "sampling seed, for models that accept one", ge=0)
     max_reply_tokens: int | None = setting(
         "Model",

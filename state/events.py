@@ -56,7 +56,7 @@ class Event:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], **more: Any) -> Self:
-        """Make the event of a record of the state: its fields of the same names, and what is given besides it."""
+        """Make the event of a record of the state: its fields of the same names, and further keyword arguments."""
         given = {**record, **more}
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
 
@@ -143,7 +143,7 @@ class Filtered(QueryEvent, kind="filtered"):
     """The passages of one query that a filter kept."""
 
     threshold: float | None
-    """The least relevance score; None where there is none, or a model chose."""
+    """The least relevance score; None if there is none, or a model chose."""
     passages_in: int
     sentences_in: int
     """Sentences scored; 0 where whole passages were weighed."""
@@ -246,7 +246,7 @@ class Decided(Event, kind="decided"):
     """An answer, or what is missing for one."""
 
     answer: str
-    """Empty where there is none."""
+    """Empty if there is none."""
     confidence: int | None
     """1 to 5; None where the method does not ask for it."""
     explanation: str
@@ -612,7 +612,7 @@ class UnknownEvent(Event):
 
 
 def is_step_event(written: object) -> TypeGuard[StepEvent]:
-    """Return whether something on a `custom` stream, where graphs of others write, too, is a step event."""
+    """Return whether something on a `custom` stream, where external graphs write, too, is a step event."""
     return isinstance(written, Mapping) and StepEvent.__required_keys__ <= cast("Mapping[str, object]", written).keys()
 
 

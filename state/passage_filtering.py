@@ -40,7 +40,7 @@ class FilterContext(RankedContext):
     @classmethod
     @override
     def preset(cls, family: str, **settings: Any) -> Self:
-        """Make the paper's settings for a family of data sets, with some replaced; SettingsError where there is none.
+        """Make the paper's settings for a family of data sets, with some replaced; SettingsError if there is none.
 
         The paper's δ is on the scale of bge-reranker-base; a δ of the caller's holds for any reranker.
         """

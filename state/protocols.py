@@ -2,7 +2,7 @@
 
 A node calls them once per step with all pairs of all queries, so that a neural model sees one large batch. `score` is
 all that is needed; it runs in a worker thread, and several at the same time. What waits for a server or for a thread of
-its own, or scores by a little Python code, has `ascore` besides, and what asks a language model `score_with_calls`;
+its own, or scores by a little Python code, also has `ascore`, and what asks a language model `score_with_calls`;
 then nodes await that (`hopgraph.nodes.core.pair_scoring`).
 """
 
@@ -15,7 +15,7 @@ from hopgraph.state.records import Call
 class _PairScorer(Protocol):
     @property
     def name(self) -> str:
-        """The spec it came from, as `lexical` or `bge:BAAI/bge-reranker-base`."""
+        """The spec it came from, e.g. `lexical` or `bge:BAAI/bge-reranker-base`."""
         ...
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -74,7 +74,7 @@ def merge_ids(old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def path_order(path: str) -> tuple[int, ...]:
-    """Sort key of ids that are paths of numbers, as `0.1.2`."""
+    """Sort key of ids that are paths of numbers, e.g. `0.1.2`."""
     return tuple(int(part) for part in path.split("."))
 
 

@@ -22,7 +22,7 @@ class ReviewNode(TypedDict):
     """A node of the review tree: newly retrieved paragraphs below those of its ancestors."""
 
     id: str
-    """Its path from the root `0`, as `0.2.1`: the first child of the root's second child."""
+    """Its path from the root `0`, e.g. `0.2.1`: the first child of the root's second child."""
     parent: str
     """The parent's id; empty for the root."""
     depth: int

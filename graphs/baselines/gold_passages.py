@@ -4,7 +4,7 @@ It is the upper bound of what better retrieval can bring: the reader of OneR-Dir
 nothing that distracts.
 
 No paper's method; MIGRES's preliminary experiments (section 2) give a model the gold facts in the same way.
-The caller gives the passages: along with the question, as `gold_passages`, a list of {"title", "text"} and
+The caller gives the passages: along with the question, as `gold_passages`: a list of {"title", "text"} and
 optionally "id", or by the setting of this name. Without any the question is refused. One call.
 """
 

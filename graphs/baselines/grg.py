@@ -5,7 +5,7 @@ each other's gaps, so a reader that is shown both answers better than with eithe
 
 Paper: "Generator-Retriever-Generator Approach for Open-Domain Question Answering" (Abdallah and Jatowt, 2023, arXiv
 2307.11278), as GenGround compares with it (Table 2 and section 5.2). `decomposition` is its variant for multi-hop
-questions: sub-questions are asked one after another, each with the answers before it and with passages of its own
+questions: sub-questions are asked one after another, each with the answers before it and with its own passages
 (GenGround, Table 7); the question is answered from their answers. The written passage is cited as the model's own
 knowledge.
 *Ours*: one written passage for each query, and the reader that every baseline has, not a trained one.

@@ -1,4 +1,4 @@
-"""ITRG: a document written from what was retrieved is the next query, and is written anew.
+"""ITRG: a document written from what was retrieved is the next query, and is rewritten.
 
 The paper's claim: generation and retrieval make up for each other. A document that the model writes about the question
 finds better passages than the question alone, and better passages make a better document, round by round.

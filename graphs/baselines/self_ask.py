@@ -8,7 +8,7 @@ with retrieval as the papers of MIGRES, BlendFilter and Tree of Reviews run it: 
 intermediate answer, until no further question is asked.
 
 Where this differs from the paper:
-* with `prompting=separate`, the default, the intermediate answer is a call of its own, over the passages of its
+* with `prompting=separate`, the default, the intermediate answer is its own call, over the passages of its
   follow-up question alone, and the next follow-up question sees it with its source sentence; with `prompting=joint`
   the question is searched for first, and one prompt, with all passages so far before the question, answers the last
   follow-up question and gives the next one or the final answer, one call per turn, as those papers describe it

@@ -9,7 +9,7 @@ without passages, and labelled by whether retrieval helps, harms or makes no dif
 them (`labels`). The k nearest that it helps or harms vote. Where it helps at least as many of all as it harms, passages
 are looked up only if more neighbours say that it helps, by a margin: the difference of all labels as a share of all
 labelled questions, times k, rounded down. Where it harms more, they are looked up unless more say that it harms, by
-that margin. The model answers by a chain of thought over passages (`one_step_cot`) or of its own (`cot`).
+that margin. The model answers by a chain of thought over passages (`one_step_cot`) or without any (`cot`).
 
 The rule, its margin and k = 5 to 10 are those of the authors' published code. *Ours*: an answer is right by exact
 match; `embedding=lexical`, the default, compares shared words (the code: SimCSE), so that nothing has to be installed:

@@ -1,7 +1,7 @@
 """VTG: write the answer sentence by sentence, and keep what the cited passages support.
 
 The paper's claim: text with citations is verifiable only if they hold. So each sentence is checked against what it
-cites, cites anew from memory or from what is searched for it, or is written again; memory follows the text.
+cites, cites again from memory or from what is searched for it, or is written again; memory follows the text.
 
 Paper: "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection" (Sun et al., 2024, arXiv
 2312.09075), as MIGRES compares with it (section 4.2 and Table 3). Memory has the passages of the question (long-term)

@@ -22,7 +22,7 @@ class Changes(TypedDict, total=False):
     nodes: Mapping[str, Any]
     """By name, the nodes that take another's place; `outer.inner` is one of a subgraph."""
     Context: type[Settings]
-    """A subclass of the method's, with settings, prompts or a name of its own."""
+    """A subclass of the method's, with its own settings, prompts or name."""
     State: type[Any]
     """The method's state with further keys, which `prepare` empties."""
 

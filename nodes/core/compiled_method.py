@@ -283,7 +283,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
 
 def _host() -> Runtime[Any] | None:
-    """Return the runtime of the graph in whose node this runs; None where there is none."""
+    """Return the runtime of the graph in whose node this runs; None if there is none."""
     try:
         return cast("Runtime[Any] | None", get_runtime())
     except RuntimeError:  # not inside any runnable

@@ -18,7 +18,7 @@ from hopgraph.state.run_settings import settings_of_run
 from hopgraph.tools.io.background import run_in_background
 
 Node = Callable[..., Awaitable[Mapping[str, Any]]]
-"""A node of ours: `async (state, runtime) -> partial update`, or without runtime; the state's type names its keys."""
+"""A hopgraph node: `async (state, runtime) -> partial update`, or without runtime; the state's type names its keys."""
 
 FIRST = "prepare"
 """The node that begins a run: it records the settings instead of being held to the recorded ones."""

@@ -53,7 +53,7 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 RUN_GRAPH = "run_graph"
 _NO_NAME = "LangGraph"  # what LangGraph calls a graph that was compiled without a name
 _LIMITS = frozenset({"max_llm_calls", "max_tokens", "deadline_seconds"})
-"""The settings of ours that hold for every graph."""
+"""Settings that hold for every graph."""
 _GRAPH_LIMIT = 25  # LangGraph's own limit of steps, which holds for a graph that sets none
 
 
@@ -87,7 +87,7 @@ class _BudgetSpentError(ModelError):
 
 
 class HostedContext(Context):
-    """The settings of a graph that has none of ours: those of its own context."""
+    """The settings of a graph without ours: those of its context."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -211,7 +211,7 @@ def _run(graph: AnyGraph, name: str) -> Node:
         settings, limits = runtime.context, Context()
         context: Any = settings
         if isinstance(settings, HostedContext):
-            limits = settings  # one of ours keeps to its own
+            limits = settings  # our own methods keep to theirs
             context = {key: value for key, value in explicit_settings(settings).items() if key in settings.given}
         counter = _CallCounter(limits)
         stream = graph.astream(

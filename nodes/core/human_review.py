@@ -1,14 +1,14 @@
 """Let a person approve, edit or reject what a run is about to use: its queries, or its evidence.
 
 The run pauses by LangGraph's `interrupt`. A node that was interrupted runs again from its top when the run is
-resumed, so each review is a node of its own, which does nothing else: no model is called twice and no event is
+resumed, so each review is its own node, which does nothing else: no model is called twice and no event is
 reported twice. What can be resumed with:
 
 * `True` or "approve": use everything as shown;
 * `False` or "reject": use nothing of it;
 * a list: use these in its place;
 * `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit";
-* what Agent Chat UI and Agent Inbox send (`review_forms`), as `{"decisions": [{"type": "approve"}]}`.
+* what Agent Chat UI and Agent Inbox send (`review_forms`), e.g. `{"decisions": [{"type": "approve"}]}`.
 
 Anything else pauses again, with the reason under "problem". The time that a person takes is not part of
 `deadline_seconds`.
@@ -69,7 +69,7 @@ def check_checkpointer(what: str, option: str) -> None:
 
 
 def question_of_others(payload: object) -> str:
-    """Return as text what a graph of others pauses with, to be answered in words; empty for a review of ours."""
+    """Return as text what an external graph pauses with, to be answered in words; empty for our own reviews."""
     if isinstance(payload, Mapping) and cast("Mapping[str, object]", payload).get("kind") in ("queries", "evidence"):
         return ""
     return payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)

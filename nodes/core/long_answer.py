@@ -1,4 +1,4 @@
-"""Long answers: a model's Markdown written anew from what a parser reads that knows no HTML, links or images.
+"""Long answers: a model's Markdown rewritten from what a parser reads that knows no HTML, links or images.
 
 What is written is inert for any client that draws Markdown, and settles for each statement what supports it: the marks
 are numbered in the order in which they come, those that name no source go, and a statement without any is marked `[?]`.

@@ -60,7 +60,7 @@ def rename_marks(text: str, rename: Callable[[int], int | None]) -> str:
 
 
 def split_at_marks(text: str, citations: int) -> list[str]:
-    """Split an answer at its marks: text and mark in turn, text first and last; one part where it has none."""
+    """Split an answer at its marks: text and mark in turn, text first and last; one part if it has none."""
     parts = _MARK.split(text)
     for at in range(len(parts) - 2, 0, -2):
         if not 1 <= int(parts[at][1:-1]) <= citations:

@@ -46,7 +46,7 @@ class AnswerStream:
     """Pushes a text field of a reply while it is written, as far as it can be told how it will look in the end."""
 
     def __init__(self, field: str, show: Callable[[str], str], *, by_line: bool = False) -> None:
-        """Push it as the message that the chat announced, else as one of its own.
+        """Push it as the message that the chat announced, else as a new one.
 
         `show` makes what is pushed of as much text as has come; of a text `by_line` only whole lines are given to it.
         """

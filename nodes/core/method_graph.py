@@ -45,7 +45,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
 
     Nodes and routers are whatever `StateGraph` takes. A function's `runtime.context` is always the method's own
     Context, whatever the caller or a host graph gave, and a run that is resumed under other settings (but for limits
-    and operation) is refused. With a context schema that is not our Context, functions of others get what was given.
+    and operation) is refused. With a context schema that is not our Context, external functions get what was given.
 
     A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: in runs whose
     settings ask for that, the edges that lead to the node lead to its review. A `Send`, an edge from several nodes or a
@@ -191,7 +191,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         others = [each for each in options.pop("transformers", None) or () if each is not CustomTransformer]
         compiled = cast("Any", StateGraph.compile)(led, *args, transformers=[CustomTransformer, *others], **options)
         compiled.builder = self
-        # Under a context of others it is run as any graph is.
+        # Under a foreign context it runs as any graph does.
         return CompiledMethod.of(compiled) if self._converts else compiled
 
     def compile_as(self, other: Any) -> CompiledMethod:
@@ -203,7 +203,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
     def _subgraph(self, name: str) -> "MethodGraph[Any, Any, Any, Any]":
         compiled: Any = self.nodes[name].runnable if name in self.nodes else None
         if not isinstance(getattr(compiled, "builder", None), MethodGraph):
-            raise SettingsError(f"the graph has no subgraph {name!r} with nodes of its own")
+            raise SettingsError(f"the graph has no subgraph {name!r} with its own nodes")
         return compiled.builder.copy()
 
     def _replace_subgraph(self, name: str, changed: "MethodGraph") -> Self:

@@ -1,4 +1,4 @@
-"""Read what models write: records, answers, lists of numbers, "I don't know", knowledge of their own."""
+"""Read what models write: records, answers, lists of numbers, "I don't know", own knowledge."""
 
 import re
 from collections.abc import Mapping

@@ -67,7 +67,7 @@ def _response_schema(kind: str, decisions: list[str]) -> dict[str, Any]:
 
 
 def _plain_decision(given: object, kind: str) -> object:
-    """Put a front end's decision in the form of ours; anything else is returned as it is."""
+    """Convert a front end's decision to our form; anything else is returned as it is."""
     sent: object = cast("Mapping[str, object]", given).get("decisions") if isinstance(given, Mapping) else given
     entries = cast("list[object]", sent) if isinstance(sent, list) else []
     if not all(isinstance(each, Mapping) and "type" in each for each in entries) or not entries:

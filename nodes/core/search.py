@@ -130,7 +130,7 @@ def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list
 
     A document without an id gets a hash of its text; without a title, the name of its source; without a score that is a
     finite number, a score by its rank. A passage that is given twice is kept once; of two texts with one id, as the
-    chunks of a document may have, the later gets one of its own.
+    chunks of a document may have, the later gets a new one.
     """
     passages: list[Passage] = []
     unnamed = _foreign(retriever)
@@ -163,7 +163,7 @@ def _named(metadata: Mapping[str, Any], key: str) -> str:
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return what a document carries besides what a passage has a field for; an index is not a source to cite."""
+    """Return what a document carries beyond a passage's fields; an index is not a source to cite."""
     carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
     if INDEX in carried and carried[INDEX] == carried.get("source"):
         del carried[INDEX], carried["source"]
@@ -199,7 +199,7 @@ def _distinct(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def distinguish_texts(passages: Iterable[Passage], known: dict[str, Passage]) -> list[Passage]:
-    """Give each passage whose id has another text in `known` an id of its own; adds all passages to `known`."""
+    """Give each passage whose id has another text in `known` its own id; adds all passages to `known`."""
     marked: list[Passage] = []
     for passage in passages:
         if known.setdefault(passage["id"], passage)["text"] != passage["text"]:

@@ -64,7 +64,7 @@ class Place:
     """Model calls that the node leaves for those after it, as the graph says; None where nothing follows."""
     reserved: int = 0
     listeners: Listeners | None = None
-    """Callback handlers that get its events besides the stream; None where none takes them."""
+    """Callback handlers that get its events in addition to the stream; None if none accepts them."""
 
     def next_numbers(self, count: int = 1) -> int:
         """Reserve numbers for `count` events before they happen concurrently, and return the first."""

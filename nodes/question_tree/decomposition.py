@@ -95,7 +95,7 @@ def read_sub_questions(reply: SubQuestions, *, most: int, known: Sequence[str] =
     """Read the sub-questions off a reply, at most `most`, in the model's order, each once, without numbering.
 
     Those that repeat a `known` question (those that it is a part of, and last the question itself) but for case and
-    punctuation are dropped, and so are texts that are no question a retriever could take. References to earlier ones
+    punctuation are dropped, and so are texts that a retriever could not search for. References to earlier ones
     (`#1`) are renumbered to match the list; one to a dropped question becomes its text.
     """
     seen = dict.fromkeys(map(normalized_query, known), 0)

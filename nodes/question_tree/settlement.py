@@ -80,7 +80,7 @@ def settle_root(tree: Mapping[str, QuestionNode], used: list[str], *, limit: Sto
 
 
 def rest_on_evidence(used: list[str]) -> Update:
-    """Return the update that names the evidence of the final answer; where there is none, all evidence is cleared."""
+    """Return the update that names the evidence of the final answer; if there is none, all evidence is cleared."""
     return {"used": used} if used else {"used": used, "evidence": Overwrite([])}
 
 

@@ -138,7 +138,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
 
 def _check_archive(file: BinaryIO, size: int) -> None:
     if file.read(len(_OLE)) == _OLE:
-        raise UnreadableFileError("it is encrypted, or of an older format; save it anew without a password")
+        raise UnreadableFileError("it is encrypted, or of an older format; save it again without a password")
     try:
         entries = ZipFile(file).infolist()
     except BadZipFile:
@@ -154,7 +154,7 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 def main() -> None:
     """Convert the files whose paths come on the standard input."""
     seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not a line of ours
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
         try:

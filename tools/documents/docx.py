@@ -74,7 +74,7 @@ class _Reader:
         self._counts = Counter[tuple[str, int]]()
 
     def read_part(self, name: str) -> list[Element]:
-        """Read another part of the document; nothing where there is none."""
+        """Read another part of the document; nothing if there is none."""
         content = read_entry(self._archive, name)
         return list(self.read(parse_xml(content))) if content and name.endswith(".xml") else []
 

@@ -29,7 +29,7 @@ class Element(NamedTuple):
     number: int = 0
     """Of a heading its level, from 1; of a page its number, of a table the row it begins with, both from 1."""
     rows: Sequence[Row] = ()
-    """Of a table, the row of its column names first, which are all empty where it has none."""
+    """Of a table, the row of its column names first, which are all empty if it has none."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Document:
 
     elements: list[Element] = field(default_factory=list[Element])
     title: str = ""
-    """By its own account; empty where it has none."""
+    """By its own account; empty if it has none."""
     notes: list[str] = field(default_factory=list[str])
     """Notes on parts that were not read."""
 
@@ -89,7 +89,7 @@ def split_titles(rows: Sequence[Row]) -> int:
 
 
 def read_entry(archive: ZipFile, name: str) -> bytes:
-    """Return a file of an archive; empty where it has none of this name."""
+    """Return a file of an archive; empty if it has none of this name."""
     try:
         return archive.read(name)
     except KeyError:

@@ -99,7 +99,7 @@ def _plain_pages(content: bytes) -> list[str]:
 
 
 def find_tessdata(languages: str) -> Path:
-    """Return the folder with Tesseract's data of languages, as `eng+deu`; SettingsError where any is missing."""
+    """Return the folder with Tesseract's data of languages, e.g. `eng+deu`; SettingsError where any is missing."""
     folder = Path(os.environ.get("TESSDATA_PREFIX") or Path(sys.prefix, "share", "tessdata"))
     missing = [each for each in languages.split("+") if not (folder / f"{each}.traineddata").is_file()]
     if missing:

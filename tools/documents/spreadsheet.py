@@ -147,7 +147,7 @@ def _table(rows: Sequence[list[str]], begins: int, wide: set[int]) -> Iterator[E
 def show_value(value: object, number_format: str = "General") -> str:
     """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
 
-    No digit of a number without a format of its own is left out. A date whose order depends on the reader's country is
+    No digit of a number without its own format is left out. A date whose order depends on the reader's country is
     year, month, day. Colours and fractions are ignored, and formats with conditions.
     """
     if isinstance(value, bool):

@@ -2,7 +2,7 @@
 
 The sync side of every graph runs its nodes there, so that a node is written once, as a coroutine. And the clients of
 models that were named by a spec have their connections there: one that is shared over the loops of several
-`asyncio.run` calls fails with "Event loop is closed" sooner or later, and one per loop would connect anew in each.
+`asyncio.run` calls fails with "Event loop is closed" sooner or later, and one per loop would reconnect in each.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ def _threads(of: str, most: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked child has the loop and the pools but not their threads; it starts some of its own.
+    # A forked child has the loop and the pools but not their threads; it starts new ones.
     os.register_at_fork(after_in_child=background_loop.cache_clear)
     os.register_at_fork(after_in_child=_threads.cache_clear)
 
@@ -59,9 +59,9 @@ async def in_thread_if(long: bool, work: Callable[..., ResultT], *args: Any) -> 
 
 
 async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
-    """Run blocking work of a retriever in a thread of its own pool.
+    """Run blocking work of a retriever in its own thread pool.
 
-    The loop's default threads may all be taken by synchronous retrievers of a user's that wait for one of ours.
+    The loop's default threads may all be taken by a user's synchronous retrievers that wait for ours.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads("search", 32), work, *args)
 

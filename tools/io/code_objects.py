@@ -67,7 +67,7 @@ def load_object(place: CodePlace, *, installed: bool = False) -> tuple[object, M
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Import a file under a name of its own that is the same in every process, so that its classes can be pickled."""
+    """Import a file under a name that is the same in every process, so that its classes can be pickled."""
     name = f"hopgraph_file_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]

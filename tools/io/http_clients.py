@@ -76,7 +76,7 @@ def no_trust() -> ssl.SSLContext:
 
 @cache
 def _read_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Return httpx's choice of certificates, which every client would read anew."""
+    """Return httpx's choice of certificates, which every client would read again."""
     try:
         return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder or None)
     except OSError as error:
@@ -85,7 +85,7 @@ def _read_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
 
 
 def find_proxy(address: str, *variables: str) -> str | None:
-    """Return the proxy that the environment names for an address; None where there is none or NO_PROXY excludes it.
+    """Return the proxy that the environment names for an address; None if there is none or NO_PROXY excludes it.
 
     SettingsError, which names the variable, for one that cannot be used.
     """

@@ -64,7 +64,7 @@ def trouble_of(error: BaseException) -> Trouble:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status of any provider's error; None where there is none."""
+    """Return the HTTP status of any provider's error; None if there is none."""
     for holder in (error, getattr(error, "response", None)):
         status = getattr(holder, "status_code", None)
         if isinstance(status, int):

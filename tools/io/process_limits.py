@@ -16,7 +16,7 @@ def limit_process(seconds: int, memory: int) -> None:
 
 
 def limit_memory(memory: int) -> None:
-    """Refuse this process more bytes of memory of its own, where the system can do so; mapped files do not count."""
+    """Limit this process's own memory to these bytes, where the system can do so; mapped files do not count."""
     _limit("RLIMIT_DATA", memory)
 
 

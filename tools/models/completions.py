@@ -63,7 +63,7 @@ class TokenLogprob(BaseModel):
 
 
 class TokenLogprobs(BaseModel):
-    """The tokens of a text, in order; empty where there is none."""
+    """The tokens of a text, in order; empty if there is none."""
 
     tokens: list[TokenLogprob]
 
@@ -168,7 +168,7 @@ class _Endpoint:
             return None
         read: list[tuple[str, float]] = [*zip(logprobs["tokens"], logprobs["token_logprobs"], strict=True)]
         del read[len(read) - usage["completion_tokens"] :]
-        # Counted from the end, as a server may put a token of its own before the prompt.
+        # Counted from the end, as a server may put its own token before the prompt.
         first, left = len(read), len(text)
         while left > 0 and first:
             first -= 1

@@ -1,7 +1,7 @@
 """Resolve a model's spec.
 
 langchain-openai's models have an HTTP client for each event loop that asks: one that several `asyncio.run` calls share
-fails with "Event loop is closed" sooner or later, and one on a loop of its own costs two hand-overs between threads for
+fails with "Event loop is closed" sooner or later, and one on its own loop costs two hand-overs between threads for
 each request. Other providers' models that were made from a spec, and a ChatOpenAI with an HTTP client of its caller's,
 live on the background loop, as their one client does; any other ready object is used on its caller's loop. The limit of
 parallel requests holds for all loops.
@@ -69,7 +69,7 @@ _READ_BY_CLIENTS = (
 )
 """How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
-_REASONING_TOKENS = 8000  # what a model that reasons before it replies may take besides the reply
+_REASONING_TOKENS = 8000  # what a model that reasons before it replies may need in addition to the reply
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def _client(
         base_url=base_url,
         api_key=SecretStr(key),
         temperature=sampling.temperature,
-        # An openai.Timeout, unlike a number, gives the model an HTTP client of its own.
+        # An openai.Timeout, unlike a number, gives the model its own HTTP client.
         timeout=openai.Timeout(sampling.request_timeout),
         max_retries=0,  # `send` retries
         openai_proxy=None,  # is a part of `http`

@@ -176,7 +176,7 @@ async def _send_in_supported_mode(
             mode = known if known in untried else untried[0]
             try:
                 reply = await _send_with_retries(handle, messages, schema, mode, options)
-            except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
+            except Exception as error:  # noqa: BLE001 - each provider has its own error classes; others pass
                 if (written := failed_generation(error)) is not None:  # no word on the way of asking
                     return _estimated(written, "" if written else _NOT_JSON, messages)
                 if changed := _concession(handle, error, refused, schema, options):

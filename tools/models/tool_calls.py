@@ -94,7 +94,7 @@ async def _call_tools(
                 model: Any = replace_leaves(plain, partial(_with_tools, tools=tools, **choice))
                 request = partial(send_request, handle, model, messages, read=_as_turn)
                 reply = await request_with_retries(handle, options, request)
-            except Exception as error:  # noqa: BLE001 - each provider has error classes of its own; others pass
+            except Exception as error:  # noqa: BLE001 - each provider has its own error classes; others pass
                 note_refused_key(handle, error)
                 said = message_of(error).lower()
                 if not _refuses_tools(error, said):
@@ -120,7 +120,7 @@ def _refuses_tools(error: Exception, said: str) -> bool:
 
 
 def _as_turn(message: AIMessage) -> str:
-    """Write a reply as a `ToolTurn`; arguments that are no JSON object make an empty one, which the tool refuses."""
+    """Write a reply as a `ToolTurn`; arguments other than a JSON object make an empty one, which the tool refuses."""
     calls = [ToolCall(name=clean(each["name"])[:100], args=_bounded(each["args"])) for each in message.tool_calls]
     broken = [ToolCall(name=clean(each["name"] or "")[:100]) for each in message.invalid_tool_calls]
     text = clean(str(message.text))[:_LONGEST]

@@ -2,8 +2,8 @@
 
 Every variable becomes a block `<name>…</name>`. Inside a block, what could begin a tag, or look as if it did, or begin
 a marker by which a chat template tells roles apart (`<|im_end|>`, `[/INST]`, `<start_of_turn>`), has its first
-character written as an entity: `<` as `&lt;`, others by their number, as `&#xFF1C;`. `unescape` undoes exactly that in
-what a model copies back.
+character written as an entity: `<` as `&lt;`, others by their number, e.g. `&#xFF1C;`. `unescape` undoes exactly that
+in what a model copies back.
 """
 
 import re

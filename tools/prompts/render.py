@@ -143,7 +143,7 @@ def check_demonstrations(
     """Check the worked examples of all steps of a method; of those with a built-in prompt without `steps`.
 
     A family may lack examples for some steps, or for all steps of a method. A folder must have some for this
-    method, and nothing that no step reads (SettingsError). Errors besides: those of `read_demonstrations`.
+    method, and nothing that no step reads (SettingsError). Further errors: those of `read_demonstrations`.
     """
     if demonstrations is None:
         return

@@ -138,7 +138,7 @@ def plan_vectors(
     require("faiss")
     if old and have:
         if kind not in (None, have.kind):
-            raise SettingsError(f"{goal} stays {have.kind} when it is updated; build it anew for {kind} with --replace")
+            raise SettingsError(f"{goal} stays {have.kind} when it is updated; rebuild it for {kind} with --replace")
         return VectorPlan(load_query_model(goal, have, dense), have.kind, have)
     model = resolve_embeddings(dense or "")
     _ = model.facts  # a server that does not answer fails now

@@ -63,7 +63,7 @@ def build_store(
     """Write the vectors of an index to a new file.
 
     `origins` has for each of them the row of the index `extends` that it is taken from; those with -1 are `vectors`,
-    in order. A graph is kept where all that is old stays in its row, else it is linked anew; codes are moved.
+    in order. A graph is kept where all that is old stays in its row, else it is linked again; codes are moved.
     """
     old = _read(extends / FILE, 0) if extends else None
     index, start = _begin(kind, vectors, origins, old)

@@ -182,7 +182,7 @@ class Index:
     """A searchable corpus. Any number of threads may search it at once."""
 
     source: str
-    """The source in the passages' metadata, as `bm25:DIR` or `sample`."""
+    """The source in the passages' metadata, e.g. `bm25:DIR` or `sample`."""
     passages: PassageStore
     ranking: Ranking
     analyser: Analyser = DEFAULT_ANALYSER

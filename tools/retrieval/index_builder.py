@@ -1,7 +1,7 @@
 """Building and updating an index on disk: passages, the scores of the numbered terms, then the vectors.
 
 Every change makes a complete index beside the old one, which it then replaces in one step. What has not changed is
-copied, so that an updated index is the same as one that is built anew from the same files.
+copied, so that an updated index is the same as one rebuilt from the same files.
 """
 
 import shutil
@@ -97,7 +97,7 @@ def update_index(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Bring the index `out` up to date with a file or folder that it was made from; build it where there is none.
+    """Bring the index `out` up to date with a file or folder that it was made from; build it if there is none.
 
     Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
     by the model that the index names unless `dense` is given, or all if it has no vectors. Without `cutting` documents
@@ -119,7 +119,7 @@ def update_index(
         had = old.analyser.get("language")
         if language is not None and analyser.language != had:
             what = f"{goal} is in the language {had!r}"
-            raise SettingsError(f"{what}; leave --language out, or build it anew with --replace")
+            raise SettingsError(f"{what}; leave --language out, or rebuild it with --replace")
         analyser = load_analyser(goal, old.analyser)
     if old and cutting is None:
         corpus = with_own_cutting(corpus, goal, read_sources(goal, old))

@@ -96,7 +96,7 @@ def write_manifest(folder: Path, corpus: CorpusFacts, terms: int, analyser: Anal
 
 
 def corpus_fingerprint(retriever: str) -> str:
-    """Return the fingerprint of the passages that the retriever of a spec searches; empty where it has none."""
+    """Return the fingerprint of the passages that the retriever of a spec searches; empty if it has none."""
     kind, _, place = retriever.partition(":")
     folder = Path(place.partition("?")[0]).expanduser()
     return read_manifest(folder).corpus.fingerprint if kind in {"bm25", "faiss", "hybrid"} and is_index(folder) else ""

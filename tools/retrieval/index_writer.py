@@ -1,4 +1,4 @@
-"""Writing an index: the passages of some files are read, those of others copied from the old index."""
+"""Writing an index: the passages of some files are read, the rest is copied from the old index."""
 
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ class IndexWriter:
         """Id → line in the source, 0 for a copied passage; in the order of the rows."""
         self._known = 0
         self._origins = array("q")
-        """For each row the row of the old index with the same searchable text, -1 where there is none."""
+        """For each row the row of the old index with the same searchable text, -1 if there is none."""
         self._copied: dict[str, int] = {}
         self._dropped: dict[bytes, int] = {}
 

@@ -123,7 +123,7 @@ def _load(named: NamedModel, folder: Path, batch: int) -> LateInteractionModel:
 
 
 def _check_kind(named: NamedModel, folder: Path) -> None:
-    """Refuse a model without a trained projection, for which PyLate makes a random one, and code of its own."""
+    """Refuse a model without a trained projection, for which PyLate makes a random one, and custom code."""
     modules = read_modules(named, folder, _KNOWN_MODULES)
     if modules is None and _STANFORD in (_config(named, folder).get("architectures") or ()):
         return
@@ -224,7 +224,7 @@ class TokenVectors:
 
 
 def read_late_interaction_facts(folder: Path) -> LateInteractionFacts:
-    """Read what the vectors in an index were made from; CorpusError where there are none."""
+    """Read what the vectors in an index were made from; CorpusError if there are none."""
     try:
         return read_facts(LateInteractionFacts, folder, f"{COLBERT}/{FACTS}")
     except FileNotFoundError:

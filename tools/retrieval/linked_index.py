@@ -99,7 +99,7 @@ def _document_of(passage: StoredPassage) -> object:
 
 
 def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | None = None) -> SearchableIndex:
-    """Return an index that follows the links in a folder, or the index itself where there are none.
+    """Return an index that follows the links in a folder, or the index itself if there are none.
 
     The folder is an index of the same passages, from which these are read where none are given. CorpusError where it is
     none, or damaged.

@@ -30,7 +30,7 @@ _FORWARD, _BACKWARD = 0.7, 0.49
 _FORWARD_DAMPING, _BACKWARD_DAMPING = 0.3, 0.5
 """The exponents of the number of links by which the shares are divided: what mentions much says little."""
 _KEPT = 0.6
-"""The share of its own score that a raised passage keeps beside what it is given."""
+"""The share of its score that a raised passage keeps beside what it is given."""
 _ASKED = 0.5
 """The score of a passage whose title is in the query, divided by the root of their number."""
 _SHORTEST_NAME, _LONGEST_ASKED = 4, 8
@@ -68,7 +68,7 @@ class Links:
     name_targets: NDArray[np.int32]
 
     def save(self, folder: Path) -> None:
-        """Write the arrays into a folder of their own in the index's."""
+        """Write the arrays into their own folder in the index's."""
         (folder / FOLDER).mkdir()
         for each in fields(self):
             np.save(folder / FOLDER / f"{each.name}.npy", getattr(self, each.name), allow_pickle=False)

@@ -15,9 +15,9 @@ from hopgraph.tools.prompts import clean
 Metadata = Mapping[str, JsonValue]
 """As LangChain's documents have it; `source`, `page` (from 1), `section` and `url` say where a passage stands."""
 INDEX = "index"
-"""The key under which a retriever of ours names the index that a passage without a source of its own is from."""
+"""The key under which our retrievers name the index that a passage without its own source is from."""
 LINKED_FROM = "linked_from"
-"""The key under which a retriever of ours names the passage whose link brought one here."""
+"""The key under which our retrievers name the passage whose link brought one here."""
 LANGUAGE = "language"
 """The key under which a passage has the code of its language, where that is surely known."""
 _MOST_KEYS, _LONGEST_VALUE = 64, 2000
@@ -67,7 +67,7 @@ def name_source(origin: Origin) -> str:
 
 
 def describe_place(origin: Origin) -> str:
-    """Return the file, or the address, and the page, as `handbook.pdf, page 3`; empty where both are unknown."""
+    """Return the file, or the address, and the page, e.g. `handbook.pdf, page 3`; empty where both are unknown."""
     page = origin.get("page", "")
     return ", ".join(part for part in (name_source(origin), f"page {page}" if page else "") if part)
 

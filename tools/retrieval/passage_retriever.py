@@ -90,7 +90,7 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
 class IndexRetriever(AsyncRetriever):
     """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
 
-    The source of a passage that has none of its own is the index. `linked_from` is the title of the passage whose link
+    The source of a passage without one is the index. `linked_from` is the title of the passage whose link
     brought a document here.
     """
 

@@ -106,7 +106,7 @@ def _open_once(key: str, signature: _Signature, make: Callable[[], BaseRetriever
 
 
 def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
-    """Return what differs between two builds of an index; empty where there is none."""
+    """Return what differs between two builds of an index; empty if there is none."""
     try:
         found = (folder / name).stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""A language model as a reranker or an entailment checker: `model:SPEC`, as `model:openai:gpt-4.1-mini`.
+"""A language model as a reranker or an entailment checker: `model:SPEC`, e.g. `model:openai:gpt-4.1-mini`.
 
 Requests do not follow a method's settings: they are sampled at temperature 0, and the run's budget does not interrupt
 them, though `nodes.core.pair_scoring` adds what they cost for the steps after them.
@@ -28,7 +28,7 @@ _SEND_OPTIONS = SendOptions(parallel=16, retries=4)
 async def judge(
     model: str, role: str, variables: Mapping[str, Value], schema: type[RecordT]
 ) -> tuple[RecordT | None, Call]:
-    """Ask the model of a spec for one judgement; the role names the prompt, as `scorer/score_relevance`.
+    """Ask the model of a spec for one judgement; the role names the prompt, e.g. `scorer/score_relevance`.
 
     Returns the judgement, None where no reply could be used, and its cost. SpecError where the model's spec cannot be
     resolved, ModelError where a request failed for good.

@@ -35,13 +35,13 @@ _VALID_CHECKERS = (
 
 
 def resolve_reranker(spec: str) -> Reranker:
-    """Return the reranker that a spec names; SpecError where there is none, or its model cannot be loaded."""
+    """Return the reranker that a spec names; SpecError if there is none, or its model cannot be loaded."""
     spec = spec.strip()
     return LexicalReranker() if spec == "lexical" else resolve_by_kind("reranker", spec, _RERANKERS, _VALID_RERANKERS)
 
 
 def resolve_entailment(spec: str) -> EntailmentChecker:
-    """Return the entailment checker that a spec names; SpecError where there is none, or its model cannot be loaded."""
+    """Return the entailment checker that a spec names; SpecError if there is none, or its model cannot be loaded."""
     spec = spec.strip()
     if spec == "lexical":
         return LexicalEntailment()

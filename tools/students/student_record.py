@@ -29,7 +29,7 @@ class StudentExample(BaseModel, frozen=True):
     prompt: list[StudentMessage] = Field(min_length=1)
     completion: list[StudentMessage] = Field(min_length=1, max_length=1)
     id: str = ""
-    """Of the question; with what else makes the example one of its own after a colon."""
+    """Of the question; with what else makes the example unique after a colon."""
     label: str = ""
 
     @property
@@ -85,7 +85,7 @@ class StudentRecord(BaseModel):
 
 
 def read_record(folder: Path) -> StudentRecord:
-    """Read a student's record; SpecError where there is none or it is damaged."""
+    """Read a student's record; SpecError if there is none or it is damaged."""
     try:
         return StudentRecord.model_validate_json(read_source(folder / RECORD))
     except (OSError, ValidationError) as error:

@@ -126,7 +126,7 @@ def train(plan: TrainingPlan, progress: Progress) -> StudentRecord:
     each step. Under `accelerate launch` each process runs it, and the first one writes.
 
     Raises:
-        SettingsError: `out` holds something else, or was begun with other settings, data or another base.
+        SettingsError: `out` holds something else, or was started with other settings, data or another base.
         SpecError: a missing package, or weights that cannot be loaded. CorpusError: no example is short enough.
         RunError: out of memory, or the loss is not a number.
     """
@@ -178,10 +178,10 @@ def _begin(plan: TrainingPlan) -> StudentRecord:
     before = read_record(plan.out)
     for name in ("base", "kind", "labels", "data"):
         if getattr(before, name) != getattr(record, name):
-            raise SettingsError(f"--out {plan.out}: it was begun with another {name}; choose another folder")
+            raise SettingsError(f"--out {plan.out}: it was started with another {name}; choose another folder")
     for name, setting in record.settings.items():
         if name != "checkpoint_steps" and before.settings[name].value != setting.value:
-            raise SettingsError(f"--out {plan.out}: it was begun with {name}={before.settings[name].value}")
+            raise SettingsError(f"--out {plan.out}: it was started with {name}={before.settings[name].value}")
     return before
 
 

@@ -78,11 +78,11 @@ class Analyser:
     normal_form: Literal["none", "NFC", "NFKC"] = "none"
     """The Unicode form that a text is brought to first, so that `é` is one letter however it was typed."""
     lower_case: Literal["unicode", "turkish"] = "unicode"
-    """Turkish has two letters i, with a dot and without, each with a capital of its own."""
+    """Turkish has two letters i, with a dot and without, each with its own capital."""
     tokeniser: str = "none"
     """The splitter of text without spaces: `bigrams` or a package; see `make_splitter`."""
     compounds: bool = False
-    """True if version and part numbers, identifiers and hyphenated words are words of their own, beside their parts."""
+    """True if version and part numbers, identifiers and hyphenated words are terms, in addition to their parts."""
     folds_accents: bool = False
     """True if `café` is `cafe`, for a language whose own words have no accents."""
 

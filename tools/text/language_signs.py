@@ -11,7 +11,7 @@ from hopgraph.tools.text.common_words import FUNCTION_WORDS
 from hopgraph.tools.text.languages import get_analyser
 
 _LISTED = ["da", "nl", "fr", "de", "it", "no", "pt", "ru", "es", "sv", "tr"]
-"""Languages with a list of function words, besides English."""
+"""Languages other than English with a list of function words."""
 _FEWEST = 2
 _AHEAD = 1.5  # how many times as many function words a language must have as the next one
 _LETTERS_READ = 400

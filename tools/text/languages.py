@@ -98,7 +98,7 @@ class MixedAnalyser(Analyser):
     """By their English names, sorted."""
 
     def choose(self, language: str) -> Analyser:
-        """Return the analyser of a language; that of English where there is none."""
+        """Return the analyser of a language; that of English if there is none."""
         name = _CODES.get(language.lower(), language.lower())
         return _analyser(name if name in _STEMMED.values() else "english")
 
@@ -107,7 +107,7 @@ class MixedAnalyser(Analyser):
         return {"language": self.language, "analysers": [each.describe() for each in self._analysers]}
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of a query in each of the languages; the stop words of its own are terms in none."""
+        """Return the terms of a query in each of the languages; stop words of its own language are left out."""
         if len(self._analysers) == 1:
             return self._analysers[0].terms(text)
         found = [analyser.words(text) for analyser in self._analysers]

@@ -10,7 +10,7 @@ _ESCAPES = re.compile(
 )
 _JOINERS = "\u200c\u200d"  # format characters that scripts and emoji need
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))  # without a category of their own
+_NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))  # without a category
 _ASCII = str.maketrans("·“”✓✗•○★", '|""+x*o*') | str.maketrans({"…": "...", "→": "->", "δ": "delta"})
 
 

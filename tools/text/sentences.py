@@ -1,6 +1,6 @@
 """Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations.
 
-Punkt looks for `.`, `!` and `?` before white space; the marks of writing that has other ones, as `。`, are
+Punkt looks for `.`, `!` and `?` before white space; the marks of writing that has other ones, e.g. `。`, are
 looked for here. Abbreviations are in lower case without their last period, as Punkt keeps its word types; single
 letters, which it knows by their shape, and abbreviations that are words are left out.
 """

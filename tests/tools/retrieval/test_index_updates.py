@@ -285,7 +285,7 @@ def test_an_index_within_its_folder_is_not_indexed(tmp_path: Path) -> None:
 
 def test_what_cannot_be_updated_is_told_and_harms_nothing(docs: Path, tmp_path: Path) -> None:
     out = build_index(docs, tmp_path / "index").path
-    with pytest.raises(SettingsError, match="in the language 'auto:english'; leave --language out, or build it anew"):
+    with pytest.raises(SettingsError, match="in the language 'auto:english'; leave --language out, or rebuild it"):
         update_index(docs, out, language="de")
     edit(docs)
     damaged = (out / "sources.json").read_text()

@@ -201,7 +201,7 @@ def change(name: str, **values: Any) -> Callable[[Path], None]:
     [
         (drop_projection, "is not a late-interaction model: it has no projection layer"),
         (lambda folder: (folder / "modules.json").unlink(), "is not a late-interaction model"),
-        (change("modules.json", type="evil.Module"), r"asks for code of its own \(evil.Module\)"),
+        (change("modules.json", type="evil.Module"), r"asks for custom code \(evil.Module\)"),
         (change("1_Dense/config.json", activation_function="os.system"), "activation function 'os.system' is none"),
         (lambda folder: (folder / "modules.json").write_text("{}"), "modules.json cannot be read"),
         (lambda folder: (folder / "modules.json").write_text("5"), "modules.json cannot be read"),

@@ -157,7 +157,7 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
     assert same_weights(first, killed)
     assert losses(first) == losses(killed)
     assert main(arguments(data, gemma, killed, (*settings, "epochs=9"))) == 2
-    assert "it was begun with epochs=8" in capsys.readouterr().err
+    assert "it was started with epochs=8" in capsys.readouterr().err
 
 
 def test_too_low_a_memory_limit_is_one_line(data: Path, gemma: Path, tmp_path: Path) -> None:

@@ -88,6 +88,6 @@ CorpusOption = Annotated[
         help="A folder made by `hopgraph index`, or a retriever's spec.",
     ),
 ]
-METHOD_HELP = "A name of `hopgraph methods`, or the place of your own: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."
+METHOD_HELP = "A name of `hopgraph methods`, or your method: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")]

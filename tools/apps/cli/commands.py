@@ -141,7 +141,7 @@ class IndexOptions:
         show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
     )
     add: bool = flag("Add SOURCE to an index in DIR that was made from others.")
-    replace: bool = flag("Build the index in DIR anew, from SOURCE alone.")
+    replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
     keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
     dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")
     watch: bool = flag("Stay, and update the index whenever a file of SOURCE changes (needs the extra `chat`).")
@@ -153,7 +153,7 @@ class IndexOptions:
 
     def __post_init__(self) -> None:
         if self.replace and (self.add or self.keep_missing or self.dry_run):
-            raise typer.BadParameter("--replace builds the index anew; --add, --keep-missing and --dry-run update it.")
+            raise typer.BadParameter("--replace rebuilds the index; --add, --keep-missing and --dry-run update it.")
         if self.watch and (self.to or self.replace or self.dry_run or self.show):
             raise typer.BadParameter(
                 "--watch updates an index in DIR; leave out --to, --replace, --dry-run and --show."
@@ -228,7 +228,7 @@ ChatSetOption = Annotated[
 ]
 OwnMethodsOption = Annotated[
     list[str] | None,
-    typer.Option("--method", metavar="FILE.py|MODULE:GRAPH", help="Offer a method of your own, too; repeatable."),
+    typer.Option("--method", metavar="FILE.py|MODULE:GRAPH", help="Also offer this method; repeatable."),
 ]
 
 

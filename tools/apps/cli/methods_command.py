@@ -90,7 +90,7 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
 
 
 def _takes(field: Mapping[str, Any]) -> str:
-    """Describe which values a field takes, as `1 to 20`, `above 0 or none`, `sentences|none`."""
+    """Describe which values a field takes, e.g. `1 to 20`, `above 0 or none`, `sentences|none`."""
     return " or ".join(dict.fromkeys(map(_kind, field.get("anyOf") or [field])))
 
 

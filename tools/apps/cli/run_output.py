@@ -31,7 +31,7 @@ _ENDS = {
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _FRAMES, _LINES_ABOVE = 8, 6
 """Frames a second; lines of the terminal that the growing tree leaves free."""
-_STAND_IN = "No language model: a rule-based stand-in answers. Use --model or HOPGRAPH_MODEL"
+_STAND_IN = "No language model set; a rule-based one answers. Use --model or HOPGRAPH_MODEL"
 MAX_LINES, _MAX_DETAILS = 40, 3
 """Lines of a run's steps, and of its tree, that are shown unless all are asked for; and of those below one step."""
 

@@ -37,7 +37,7 @@ class CitationScores(NamedTuple):
 def cited_sentences(answer: str) -> list[CitedSentence]:
     """Split an answer with marks ([1][2]) into sentences; marks after a full stop belong to the sentence before.
 
-    Of one in Markdown headings are no sentences, and items of lists are without what begins them.
+    In Markdown headings are not sentences, and items of lists are without what begins them.
     """
     moved = re.sub(r"([.!?])((?: ?\[\d{1,3}\])+)", r"\2\1", answer)
     found = (moved[start:end] for start, end in split_sentences(moved))

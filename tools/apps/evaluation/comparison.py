@@ -168,10 +168,10 @@ class Comparison:
         return [each for _, _, each in front]
 
     def differences(self, scores: Iterable[str], against: str) -> list[Difference]:
-        """Compare every other method with the one of this name in each score; RunError where there is none.
+        """Compare every other method with the one of this name in each score; RunError if there is none.
 
-        Where several runs have a method of this name, each is compared with that of its own model and names, of its own
-        run before those of others.
+        Where several runs have a method of this name, each is compared with that of its own model and names, in its own
+        run before those of other runs.
         """
         bases = [each for each in self.methods if against in (each.name, each.method)]
         if not bases:

@@ -42,7 +42,7 @@ class PriceTable(dict[str, ModelPrice]):
     """Prices by the beginning of a model's spec or name."""
 
     def price(self, model: str, prompt_tokens: float, completion_tokens: float) -> float:
-        """Price a call by the longest entry that the model's name begins with; 0 where there is none."""
+        """Price a call by the longest entry that the model's name begins with; 0 if there is none."""
         if not self.knows(model):
             return 0.0
         chosen = self[max(filter(model.startswith, self), key=len)]

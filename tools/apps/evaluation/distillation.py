@@ -70,7 +70,7 @@ class Example(TypedDict):
     reason: str
     """Why it is dropped; empty for an example."""
     label: str
-    """The class; empty where the role is no classifier."""
+    """The class; empty unless the role is a classifier."""
     variables: dict[str, JsonValue]
     reply: dict[str, JsonValue]
     """With the keys of the role's reply class, in their order; empty where there was none."""
@@ -90,9 +90,9 @@ class DistillationContext(Context):
     """The settings with which the data of any role is made."""
 
     role: ClassVar[str] = ""
-    """The student's, as `ra_isf/judge_relevance`."""
+    """The student's, e.g. `ra_isf/judge_relevance`."""
     asks_base: ClassVar[bool] = False
-    """True if a model answers from memory, besides the teacher."""
+    """True if a model answers from memory, in addition to the teacher."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")
 
     teacher: Literal["gold", "model"] = method_setting("model", "who gives the replies; gold: the data set")
@@ -105,7 +105,7 @@ class RelevanceDataContext(DistillationContext, RaIsfContext):
     steps = ("judge_relevance",)
 
     own_passages: Literal["gold", "all", "none"] = setting(
-        "Retrieval", "gold", "which passages of the question are judged, too; none: the top k alone, as in the paper"
+        "Retrieval", "gold", "which passages of the question are also judged. Default: the top k only, as in the paper"
     )
 
 

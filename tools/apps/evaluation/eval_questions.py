@@ -43,7 +43,7 @@ class EvalQuestion:
     answers: tuple[str, ...] | None
     """The gold answer, then its aliases; empty when the question cannot be answered, None when unknown."""
     type: str = ""
-    """The set's own kind of question, as bridge or 3hop1; empty where it has none."""
+    """The set's own kind of question, as bridge or 3hop1; empty if it has none."""
     gold: tuple[str, ...] = ()
     """Ids of the passages that the answer needs, as in an index of the same file; may be empty."""
     gold_titles: tuple[str, ...] = ()

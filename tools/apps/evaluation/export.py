@@ -26,7 +26,7 @@ ANSWER_COLUMNS: dict[str, tuple[str, str]] = {
     "id": ("string", "of the question, in its data set"),
     "repeat": ("integer", "which of the method's answers to the question, from 0"),
     "question": ("string", "as it was asked"),
-    "type": ("string", "the data set's own kind of question; empty where it has none"),
+    "type": ("string", "the data set's own kind of question; empty if it has none"),
     "hops": ("integer", "facts that have to be put together; 0 where the data set does not say"),
     "gold_answers": ("array", "in a CSV as JSON; null where the data set has none, empty for an unanswerable question"),
     "answer": ("string", "empty for an abstention and for a failure"),

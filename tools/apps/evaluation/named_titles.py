@@ -109,7 +109,7 @@ class Vocabulary:
         return "place" if is_place and not more else "other"
 
     def is_name_word(self, word: str) -> bool:
-        """Return whether a word is written with a capital nearly always, and is no number, title or demonym."""
+        """Return whether a word is written with a capital nearly always, and is not a number, title or demonym."""
         folded = word.casefold()
         if len(folded) < 3 or not folded.isalpha() or (word.isupper() and len(word) <= 5) or _ROMAN.fullmatch(folded):
             return False
@@ -126,12 +126,12 @@ def is_demonym(folded: str) -> bool:
 
 
 def is_function_word(folded: str) -> bool:
-    """Return whether a case-folded word has no content, as `of` or `von`, or is a number."""
+    """Return whether a case-folded word has no content, e.g. `of` or `von`, or is a number."""
     return folded in _FUNCTION or _in_class(folded, "inner") or not folded.isalpha()
 
 
 def is_generic(folded: str) -> bool:
-    """Return whether a case-folded word names a kind of thing, as `Lake`, `University` and `North` do."""
+    """Return whether a case-folded word names a kind of thing, e.g. `Lake`, `University` or `North`."""
     return folded in _COMMON or folded in _NO_NAMES or is_demonym(folded) or _in_class(folded, *_GENERIC)
 
 
@@ -192,7 +192,7 @@ class NameMap:
 
     A word that is always written with a capital gets one new word in all places, so that a surname alone, a family and
     a place within other names stay consistent. Common words (`Dark` in a film's title) are renamed within that title
-    alone; titles that are not of people, places, works or groups keep them. Titles that are no names are left.
+    alone; titles that are not of people, places, works or groups keep them. Other titles stay.
     """
 
     def __init__(self, vocabulary: Vocabulary, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""The metrics of the scripts that HotpotQA, 2WikiMultihopQA and MuSiQue come with, written anew from their definitions.
+"""The metrics of the scripts that HotpotQA, 2WikiMultihopQA and MuSiQue have, reimplemented from their definitions.
 
 Answers and supporting facts are scored by themselves and together; here an answer of which normalisation leaves nothing
 is what the scripts make of it, unlike in `metrics`. 2WikiMultihopQA's joint scores also multiply those of evidence

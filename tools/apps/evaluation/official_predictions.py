@@ -1,4 +1,4 @@
-"""Predictions of a run in the form that the script of a data set takes, with the gold annotations of its own file.
+"""Predictions of a run in the form that the script of a data set takes, with the gold annotations in its file.
 
 What an answer cites is what it predicts as support: of a quote the sentences that it holds or lies in, of MuSiQue its
 paragraph. A quote that is in no sentence of its passage, or whose passage is not the question's, still counts: its

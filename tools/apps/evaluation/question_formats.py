@@ -108,7 +108,7 @@ class _Musique(QuestionRecord):
 
 
 def unique_musique_id(name: str, *, answerable: bool) -> str:
-    """Return an id of its own: in MuSiQue's Full edition an unanswerable question has that of its answerable twin."""
+    """Return its own id: in MuSiQue's Full edition an unanswerable question has that of its answerable twin."""
     return name if answerable else f"{name}/unanswerable"
 
 

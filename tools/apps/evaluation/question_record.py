@@ -12,7 +12,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
 
 def read_json_text(value: object) -> object:
-    """Read a field that a table holds as JSON text; what is no JSON stays as it is."""
+    """Read a field that a table holds as JSON text; other text stays as it is."""
     if isinstance(value, str):
         with suppress(ValueError):
             return json.loads(value)

@@ -256,7 +256,7 @@ def write_name_map(path: Path, renaming: Renamer) -> None:
 
 
 def read_name_map_seed(path: Path) -> int | None:
-    """Read the seed of a map that was written; None where there is none, RunError where it is damaged."""
+    """Read the seed of a map that was written; None if there is none, RunError where it is damaged."""
     try:
         return int(json.loads(read_source(path))["seed"])
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """The F1 that each step of a method loses: the run again with that step played from the gold annotations.
 
-Such a run is a folder of its own within the run, `oracle/STEP`; in `oracle/all` every step is played. A difference in
+Such a run is its own folder within the run, `oracle/STEP`; in `oracle/all` every step is played. A difference in
 F1 is what the model loses in that step and later steps cannot repair; what is left under `all` is lost by what was
 retrieved, and by the method itself.
 """
@@ -175,7 +175,7 @@ def step_costs(reader: RunReader, methods: Collection[str] | None = None) -> lis
 def gold_player(dataset: Path, rename: int | None) -> str:
     """Return the spec of the model that plays from a data set's gold annotations, with the names of a renamed run.
 
-    It understands what the other steps' model put into words of its own. It never errs, so that its seed does not
+    It understands what the other steps' model put into its own words. It never errs, so that its seed does not
     matter to it: it tells other contents of the file apart in a reply cache.
     """
     names = "" if rename is None else f"&rename={rename}"

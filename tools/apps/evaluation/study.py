@@ -3,7 +3,7 @@
     study = Study(out="runs", datasets=["sample"], methods=["one_step", "migres"], sweep={"passages_per_query": [3, 5]})
     result = run(study)
 
-Every combination of a data set, a model and a point is a run with a folder of its own in the study's, which
+Every combination of a data set, a model and a point is a run with its own folder in the study's, which
 `hopgraph compare` and `hopgraph show` read. Everything is checked before the first call: settings, models, data sets,
 corpora, and that what is in the folders was made with the same settings.
 """
@@ -320,7 +320,7 @@ def opened_runs(
 ) -> Generator[list[OpenedRun]]:
     """Prepare runs, unless `check` refuses one, lock their folders and estimate their cost where there are prices.
 
-    With `estimate_only` no model is made, and nothing is left behind. `runs` name folders of their own.
+    With `estimate_only` no model is made, and nothing is left behind. `runs` name their own folders.
     """
     prices = read_prices(study.prices)
     with ExitStack() as kept:

@@ -29,7 +29,7 @@ class QuestionSet(BaseModel, frozen=True, extra="forbid"):
     file: str = Field(description="a file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=…, or sample")
     format: str | None = _field(None, "the format of the questions; detected from the content where it is not given")
     corpus: str | None = _field(
-        None, "a folder made by `hopgraph index`, or a retriever's spec; none: the contexts of all questions, pooled"
+        None, "a folder made by `hopgraph index`, or a retriever's spec. Default: the pooled contexts of all questions"
     )
     limit: int | None = _field(None, "ask at most N questions", ge=1)
     skip: int | None = _field(None, "leave out the first N questions", ge=0)
@@ -51,8 +51,8 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
     datasets: dict[_Name, QuestionSet] = Field(description="name → questions; a file's name alone stands for its set")
     methods: dict[str, Settings] = Field(
-        description="methods, by a name of `hopgraph methods`, a group of them, or the place of your own (FILE.py), "
-        "each with settings of its own; or a list of them",
+        description="methods, by a name of `hopgraph methods`, a group of them, or your method (FILE.py), "
+        "each with its own settings; or a list of them",
         min_length=1,
     )
     models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs")
@@ -61,9 +61,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     sweep: dict[str, Annotated[list[JsonValue], Field(min_length=1)]] | list[Settings] = _field(
         {}, "setting → its values, of which every combination is run; or a list of the combinations"
     )
-    repeats: int = _field(
-        1, "how often each question is asked, each time with seeds of its own; scores are means", ge=1
-    )
+    repeats: int = _field(1, "how often each question is asked, each time with its own seeds; scores are means", ge=1)
     oracle: str | None = _field(
         None,
         "repeat the run with this step answered from the gold annotations and the others by the model, and report how "
@@ -82,7 +80,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         ["em", "f1"], "scores in the tables of all runs: em, f1, acc, judged, recall@5 and so on", min_length=1
     )
     against: str | None = _field(
-        None, "test the other methods against this one, each with its own model; none: one_step, else the first"
+        None, "test the other methods against this one, each with its own model. Default: one_step, else the first"
     )
     measures: list[str] = _field([], "measures of retrieval, as ir_measures names them: nDCG@10 (needs the extra trec)")
     prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
@@ -101,7 +99,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     )
     processes: int | None = _field(
         1,
-        "processes that share the work; none: as many as suit the calls at a time. Each further one imports the script "
+        "processes that share the work. Default: as suits the concurrent calls. Each further one imports the script "
         'that was started, which must do its work under `if __name__ == "__main__":`',
         ge=1,
         le=256,
@@ -221,7 +219,7 @@ datasets: # name: questions (a file, a BEIR folder, hub:OWNER/NAME, or the bundl
   # hotpot: {file: hotpot_dev_distractor_v1.json, sample: "random:7", limit: 500}
   # musique: {file: "hub:dgslibisey/MuSiQue", corpus: my_index, limit: 500}
 
-methods: # of `hopgraph methods`; each may have settings of its own
+methods: # of `hopgraph methods`; each may have its own settings
   one_step:
   migres: {max_iterations: 3}
 

@@ -161,7 +161,7 @@ async def worked_example(
     """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
 
     A trace has no texts, so passages are searched for again; empty where one is not found. `more`: the variables of the
-    reader's prompt besides question and passages. `keeps`: each hop adds its passages to those of the hops before;
+    reader's prompt other than question and passages. `keeps`: each hop adds its passages to those of the hops before;
     else they replace them, after the reason for the search.
     """
     found: dict[str, list[Demonstration]] = {"write_query": []}

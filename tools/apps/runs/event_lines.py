@@ -59,7 +59,7 @@ def _searches(event: Event, view: EventView) -> list[Line] | None:
             return [Line("unite", view.count(event.passage_ids), "plain" if event.passage_ids else "bad")]
         case events.QueriesGenerated(queries=[]):
             return [Line("next", "no new query is left to ask", "bad")]
-        case events.QueriesGenerated():  # each has a line of its own when it is searched
+        case events.QueriesGenerated():  # each has its own line when it is searched
             return [Line("next", pluralize(len(event.queries), "new query", "new queries"))]
         case events.Blended():
             named = ((sanitize_line(name).replace("_", " "), query) for name, query in event.queries.items())

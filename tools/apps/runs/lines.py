@@ -1,4 +1,4 @@
-"""A line of a run's narration, and what it needs to know besides its event."""
+"""A line of a run's narration, and what it needs in addition to its event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class EventView:
         return sanitize_line(text) if self.verbose else truncate_line(text, MAX_TEXT)
 
     def title(self, passage_id: str) -> str:
-        """Return a passage's title; its id where it has none."""
+        """Return a passage's title; its id if it has none."""
         passage = self.passages.get(passage_id)
         title = passage["title"] if passage else self.named.get(passage_id, "")
         return sanitize_line(title or passage_id)

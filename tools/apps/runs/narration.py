@@ -88,5 +88,5 @@ def run_header(title: str, settings: Context) -> tuple[str, str]:
         corpora.append(sanitize_line(redact(second if isinstance(second, str) else type(second).__name__)))
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
     line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
-    stand_in = f"{model} is the embedded stand-in: no language model, only fixed rules that extract short answers."
+    stand_in = f"{model} is a rule-based model, not a language model: it copies short answers out of passages."
     return line, stand_in if model == DEFAULT_MODEL else ""

@@ -77,7 +77,7 @@ class RunNode:
     text: str = ""
     """The question, query, title or statement."""
     label: str = ""
-    """Its place in the method, as `hop 2` or `external query`; may be empty."""
+    """Its place in the method, e.g. `hop 2` or `external query`; may be empty."""
     status: Status = "open"
     answer: str = ""
     """Short; empty without one, and where it is the text."""

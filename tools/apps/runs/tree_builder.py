@@ -64,7 +64,7 @@ class TreeBuilder:
         self.titles.update((key, title) for key, title in zip(passage_ids, titles, strict=False) if title)
 
     def title(self, passage_id: str) -> str:
-        """Return a passage's title; its id where it has none."""
+        """Return a passage's title; its id if it has none."""
         return self.titles.get(passage_id) or passage_id
 
     def asker(self, text: str) -> RunNode | None:

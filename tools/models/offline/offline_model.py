@@ -30,7 +30,7 @@ def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResu
 class OfflineExtractive(BaseChatModel):
     """Answer every role of the project's prompts from the passages in the prompt alone (spec `offline:extractive`).
 
-    Deterministic, without weights, network or knowledge of its own: it copies sentences and spans. The reply is
+    Deterministic, without weights, network or own knowledge: it copies sentences and spans. The reply is
     one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty
     list where it finds nothing. Token counts in `usage_metadata` are estimates.
     """

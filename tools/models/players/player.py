@@ -26,7 +26,7 @@ class Fact(NamedTuple):
     """Something that the player found or remembers."""
 
     text: str
-    """A sentence of its own that stands alone."""
+    """A sentence that stands alone."""
     quote: str = ""
     """The sentence of the passage that says so, as it is there; empty for what no passage says."""
     passage: int = 0

@@ -29,7 +29,7 @@ class Block(NamedTuple):
     kind: Literal["prose", "heading", "list", "lines", "table"] = "prose"
     """A list is cut at its items, lines (code) at their ends, and each part of a table has its column names."""
     rows: Sequence[Row] = ()
-    """Of a table, its column names first, which are empty where it has none."""
+    """Of a table, its column names first, which are empty if it has none."""
     language: str = ""
     """Of code, as the suffix of its files."""
 

@@ -50,7 +50,7 @@ def read_data_formats() -> DataFormats:
 
 
 def recognize(found: Collection[str], formats: Mapping[str, DataFormat]) -> str | None:
-    """Return the first format that a record with these keys fits; None where there is none."""
+    """Return the first format that a record with these keys fits; None if there is none."""
     return next((name for name, each in formats.items() if each.fits(found)), None)
 
 

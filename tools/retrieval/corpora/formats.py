@@ -40,7 +40,7 @@ from hopgraph.tools.text.sanitize import pluralize
 DPR_COLUMNS = ["id", "text", "title"]
 Object = Mapping[str, JsonValue]
 Paragraph = tuple[str, str]
-"""A title and a text, without an id of their own."""
+"""A title and a text without an id."""
 PARAGRAPHS = "paragraphs", "ctxs", "contexts"
 """Under which of these keys questions have their passages."""
 TEXTS = "text", "paragraph_text"
@@ -418,7 +418,7 @@ def _detect_format(path: Path) -> str:
 
 
 def _first_object(path: Path) -> tuple[Object, str]:
-    """Return the first object of a JSON file; where there is none, an empty one and why."""
+    """Return the first object of a JSON file; if there is none, an empty one and why."""
     start = read_first_bytes(path, 1)
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"

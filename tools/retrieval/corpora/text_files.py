@@ -76,7 +76,7 @@ def count_unread(files: Iterable[Path]) -> Counter[str]:
 
 
 def describe_unread(kinds: Counter[str]) -> str:
-    """Say which files are not read, as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
+    """Say which files are not read, e.g. `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
     named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
     return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 

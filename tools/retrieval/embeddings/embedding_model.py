@@ -35,7 +35,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Prefixes], ...] = (
 
 
 def prefixes_by_name(name: str) -> Prefixes:
-    """Look a model up by the last part of its name or path, as `intfloat/e5-base-v2` or `models/bge-small-en`."""
+    """Look a model up by the last part of its name or path, e.g. `intfloat/e5-base-v2` or `models/bge-small-en`."""
     last = name.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     return next((prefixes for pattern, prefixes in _BY_NAME if pattern.search(last)), Prefixes())
 

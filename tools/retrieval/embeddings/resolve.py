@@ -167,7 +167,7 @@ def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> lis
     modules = read_settings(named, path, list[dict[str, Any]])
     own = [kind for each in modules if not (kind := str(each.get("type"))).startswith(known)]
     if own:
-        raise SpecError(f"{named.spec!r}: {path} asks for code of its own ({own[0]}), which is never run")
+        raise SpecError(f"{named.spec!r}: {path} asks for custom code ({own[0]}), which is never run")
     return modules
 
 
@@ -284,7 +284,7 @@ VALID_SPECS = (
 
 
 def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
-    """Return the model of a spec, as `st:sentence-transformers/all-MiniLM-L6-v2`, or of any LangChain `Embeddings`.
+    """Return the model of a spec, e.g. `st:sentence-transformers/all-MiniLM-L6-v2`, or of any LangChain `Embeddings`.
 
     Loads weights, once for the process, so it belongs in a thread. SpecError, which names the valid specs, where no
     model has this spec, or it cannot be loaded.

@@ -152,7 +152,7 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
 
 
 def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
-    """Parse and check the facts of the collection at an engine's address, `stored` None where it has none.
+    """Parse and check the facts of the collection at an engine's address, `stored` None if it has none.
 
     CorpusError where the collection is not ours, damaged, or of another format version or analyser.
     """

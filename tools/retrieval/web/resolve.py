@@ -2,7 +2,7 @@
 
 langchain-community has the first two as well, but with a fixed address and no retries; its one for Wikipedia sends some
 twenty requests for ten results. The package is no longer maintained upstream, and its classes have no time limit: each
-search runs in a thread of its own and is given up at a deadline.
+search runs in its own thread and is given up at a deadline.
 """
 
 import asyncio
@@ -165,7 +165,7 @@ def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebIndex:
                 return merge_by_address(map(_page, found))[:k]
         except TimeoutError:
             raise CorpusError(f"{name}: no answer in {seconds:g} s") from None
-        except Exception as error:  # noqa: BLE001 - each class raises errors of its own, some a bare Exception
+        except Exception as error:  # noqa: BLE001 - each class raises its own errors, some a bare Exception
             raise CorpusError(f"{name}: {_one_line(f'{type(error).__name__}: {error}')}") from None
 
     # The limit belongs to one event loop.

@@ -28,7 +28,7 @@ _NEEDS_TRANSFORMERS_4 = frozenset({"LayerWiseMiniCPMForCausalLM", "CostWiseGemma
 """The layerwise and lightweight rerankers, whose classes in FlagEmbedding 1.4 do not load with transformers 5."""
 _THRESHOLDS = {"bge-reranker-base": 3.0}
 """δ by the last part of a model's name, or of its folder: MIGRES's for multi-hop questions (Table 11)."""
-_PROMPT_TOKENS = 64  # what a decoder reads besides the pair
+_PROMPT_TOKENS = 64  # what a decoder reads in addition to the pair
 
 
 def local_reranker(spec: str) -> Reranker:

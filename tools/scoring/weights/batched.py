@@ -29,7 +29,7 @@ class _Request(Generic[ItemT, ResultT]):
 
 
 class Batched(Generic[ItemT, ResultT]):
-    """A function over a list of items, run in a thread of its own.
+    """A function over a list of items, run in its own thread.
 
     Requests come from any thread and any event loop, and are answered in order. Those that wait while another
     one runs are joined, up to MAX_JOINED items, since a model takes a batch faster than its parts. Callers on an

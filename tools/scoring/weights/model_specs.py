@@ -33,7 +33,7 @@ class NamedModel:
 
     @property
     def limits(self) -> tuple[str | None, ...]:
-        """The options besides its place that make two loaded models different."""
+        """The options other than its place that make two loaded models different."""
         return tuple(self.options.get(option) for option in ("max_length", "batch_tokens", "label"))
 
 
@@ -144,7 +144,7 @@ def _device(name: str, source: str) -> str:
 REACH_SECONDS = 10.0
 """Timeout for the hub's list of a model's files."""
 M3_HEADS = ("colbert_linear.pt", "sparse_linear.pt")
-"""BGE-M3's layers besides its encoder, which FlagEmbedding reads as tensors alone."""
+"""BGE-M3's layers outside its encoder, which FlagEmbedding reads as tensors alone."""
 _KEPT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".jinja", ".metadata"})
 _OTHER_RUNTIMES = frozenset({"onnx", "openvino", "coreml", "tf", "flax", "original"})
 

@@ -91,7 +91,7 @@ def loading(spec: str, folder: str) -> Generator[None]:
     except (*_FILE_ERRORS, require("safetensors").SafetensorError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         if "trust_remote_code" in reason:
-            reason = "it needs code of its own (trust_remote_code), which is never run"
+            reason = "it needs custom code (trust_remote_code), which is never run"
         raise SpecError(f"{spec!r}: the model in {folder} cannot be loaded: {reason[:240]}") from None
     finally:
         output.set_verbosity(verbosity)

@@ -25,7 +25,7 @@ def test_the_first_line_says_that_a_stand_in_answers_and_the_next_names_method_m
     ran = run("ask", QUESTION)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0].startswith("No language model: ")
+    assert lines[0].startswith("No language model set; ")
     assert lines[1] == "MIGRES · model offline:extractive · corpus sample (bundled sample)"
 
 

@@ -26,7 +26,7 @@ def test_they_say_that_a_stand_in_answers(run: Run, monkeypatch: pytest.MonkeyPa
     ran = run(*command)
     assert (ran.code, ran.out) == (0, "")
     said = " ".join(ran.err.split())
-    assert said.startswith("No language model: ")
+    assert said.startswith("No language model set; ")
     if command[0] != "mcp":
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
         assert "stand-in" not in run(*command, "--model", "openai:any").err

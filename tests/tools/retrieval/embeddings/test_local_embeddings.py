@@ -136,7 +136,7 @@ def test_what_cannot_be_loaded_is_a_one_line_error(bert: Path, tmp_path: Path, m
     for spec, message in (
         (f"st:{tmp_path}/none", "there is no folder"),
         ("st:nobody/nothing-here", "tried the folder"),
-        (f"st:{tmp_path}/foreign", r"asks for code of its own \(evil\.Module\), which is never run"),
+        (f"st:{tmp_path}/foreign", r"asks for custom code \(evil\.Module\), which is never run"),
         (f"contriever:{tmp_path}/cut", "cannot be loaded"),
         (f"st:{bert}?normalise=maybe&device=cpu", "must be yes or no"),
         (f"st:{bert}?speed=9", "option 'speed'"),

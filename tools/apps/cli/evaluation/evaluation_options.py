@@ -186,7 +186,7 @@ class CompareOptions:
     )
     figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
     official: Path | None = option(
-        "The run's file of HotpotQA, 2WikiMultihopQA or MuSiQue: also the metrics of its own script.",
+        "The run's file of HotpotQA, 2WikiMultihopQA or MuSiQue: also the metrics of that data set's script.",
         metavar="DATASET",
     )
     aliases: Path | None = option("2WikiMultihopQA's id_aliases.json, for --official.", metavar="FILE")

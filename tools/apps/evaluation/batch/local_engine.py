@@ -253,7 +253,7 @@ def _loads_nothing(settings: Context) -> bool:
 
 
 def _work(driver: Connection, methods: Sequence[str]) -> None:
-    """Answer questions by methods, those of others among them, until the driver has gone; runs in its own process."""
+    """Answer questions by any methods until the driver has gone; runs in its own process."""
     for each in methods:
         find_method(each)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
@@ -294,7 +294,7 @@ class _Process:
         threading.Thread(target=self._receive, args=(asyncio.get_running_loop(),), daemon=True).start()
 
     def _receive(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver its messages to the questions in flight; runs in a thread of its own."""
+        """Deliver its messages to the questions in flight; runs in its own thread."""
 
         def deliver(number: int, message: Any) -> None:
             if number in self.in_flight:  # else nothing waits for it any more

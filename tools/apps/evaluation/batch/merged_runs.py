@@ -61,7 +61,7 @@ class MergedRuns(RunReader):
 
 
 def open_runs(folder: Path) -> list[RunReader]:
-    """Open a run, or the runs of a study's folder in order of their names; RunError where there is none."""
+    """Open a run, or the runs of a study's folder in order of their names; RunError if there is none."""
     if (folder / MANIFEST).exists() or not folder.is_dir():
         return [RunReader(folder)]
     runs = [RunReader(each.parent) for each in sorted(folder.glob(f"*/{MANIFEST}"))]

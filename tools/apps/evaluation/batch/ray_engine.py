@@ -1,11 +1,11 @@
 """Answer the questions of a run on a Ray cluster: the same run directory, the same resume, the same result.
 
 The driver, the process that was started, alone writes results, and keeps the order, the tally and the limits, as
-without Ray. Workers send each paid call and the outcome back. What they need besides a question they must find:
+without Ray. Workers send each paid call and the outcome back. In addition to a question they need:
 
 * the run's folder with the corpus, and the reply cache (`--set cache_dir=DIR`), under the same paths. Machines that
   share no cache keep replies each for itself; a question that comes to another machine is then paid for again;
-* the files of methods of one's own, under the same paths, or their packages;
+* the files of custom methods, under the same paths, or their packages;
 * keys, in the environment of each machine, where `ray start` is called. None is sent: what a driver sends to a
   cluster can be read by everyone on it. A cluster that is started here inherits the driver's environment.
 """
@@ -45,10 +45,10 @@ _LOCAL_ENVIRONMENT = {
 
 
 class Worker:
-    """An actor: lives in a process of its own, on any machine of the cluster."""
+    """An actor: lives in its own process, on any machine of the cluster."""
 
     def __init__(self, folder: str, methods: Sequence[str]) -> None:
-        """Change to the driver's folder, so that relative paths mean the same, and load the methods of others."""
+        """Change to the driver's folder, so that relative paths mean the same, and load custom methods."""
         with suppress(OSError):
             os.chdir(folder)
         for each in methods:

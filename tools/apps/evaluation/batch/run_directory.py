@@ -158,7 +158,7 @@ def describe_commit() -> str:
 
 
 def read_run_manifest(folder: Path) -> RunManifest:
-    """Read the manifest of a run; RunError where there is none, or it is damaged or of another version."""
+    """Read the manifest of a run; RunError if there is none, or it is damaged or of another version."""
     try:
         return RunManifest.model_validate_json(read_source(folder / MANIFEST))
     except FileNotFoundError:
@@ -205,7 +205,7 @@ def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
     """Describe the models in methods' settings that only simulate a language model; empty where none does."""
     models = {redact(name) for settings in methods for name in models_in(settings)}
     names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
-    many = "none of which is a language model" if len(names) > 1 else "which is no language model"
+    many = "none of which is a language model" if len(names) > 1 else "which is not a language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""
 
 
@@ -264,7 +264,7 @@ class Outcome(TypedDict):
     trace: list[int]
     """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
     scores: NotRequired[dict[str, float]]
-    """As `score_outcome` measured when it was written, each from 0 to 1; tables measure anew. Not in older runs."""
+    """Scores of `score_outcome` at the time of writing, each from 0 to 1; tables recompute them. Not in older runs."""
 
 
 _OUTCOME = TypeAdapter(Outcome)
@@ -305,7 +305,7 @@ class RunReader:
     """A run on disk; also while it is being written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a run to read it; RunError where there is none, or it is damaged."""
+        """Open a run to read it; RunError if there is none, or it is damaged."""
         self.folder = folder
         self.manifest = read_run_manifest(folder)
 

@@ -222,7 +222,7 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
     if spec.corpus is None and not spec.dataset.is_dir() and not questions[0].contexts:
         needed = ", which --rename needs; choose another data set"
         advice = "; name a corpus with --corpus" if spec.rename is None else needed
-        raise SettingsError(f"{spec.dataset.name} has no passages of its own{advice}")
+        raise SettingsError(f"{spec.dataset.name} brings no passages{advice}")
     without_gold = (each.id for each in questions if not any(own.id in each.gold for own in each.contexts))
     if (name := next(filter(requires_gold, spec.methods), None)) and (missing := next(without_gold, None)) is not None:
         raise SettingsError(
@@ -241,7 +241,7 @@ def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
 def _make_corpus(
     spec: RunSpec, renaming: Renamer | None, reading: CorpusReading, progress: Progress | None
 ) -> tuple[str, str]:
-    """Make the corpus where there is none yet; return the retriever's spec and its name in the manifest."""
+    """Make the corpus if there is none yet; return the retriever's spec and its name in the manifest."""
     own = spec.out / CORPUS
     if spec.corpus and not spec.add_contexts:
         return spec.corpus, spec.corpus

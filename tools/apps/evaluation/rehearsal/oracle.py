@@ -53,7 +53,7 @@ class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
     obey: Literal["gold", "strict"] = "gold"
     """strict: it does not do what the instructions forbid, even where gold knows better, so that a bad prompt shows."""
     reads: Literal["exact", "loose"] = "exact"
-    """loose: it also understands a fact or a question that a language model put into words of its own."""
+    """loose: it also understands a fact or a question that a language model put into its own words."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Seconds that each reply takes."""
     rename: int | None = Field(None, ge=0)

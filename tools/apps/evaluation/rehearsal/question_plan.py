@@ -41,7 +41,7 @@ def contains_words(text: str, part: str) -> bool:
 
 
 def is_among(text: str, others: Iterable[str]) -> bool:
-    """Return whether a text is one of others, but for case and punctuation."""
+    """Return whether a text is among others, apart from case and punctuation."""
     return any(word_key(text) == word_key(each) for each in others)
 
 
@@ -173,7 +173,7 @@ class Target(NamedTuple):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The right answers; empty where there is none."""
+        """The right answers; empty if there is none."""
         return self.plan.answers if self.hop is None else self.hop.answers
 
 

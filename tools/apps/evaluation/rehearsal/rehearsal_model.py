@@ -81,7 +81,7 @@ class RehearsalModel(BaseChatModel):
 
 
 def _own_reply(role: str) -> RehearsalReply | None:
-    """Return how a method of one's own replies to one of its steps; None where it does not say."""
+    """Return a custom method's reply to one of its steps; None if it declares none."""
     method, _, step = role.rpartition("/")
     return METHODS[method].Context.rehearsal_replies.get(step) if method in METHODS else None
 

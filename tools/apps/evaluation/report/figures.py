@@ -94,7 +94,7 @@ def new_figure(comparison: Comparison, title: str, height: float, columns: int =
     facts = comparison.methods[0].reader.manifest.dataset
     parts = [f"{facts.name}, {facts.sample}, {facts.questions:,} questions"]
     if kinds := stand_in_kinds(comparison):
-        parts.append(f"answered by the {kinds} model, which is no language model")
+        parts.append(f"answered by the {kinds} model, which is not a language model")
     figure.supxlabel(" · ".join(parts), x=0.01, ha="left", fontsize=8, color=SOFT)
     return figure
 

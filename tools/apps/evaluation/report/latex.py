@@ -23,7 +23,7 @@ _WRITTEN = {each: f"\\{each}" for each in "&%$#_{}"} | {
     "✓": "$\\surd$",
     "…": "\\dots{}",
 }
-"""Characters that mean something to LaTeX, and signs of ours."""
+"""Characters that mean something to LaTeX, and our marks."""
 _LETTERS = re.compile("[À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
 """Letters beyond ASCII that the fonts of every LaTeX have."""
 _HEAD = r"""% For \input. With \usepackage{booktabs} the rules are its own.

@@ -82,7 +82,7 @@ def _verdicts(comparison: Comparison) -> Table:
     note = (
         "In percent. Right: by the judge where there was one, else by exact match; of a question without an answer, by "
         "abstaining. Wrong: another answer, or a failure. F-score: the harmonic mean of what is right of all and of "
-        "what was attempted (SimpleQA). Abstention: precision and recall of giving no answer where there is none."
+        "what was attempted (SimpleQA). Abstention: precision and recall of giving no answer if there is none."
     )
     return as_table("Right, wrong, not attempted", note, rows)
 

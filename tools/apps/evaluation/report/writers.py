@@ -206,7 +206,7 @@ def _entries(tables: Sequence[Table]) -> Iterator[_Entry]:
 
 
 def as_csv(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write every number on a line of its own, unrounded, with what it belongs to and its table's note."""
+    """Write every number on its own line, unrounded, with what it belongs to and its table's note."""
     del heading, notes  # each line stands for itself
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -112,7 +112,7 @@ class ReportedPaper(BaseModel):
 
 
 def read_paper(name: str) -> ReportedPaper:
-    """Read what a paper reports; SettingsError where there is none of this name."""
+    """Read what a paper reports; SettingsError if there is none of this name."""
     if name not in PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def read_paper(name: str) -> ReportedPaper:
 
 
 def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
-    """Read a table by its name, as `tor/table5`; SettingsError where there is no such paper or table."""
+    """Read a table by its name, e.g. `tor/table5`; SettingsError where there is no such paper or table."""
     paper_name, _, table_name = name.partition("/")
     paper = read_paper(paper_name)
     if table_name not in paper.tables:
@@ -288,7 +288,7 @@ def compare_with_paper(
     summaries: Mapping[str, Mapping[str, Any]],
     warnings: Sequence[str] = (),
 ) -> Table:
-    """Put our scores next to the paper's, by its table's name, as `tor/table5`.
+    """Put our scores next to the paper's, by its table's name, e.g. `tor/table5`.
 
     Every row has the number of questions, and for every column ours and the paper's; the paper's alone where nothing
     was run. A data set that the table lacks is compared with the table's first. `summaries` maps a run's folder to the

@@ -81,7 +81,7 @@ class TracedAnswer:
 
     @cached_property
     def sub_answers(self) -> list[tuple[str, ...]]:
-        """The answers to the annotated sub-questions, each with its other forms; empty where there are none."""
+        """The answers to the annotated sub-questions, each with its other forms; empty if there are none."""
         return [each.answers for each in annotated_sub_questions(self.question)]
 
     @cached_property

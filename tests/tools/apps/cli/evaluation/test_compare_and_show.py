@@ -110,7 +110,7 @@ def test_show_replays_the_steps_and_the_tree(run: Run, folder: Path) -> None:
         assert " · model offline:extractive · " in flat
         assert f"Gold {(asked.answers or ('',))[0]}" in flat
         assert step in flat
-        assert "Answered by offline:extractive, which is no language model." in flat
+        assert "Answered by offline:extractive, which is not a language model." in flat
         assert any(line.startswith("EM ") for line in ran.out.splitlines())
         for passage in asked.contexts:
             assert f"{passage.title}: found" in flat or f"{passage.title}: not found" in flat

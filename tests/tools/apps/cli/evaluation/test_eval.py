@@ -35,7 +35,7 @@ def test_it_scores_and_the_same_command_again_goes_on(run: Run, tmp_path: Path) 
     assert ran.code == 0, ran.err
     head, label, columns, *rows = ran.out.splitlines()
     assert "first 3: 3 questions" in head
-    assert label == "answered by offline:extractive, which is no language model"
+    assert label == "answered by offline:extractive, which is not a language model"
     assert columns.split()[:3] == ["method", "n", "EM"]
     assert [row.split()[:2] for row in rows] == [["one_step", "3"], ["migres", "3"]]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

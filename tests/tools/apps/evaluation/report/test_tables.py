@@ -133,9 +133,8 @@ def test_stand_ins_are_named_in_every_table(tmp_path: Path, settings: dict[str, 
     assert made
     for table in made:
         assert table.title.endswith(f" ({kinds}: no language model)") == bool(kinds)
-    assert ("which is no language model" in describe_simulated(each.settings for each in comparison.methods)) == bool(
-        kinds
-    )
+    said = describe_simulated(each.settings for each in comparison.methods)
+    assert ("which is not a language model" in said) == bool(kinds)
     for write in WRITERS.values():
         assert ("no language model" in write("x", [], made)) == bool(kinds)
 
