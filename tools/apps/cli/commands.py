@@ -82,54 +82,52 @@ class AskOptions:
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
 class IndexOptions:
-    """Build an index of your own passages, or bring it up to date: BM25, and vectors if you name a model."""
+    """Build or update an index of your documents: BM25, plus vectors if you name a model."""
 
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A file or a folder with passages.")]
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder of documents, or a corpus file.")]
     out: Path | None = option(
-        "The index's folder. An index in it that was made from SOURCE is brought up to date: only files whose "
-        "content has changed are read, and passages of files that are gone are removed.",
+        "The index's folder. An existing index of SOURCE is updated: only changed files are read, and passages of "
+        "deleted files are removed.",
         metavar="DIR",
     )
     to: str | None = option(
-        "Instead of a folder, a search engine's collection to stream into: milvus:FILE.db#COLLECTION, "
+        "A search engine's collection to stream into, instead of a folder: milvus:FILE.db#COLLECTION, "
         "milvus:http://HOST:19530#COLLECTION or elasticsearch:http://HOST:9200#INDEX.",
         metavar="SPEC",
     )
     format_name: str | None = option(
-        "One of docs/data_formats.md, as beir, hipporag, flashrag, msmarco, hotpotqa, or text (documents).",
+        "A format of docs/data_formats.md, e.g. beir, hipporag, flashrag, msmarco, hotpotqa, or text (documents).",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
     )
-    skip_bad: bool = flag("Skip broken records and count them.")
+    skip_bad: bool = flag("Skip invalid records and count them.")
     follow_links: bool = flag("Follow links in a folder of documents.")
     exclude: list[str] | None = option(
-        "Leave out what this names in a folder, as a line of .gitignore does; may be given again. The lines of the "
-        "folder's .hopgraphignore count, too.",
+        "Exclude files of a folder by a pattern as in .gitignore; repeatable. The folder's .hopgraphignore is read, "
+        "too.",
         metavar="PATTERN",
     )
     show: Path | None = option(
-        "Print the passages of this file of SOURCE, as they would be searched and cited; build nothing.", metavar="FILE"
+        "Print the passages of this file of SOURCE as they would be searched and cited, and stop.", metavar="FILE"
     )
     language: str | None = option(
-        "The passages' language, as de, fr, zh, ja or ko: its stop words and stems, or character bigrams "
-        "where no spaces are written (zh-words, ja-words, th-words: words, with the extra `languages`).",
+        "The documents' language, e.g. de, fr, zh, ja or ko. It selects stop words and stemming, or character "
+        "bigrams for scripts without spaces (zh-words, ja-words, th-words: words; need the extra `languages`).",
         metavar="CODE",
         show_default="that of each document, else en",
     )
     ocr: str | None = option(
-        "Read the scanned pages of PDFs with Tesseract, in these languages, as eng or eng+deu; the extra `ocr` brings "
-        "the data of eng, TESSDATA_PREFIX names a folder with others. Takes about a second for each page.",
+        "Read the scanned pages of PDFs with Tesseract in these languages, e.g. eng+deu. The extra `ocr` has the data "
+        "for eng; TESSDATA_PREFIX names a folder with others. About a second per page.",
         metavar="CODES",
     )
     passage_words: int | None = option(
-        "About how many words of a document a passage has.",
+        "Approximate words per passage.",
         metavar="N",
-        show_default="100; of an index that is updated, its own",
+        show_default="100, or that of the index that is updated",
     )
-    overlap: int | None = option(
-        "Up to how many words of one passage the next one begins with.", metavar="N", show_default="0"
-    )
+    overlap: int | None = option("Maximum words by which consecutive passages overlap.", metavar="N", show_default="0")
     dense: str | None = option(
         "Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
         "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
@@ -140,7 +138,7 @@ class IndexOptions:
         metavar="KIND",
         show_default="flat up to 100,000 passages, hnsw up to 2,000,000, else ivfpq",
     )
-    add: bool = flag("Add SOURCE to an index in DIR that was made from others.")
+    add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
     replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
     keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
     dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")

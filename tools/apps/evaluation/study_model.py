@@ -24,78 +24,80 @@ def _field(default: Any, description: str, **bounds: Any) -> Any:
 
 
 class QuestionSet(BaseModel, frozen=True, extra="forbid"):
-    """Questions, and where their passages are."""
+    """Questions and the source of their passages."""
 
     file: str = Field(description="a file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=…, or sample")
-    format: str | None = _field(None, "the format of the questions; detected from the content where it is not given")
+    format: str | None = _field(None, "the format of the questions. Default: detected from the content")
     corpus: str | None = _field(
         None, "a folder made by `hopgraph index`, or a retriever's spec. Default: the pooled contexts of all questions"
     )
     limit: int | None = _field(None, "ask at most N questions", ge=1)
-    skip: int | None = _field(None, "leave out the first N questions", ge=0)
-    sample: str | None = _field(None, "which N questions: first, or random:SEED")
-    ids: list[str] | None = _field(None, "ask the questions with these ids alone")
+    skip: int | None = _field(None, "skip the first N questions", ge=0)
+    sample: str | None = _field(None, "how to choose N questions: first, or random:SEED")
+    ids: list[str] | None = _field(None, "ask only the questions with these ids")
     add_contexts: bool = _field(False, "add the contexts of the data set to the corpus (MIGRES's oracle)")
     rename: int | None = _field(
         None,
-        "rename people, places and works everywhere with this seed, so that memory cannot answer; no judge may know "
-        "the new names",
+        "rename people, places and works everywhere with this seed, so that the model cannot answer from memory; "
+        "judges must not know the new names",
         ge=0,
     )
-    skip_bad: bool = _field(False, "skip broken records, and report them")
+    skip_bad: bool = _field(False, "skip invalid records and report them")
 
 
 class Study(BaseModel, frozen=True, extra="forbid"):
     """Methods, each with each model, on each data set and at each point of a sweep, in one folder."""
 
     out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
-    datasets: dict[_Name, QuestionSet] = Field(description="name → questions; a file's name alone stands for its set")
+    datasets: dict[_Name, QuestionSet] = Field(
+        description="name → questions; a bare file name is short for {file: NAME}"
+    )
     methods: dict[str, Settings] = Field(
-        description="methods, by a name of `hopgraph methods`, a group of them, or your method (FILE.py), "
+        description="methods: names or groups of `hopgraph methods`, or your method (FILE.py), "
         "each with its own settings; or a list of them",
         min_length=1,
     )
     models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs")
-    settings: Settings = _field({}, "settings of all methods that have them; METHOD.SETTING is one's alone")
+    settings: Settings = _field({}, "settings of all methods that have them; METHOD.SETTING sets one method's")
     preset: str | None = _field(None, "the papers' settings for a family, where a method has them")
     sweep: dict[str, Annotated[list[JsonValue], Field(min_length=1)]] | list[Settings] = _field(
-        {}, "setting → its values, of which every combination is run; or a list of the combinations"
+        {}, "setting → values; every combination is run. Or a list of combinations"
     )
-    repeats: int = _field(1, "how often each question is asked, each time with its own seeds; scores are means", ge=1)
+    repeats: int = _field(1, "times each question is asked, with different seeds; scores are means", ge=1)
     oracle: str | None = _field(
         None,
-        "repeat the run with this step answered from the gold annotations and the others by the model, and report how "
-        "much F1 the model loses in it; all: each step in turn, then all steps together",
+        "repeat the run with this step answered from the gold annotations, and report how much F1 the model loses in "
+        "it; all: each step in turn, then all steps together",
     )
-    judge: str | None = _field(None, "a model that judges whether answers imply the gold ones")
-    second_judge: str | None = _field(None, "another judge, to see how far the two agree")
+    judge: str | None = _field(None, "model that judges whether answers imply the gold ones")
+    second_judge: str | None = _field(None, "second judge, whose agreement with the first is reported")
     audit_judge: bool = _field(
-        False, "show the judge other questions' gold answers, to see whether it follows what it knows; on with rename"
+        False, "show the judge other questions' gold answers, to detect one that uses its own knowledge; on with rename"
     )
     tables: list[Path] = _field(
         [],
         "files of tables that the finished study writes: .tex, .md, .csv, .html or .json; a relative path is below out",
     )
     scores: list[str] = _field(
-        ["em", "f1"], "scores in the tables of all runs: em, f1, acc, judged, recall@5 and so on", min_length=1
+        ["em", "f1"], "scores in the tables of all runs: em, f1, acc, judged, recall@5, …", min_length=1
     )
     against: str | None = _field(
-        None, "test the other methods against this one, each with its own model. Default: one_step, else the first"
+        None, "baseline of the paired tests, with the same model. Default: one_step, else the first"
     )
     measures: list[str] = _field([], "measures of retrieval, as ir_measures names them: nDCG@10 (needs the extra trec)")
     prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
     max_calls: int | None = _field(None, "stop after N model calls", ge=1)
-    max_cost: float | None = _field(None, "stop at this cost, by the prices", ge=0)
-    concurrency: int = _field(16, "questions in flight at once", ge=1)
-    patience: float = _field(300.0, "how long to wait in an outage, in seconds", ge=0)
-    retry_failed: bool = _field(False, "ask again what failed")
+    max_cost: float | None = _field(None, "stop at this cost, computed from prices", ge=0)
+    concurrency: int = _field(16, "questions answered concurrently", ge=1)
+    patience: float = _field(300.0, "seconds to wait for the end of an outage", ge=0)
+    retry_failed: bool = _field(False, "ask failed questions again")
     fresh: bool = _field(
         False,
-        "take no replies from the cache that your runs share (the setting cache_dir: another), and leave none there",
+        "do not use the reply cache that your runs share (the setting cache_dir names another)",
     )
-    no_traces: bool = _field(False, "keep no steps: a smaller folder, but nothing for `hopgraph show`")
+    no_traces: bool = _field(False, "do not store steps: a smaller folder, but `hopgraph show` has nothing to show")
     engine: Literal["local", "ray"] = _field(
-        "local", "where questions are answered: here, or on a Ray cluster (needs the extra `ray`)"
+        "local", "where questions are answered: on this machine, or on a Ray cluster (needs the extra `ray`)"
     )
     processes: int | None = _field(
         1,

