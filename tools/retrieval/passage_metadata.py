@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
@@ -66,10 +66,18 @@ def name_source(origin: Origin) -> str:
     return PurePath(source).name or source
 
 
+def locate_source(origin: Origin) -> str:
+    """Return the path of a file below the indexed folder, e.g. `hr/README.md`; else what `name_source` returns."""
+    source = origin.get("source", "")
+    path = PurePosixPath(source)
+    is_below = not (_is_web(source) or path.is_absolute() or ".." in path.parts or "\\" in source or source[1:2] == ":")
+    return source if is_below else name_source(origin)
+
+
 def describe_place(origin: Origin) -> str:
-    """Return the file, or the address, and the page, e.g. `handbook.pdf, page 3`; empty where both are unknown."""
+    """Return the file, or the address, and the page, e.g. `hr/handbook.pdf, page 3`; empty where both are unknown."""
     page = origin.get("page", "")
-    return ", ".join(part for part in (name_source(origin), f"page {page}" if page else "") if part)
+    return ", ".join(part for part in (locate_source(origin), f"page {page}" if page else "") if part)
 
 
 def name_citation(citation: Citation) -> str:

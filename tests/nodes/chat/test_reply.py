@@ -37,7 +37,7 @@ def test_a_source_is_named_by_its_file_and_page_or_address() -> None:
     web: Citation = {**citation("", "Ada."), "passage_id": str(UUID(int=7)), "source": "https://a:b@example.org/x?y=1"}
     plain: Citation = {**citation("", "Ada."), "passage_id": "doc-7"}
     assert reply_text(found("Ada", handbook, web, plain)).splitlines()[2::2] == [
-        "[1] Leave · hand_book.pdf, page 3: “30 days.”",
+        "[1] Leave · hr/hand_book.pdf, page 3: “30 days.”",
         "[2] example.org/x · example.org/x: “Ada.”",
         "[3] doc-7: “Ada.”",
     ]

@@ -86,7 +86,7 @@ class Chat:
 
     def manage(self) -> None:
         """Open the menu of the chosen conversation."""
-        self.page.get_by_role("button", name="Rename or delete this conversation").click()
+        self.page.get_by_role("button", name="Rename, export or delete this conversation").click()
 
     def write(self, text: str) -> None:
         """Ask with the keyboard, without waiting."""

@@ -234,6 +234,7 @@ OwnMethodsOption = Annotated[
     "serving_commands.run_chat",
     "hopgraph chat my_documents/",
     "hopgraph chat --corpus my-index --model openai:gpt-4.1-mini",
+    "hopgraph chat my_documents/ --simple --title 'Ask ACME' --logo acme.svg --color '#0f766e'",
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
 class ChatOptions:
@@ -275,6 +276,10 @@ class ChatOptions:
     )
     title: str = option("What the page is called.", default="hopgraph")
     logo: Path | None = option("An image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
+    simple: bool = flag("A page for people who only ask: question, answer and sources, without methods and settings.")
+    color: str = option("The page's colour.", default="", metavar="#RRGGBB")
+    welcome: str = option("What greets people on the page, in Markdown.", default="", metavar="TEXT")
+    footer: str = option("What stands below the box for questions, in Markdown.", default="", metavar="TEXT")
     page_examples: list[str] | None = option("A question that the page offers.", "--example", metavar="QUESTION")
     browser: bool = option("Open the page in the browser.", "--browser/--no-browser", default=True)
 

@@ -45,6 +45,7 @@ _LOCK = "lock"
 """A file in a temporary folder that its process holds locked."""
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
 """Without the last, a caller that claims to be Studio would need no key."""
+_SAME_OPTIONS = ("host", "port", "threads", "title", "logo", "simple", "color", "welcome", "footer")
 _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 
@@ -66,7 +67,7 @@ def run_chat(given: ChatOptions) -> None:
         origins=given.origins or (),
         hosts=given.hosts or (),
         examples=tuple(given.page_examples or ()),
-        **{name: getattr(given, name) for name in ("host", "port", "threads", "title", "logo")},
+        **{name: getattr(given, name) for name in _SAME_OPTIONS},
     )
     with suppress(ImportError):  # Gradio asks for a backend at the page's first event, which would import all of pyplot
         import_module("matplotlib").use("agg")

@@ -52,9 +52,12 @@ class IndexingStage:
     """The progress of an upload."""
 
     name: str
-    """`waiting`, `reading`, `indexing`, `scoring` or `saving`."""
+    """`waiting`, `reading`, `indexing`, `scoring`, `saving` or `linking`."""
     done: int = 0
     total: int | None = None  # None where it is unknown
+    file: str = ""  # that is being read
+    passages: int | None = None  # of the file, once it was read
+    problem: str = ""  # why nothing of the file is used
 
 
 class UploadJob(TypedDict):
@@ -163,11 +166,11 @@ def _write_corpus(
     total, used = sum(path.stat().st_size for path in files.values()), list[str]()
     with out.open("wb") as written:
         for name, path in files.items():
-            earlier, start, problem = len(reading.first_skipped), written.tell(), ""
+            earlier, start, count, problem = len(reading.first_skipped), written.tell(), 0, ""
             try:
-                for count, line in enumerate(_passage_lines(name, path, reading)):
-                    if count % _REPORT_EVERY == 0:
-                        report(IndexingStage("reading", min(reading.bytes_read, total), total))
+                for count, line in enumerate(_passage_lines(name, path, reading), start=1):
+                    if count % _REPORT_EVERY == 1:
+                        report(IndexingStage("reading", min(reading.bytes_read, total), total, name))
                     written.write(line)
                 if written.tell() == start:
                     problem = f"{name}: there is no text in it"
@@ -175,12 +178,15 @@ def _write_corpus(
                 problem = str(error)
                 written.seek(start)
                 written.truncate()
+            problem = sanitize_line(problem.replace(str(path), name))  # its path is not shown to users
+            done = min(reading.bytes_read, total)
+            report(IndexingStage("reading", done, total, name, 0 if problem else count, problem))
             if problem:
                 reading.skipped += 1
                 reading.first_skipped.insert(earlier, problem)
             else:
                 used.append(name)
-            told = reading.first_skipped[earlier:]  # by the file's name: its path is not shown to users
+            told = reading.first_skipped[earlier:]
             reading.first_skipped[earlier:] = [sanitize_line(each.replace(str(path), name)) for each in told]
     if not used:
         raise CorpusError("; ".join(reading.first_skipped))

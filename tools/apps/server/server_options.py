@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
@@ -53,6 +54,14 @@ class ServingOptions:
     title: str = "hopgraph"
     logo: Path | None = None
     """An image before the page's title: SVG, PNG, JPEG or WebP."""
+    simple: bool = False
+    """Whether the page is for people who only ask: question, answer and sources, without methods and settings."""
+    color: str = ""
+    """The page's colour, as `#0f766e`; made darker or lighter where a text would be hard to read."""
+    welcome: str = ""
+    """Markdown that greets people in place of the page's own words."""
+    footer: str = ""
+    """Markdown below the box for questions, such as a link to a privacy notice."""
     examples: tuple[str, ...] = ()
     """Questions that the page offers; none: some on the sample corpus, where that is what is asked."""
     max_body_bytes: int = 2_000_000
@@ -65,12 +74,17 @@ class ServingOptions:
     turn_seconds: float = 600  # then a turn is cancelled
 
     def __post_init__(self) -> None:
-        """Expand the place of the threads; a SettingsError for an unknown home, or an open address without a key."""
+        """Expand the place of the threads.
+
+        A SettingsError for an unknown home, a malformed colour, or an open address without a key.
+        """
         if not is_loopback(self.host) and not self.keys:
             raise SettingsError(
                 f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
                 f" at least {_MIN_KEY_LENGTH} characters, or serve at 127.0.0.1"
             )
+        if self.color and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.color):
+            raise SettingsError(f"color {self.color!r:.80}: write it as #RRGGBB, for example #0f766e")
         if self.threads and "://" not in str(self.threads):
             try:
                 object.__setattr__(self, "threads", Path(self.threads).expanduser())

@@ -12,8 +12,11 @@ from fastapi import FastAPI
 from starlette.routing import Mount
 
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page import page_routes
+from hopgraph.tools.apps.server.page.assets import HEAD
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
+from hopgraph.tools.apps.server.page.texts import texts_by_language
 from hopgraph.tools.apps.server.page.upload_guard import UPLOAD_SECONDS, UploadGuard
 from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
 from hopgraph.tools.io.framework_internals import page_logins
@@ -21,8 +24,6 @@ from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.io.optional_packages import require
 
 _UPLOADS = "GRADIO_TEMP_DIR"
-_ICON = """<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
-%3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">"""
 
 
 def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
@@ -40,30 +41,33 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
         uploads /= UPLOADS
     os.environ[_UPLOADS] = str(_create_private(uploads))
     gradio: Any = require("gradio", "chat")
-    from hopgraph.tools.apps.server.page.page_components import read_asset, theme
+    from hopgraph.tools.apps.server.page.page_components import page_style, theme
     from hopgraph.tools.apps.server.page.page_events import build_page
 
     uploaded = dict[str, set[str]]()  # the names of the files that each user has uploaded
     app.add_middleware(UploadGuard, folder=uploads, max_upload_bytes=options.max_upload_bytes, uploads=uploaded)
     app.state.chat_session = ChatSession(lambda: app.state.service)
+    app.include_router(page_routes.router)  # before the page, which answers everything below its path
 
     def authenticate(user: str, key: str) -> bool:
         return user_of_key(key, options.keys) == user
 
     alone = set(options.keys.values()) == {OWNER}
     login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
+    i18n = gradio.I18n(**texts_by_language())
     return gradio.mount_gradio_app(
         app,
-        build_page(app.state.chat_session, options, uploaded),
+        build_page(app.state.chat_session, options, i18n, uploads, uploaded),
         PAGE_PATH,
         footer_links=[],
         auth=authenticate if options.keys else None,
         auth_message=login,
         max_file_size=options.max_upload_bytes,
         **dict.fromkeys(("run_history", "show_error", "ssr_mode", "enable_monitoring", "pwa"), False),
-        theme=theme(gradio),
-        css=read_asset("page.css"),
-        head=_ICON,
+        theme=theme(gradio, options.color),
+        css=page_style(options.color),
+        head=HEAD,
+        i18n=i18n,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
@@ -13,7 +14,7 @@ from langgraph.types import Command, Interrupt
 from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import HopgraphError
+from hopgraph.state import Citation, HopgraphError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
@@ -27,6 +28,13 @@ from hopgraph.tools.apps.server.page.page_turns import (
     record_run,
 )
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
+from hopgraph.tools.apps.server.page.served_documents import (
+    document_id,
+    find_document,
+    index_of,
+    list_documents,
+    place_in_document,
+)
 from hopgraph.tools.apps.server.page.settings_panel import effective_settings, list_settings
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
@@ -34,6 +42,9 @@ from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
+
+OWN = "own/"  # begins the ids of a user's own passages where they are asked together with the app's
+APP = "app"  # the app's documents, in an address
 
 
 @dataclass
@@ -79,11 +90,46 @@ class ChatSession:
             # A user's own corpus may be chosen without being the owner.
             own: str | JoinedRetriever = self.documents.spec(user, options.corpus.removesuffix(JOINED))
             if options.corpus.endswith(JOINED):
-                own = JoinedRetriever(retrievers={"own/": own, "": settings.retriever or DEFAULT_RETRIEVER})
+                own = JoinedRetriever(retrievers={OWN: own, "": settings.retriever or DEFAULT_RETRIEVER})
             settings = settings.model_copy(update={"retriever": own})
         if options.method != AUTO:
             settings_for_method(settings, METHODS[options.method].Context)  # invalid ones are reported up front
         return settings
+
+    def find_document(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
+        """Return where the document of an id lies, and its name; None where the user has no such one.
+
+        `corpus` is one of the user's own, or empty for the app's.
+        """
+        if corpus:
+            return self.documents.file(user, corpus, identity)
+        index = index_of(self.settings(user, TurnOptions()).retriever)
+        place = find_document(index, identity) if index else None
+        return (place, list_documents(index)[identity][1]) if index and place else None
+
+    def document_link(self, user: str, turn: PageTurn, citation: Citation) -> str:
+        """Return the address of the document that a citation is from, relative to the page; empty for none."""
+        corpus, key, name = turn.corpus.removesuffix(JOINED), citation["passage_id"], ""
+        if turn.corpus.endswith(JOINED):
+            corpus, key = (corpus, key.removeprefix(OWN)) if key.startswith(OWN) else ("", key)
+        with suppress(HopgraphError):  # the documents are gone
+            if corpus:
+                named = (each for each in self.documents.names(user, corpus) if key.startswith(f"{each}#"))
+                name = max(named, key=len, default="")
+            elif index := index_of(self.settings(user, TurnOptions()).retriever):
+                name = key.rpartition("#")[0]
+                name = name if document_id(name) in list_documents(index) else ""
+        if not name:
+            return ""
+        return f"documents/{corpus or APP}/{document_id(name)}{place_in_document(name, citation)}"
+
+    def problem(self, user: str, options: TurnOptions) -> str:
+        """Return in one line why a question cannot be asked so; empty where it can."""
+        try:
+            self.settings(user, options)
+        except HopgraphError as error:
+            return error_line(error)
+        return ""
 
     async def describe(self, user: str, options: TurnOptions) -> tuple[str, str]:
         """Return a line on what a question will run with, or the error, and one on the embedded model, if it does."""

@@ -4,46 +4,73 @@ The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it
 formatting and links in escaped text, too. The elements are in `conversation.html`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, Final, cast
 
 from jinja2 import Environment
 
-from hopgraph.nodes.chat.reply import not_found, remarks
-from hopgraph.nodes.core.marked_text import UNSUPPORTED, append_marks, split_at_marks
+from hopgraph.nodes.chat.reply import CUT_SHORT, DOUBTS, UNCITED, remarks, reply_text
+from hopgraph.nodes.core.marked_text import UNSUPPORTED, append_marks, escape_markup, split_at_marks
 from hopgraph.state import Citation, Passage, StepEvent
+from hopgraph.state.chat import LookUpState
+from hopgraph.state.events import QuerySent, Retrieved, parse_event
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
 from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, keep_evidence, limit_nodes, tree_size
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.server.page.markdown_html import markdown_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
+from hopgraph.tools.apps.server.page.passage_parts import TextPart, part_passage
+from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts
 from hopgraph.tools.apps.server.turn import replace_surrogates
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
-from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
+from hopgraph.tools.retrieval.passage_metadata import locate_source, name_citation
+from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8.0, tooltip=240)
 _MOST = 60  # nodes that are drawn; of a larger run those on the way to the answer come first
 _SUMMARY = 1_500  # characters of the text alternative
 _UNTITLED = 80  # characters of a passage without a title
 _STAND_IN = "by the stand-in, no language model"
-_STATUS_NOTES = {
-    "stopped": "Stopped before there was an answer.",
-    "paused": "Waiting for your review.",
-    "elsewhere": "This is being answered elsewhere; open the conversation again to see what came of it.",
-}
-_TITLE_BY_KIND: Final = {"model": "the model's own knowledge", "reviewer": "stated by the reviewer"}
+_TITLES, _QUERY = 4, 80  # titles of a search, and characters of a query, that a simple page shows
+_TITLE_BY_KIND: Final = {"model": "model_knowledge", "reviewer": "by_reviewer"}
+_REMARKS: Final = {UNCITED: "uncited", DOUBTS: "doubts", CUT_SHORT: "cut_short"}
 
 
-def _load_template() -> Any:
-    """Return the macros of `conversation.html`, which escape what they are given."""
+def _no_link(_turn: PageTurn, _citation: Citation) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class View:
+    """How conversations are drawn."""
+
+    texts: Texts = ENGLISH
+    simple: bool = False
+    """Whether steps are one folded line, without method and model."""
+    welcome: str = ""
+    """HTML in place of the page's own greeting."""
+    examples: Sequence[str] = ()
+    link: Callable[[PageTurn, Citation], str] = _no_link
+    """Returns the address of the document that a citation is from; empty where it cannot be opened."""
+
+
+@cache
+def _template() -> Any:
     elements: Any = Environment(autoescape=True, finalize=_clean_text)
     elements.filters |= {"line": sanitize_line, "lines": _clean_lines, "markdown": markdown_html}
     written = Path(__file__).with_name("conversation.html").read_text(encoding="utf-8")
-    return elements.from_string("".join(map(str.strip, written.splitlines())), {"notes": _STATUS_NOTES}).module
+    return elements.from_string("".join(map(str.strip, written.splitlines())))
+
+
+@cache
+def _elements(texts: Texts) -> Any:
+    """Return the macros of `conversation.html` in a language, which escape what they are given."""
+    return _template().make_module({"t": texts})
 
 
 def _clean_text(value: object) -> object:
@@ -54,45 +81,56 @@ def _clean_lines(text: str) -> str:
     return "\n".join(map(sanitize_line, clean(text).splitlines()))
 
 
-_elements = _load_template()
-
-
-def conversation_html(turns: Iterable[PageTurn], *, welcome: bool = False, examples: Sequence[str] = ()) -> str:
+def conversation_html(turns: Iterable[PageTurn], view: View | None = None, *, welcome: bool = False) -> str:
     """Draw turns, the oldest first; for none a greeting with example questions if `welcome`, else nothing."""
-    drawn = [(turn, _answer(turn.told, turn.passages, f"source-{turn.id}"), *_steps(turn)) for turn in turns]
-    return replace_surrogates(str(_elements.conversation(drawn, welcome, examples)))
+    view = view or View()
+    drawn = [(turn, _answer(turn, view), *(_searches if view.simple else _steps)(turn, view.texts)) for turn in turns]
+    return replace_surrogates(str(_elements(view.texts).conversation(drawn, welcome, view)))
 
 
-def picture_html(turn: PageTurn | None) -> str:
+def conversation_markdown(turns: Iterable[PageTurn], title: str) -> str:
+    """Write a conversation as Markdown: each question as a heading, its answer, and its numbered sources."""
+    written = [f"# {escape_markup(title)}"]
+    for turn in turns:
+        answer = reply_text(cast("LookUpState", turn.told)) if turn.told else turn.said
+        written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(turn.problem)]
+    return "\n\n".join(filter(None, written)) + "\n"
+
+
+def picture_html(turn: PageTurn | None, texts: Texts = ENGLISH) -> str:
     """Draw a turn's tree or chain; a placeholder where there is none."""
     drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
-    return replace_surrogates(drawn or '<p class="hg-nothing">The picture of the search grows here.</p>')
+    return replace_surrogates(drawn or f'<p class="hg-nothing">{escape(texts("picture_grows"))}</p>')
 
 
-def _answer(reply: Mapping[str, Any], passages: Mapping[str, Passage], name: str) -> dict[str, Any]:
+def _answer(turn: PageTurn, view: View) -> dict[str, Any]:
     """Return what the template's `answer` shows; empty where nothing was looked up, as for small talk.
 
-    `reply` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not among
-    `passages`, by id, only the quote is shown. The ids of the elements begin with `name`, unique on the page.
+    `turn.told` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not among
+    the turn's, by id, only the quote is shown.
     """
+    reply, t = turn.told, view.texts
     question, answer = (str(reply.get(key) or "") for key in ("question", "answer"))
     reason = reply.get("stop_reason")
     if not (question and answer):
-        return {"remarks": [not_found(question, reason)]} if question else {}
+        key = "not_found_in_budget" if reason == "budget" else "not_found"
+        return {"remarks": [t(key, question=question)]} if question else {}
     citations = cast("list[Citation]", reply.get("citations") or [])
     sources: list[dict[str, Any]] = [
-        {"number": number, "key": f"{name}-{number}", **_source(each, passages.get(each["passage_id"]))}
+        {"number": number, "key": f"source-{turn.id}-{number}", "link": view.link(turn, each)}
+        | _source(each, turn.passages.get(each["passage_id"]), t)
         for number, each in enumerate(citations, start=1)
     ]
     long = bool(reply.get("markdown"))
-    marks = [str(_elements.mark(each)) for each in sources] if long else []
+    marks = [str(_elements(t).mark(each)) for each in sources] if long else []
     marked = answer if long or len(split_at_marks(answer, len(citations))) > 1 else append_marks(answer, len(citations))
+    doubts = long and UNSUPPORTED in answer
     return {
         "answer": answer,
         "html": markdown_html(answer, marks) if long else "",
         "parts": split_at_marks(answer, len(citations)),
         "copied": "\n\n".join([marked, *map(_source_line, sources)]),
-        "remarks": remarks(citations, reason, doubts=long and UNSUPPORTED in answer),
+        "remarks": [t(_REMARKS[each]) for each in remarks(citations, reason, doubts=doubts)],
         "sources": sources,
     }
 
@@ -103,7 +141,7 @@ def _source_line(source: Mapping[str, Any]) -> str:
     return f"[{source['number']}] {name}" + (f": “{source['quote']}”" if source["quote"] else "")
 
 
-def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
+def _source(citation: Citation, passage: Passage | None, t: Texts) -> dict[str, Any]:
     """Return a citation with its passage parted at the quote, by its offsets if they match, else where it is first."""
     quote, text, url = citation["quote"], passage["text"] if passage else "", citation.get("url", "")
     start, end = citation["start"], citation["end"]
@@ -111,25 +149,54 @@ def _source(citation: Citation, passage: Passage | None) -> dict[str, str]:
         start = text.find(quote)
         end = start + len(quote)
     found = bool(quote and text and start >= 0)
+    title = t(_TITLE_BY_KIND[citation["kind"]]) if citation["kind"] in _TITLE_BY_KIND else name_citation(citation)
     return {
         "kind": "passage" if citation["kind"] == "passage" else "other",
-        "title": _TITLE_BY_KIND.get(citation["kind"]) or name_citation(citation),
-        "place": describe_place(citation),
+        "title": title,
+        "place": _place(citation, title, t),
         "url": url if url.startswith(("https://", "http://")) else "",  # it has been in the browser's hands
         "quote": text[start:end] if found else quote,
-        "before": text[:start] if found else "",
-        "after": text[end:] if found else "",
-        "passage": "" if found else text,
+        "quoted": part_passage(quote),
+        "parts": part_passage(text, start, end)
+        if found
+        else [*([TextPart("", quote)] if quote else []), TextPart(text)],
     }
 
 
-def _steps(turn: PageTurn) -> tuple[list[tuple[str, list[list[Line]]]], str]:
+def _place(citation: Citation, title: str, t: Texts) -> str:
+    """Return the file below its folder, the page, and the section unless the title names it."""
+    page, section = str(citation.get("page", "")), citation.get("section", "")
+    named = section in title
+    parts = (locate_source(citation), t("page", n=page) if page else "", "" if named else section)
+    return ", ".join(filter(None, parts))
+
+
+def _searches(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[str]]], str]:
+    """Return each search with the titles that it found, and one line on all; both empty for a turn without any."""
+    searches, passages, query = list[tuple[str, list[str]]](), set[str](), ""
+    for event in turn.events:
+        if event["event"] in (QuerySent.event, Retrieved.event):
+            record = parse_event(event)
+            query = cast("QuerySent | Retrieved", record).query
+            if isinstance(record, Retrieved):
+                passages.update(record.passage_ids)
+                searches.append((query, [*dict.fromkeys(filter(None, record.titles))][:_TITLES]))
+    if not turn.ended:
+        return searches, t("searching", query=truncate_line(query, _QUERY)) if query else t("working")
+    if not searches:
+        return [], ""
+    return searches, t(
+        "looked_up", passages=t.count("passages", len(passages)), searches=t.count("searches", len(searches))
+    )
+
+
+def _steps(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[list[Line]]]], str]:
     """Return the groups of a turn's steps, and what sums them up; both empty for an ended turn without steps."""
     groups = _grouped(turn.lines)
     count = sum(len(items) for _, items in groups)
     if not count and turn.ended:
         return groups, ""
-    notes = ["" if turn.ended else "Working", pluralize(count, "step"), str(turn.told.get("method", ""))]
+    notes = ["" if turn.ended else t("working"), t.count("steps", count), str(turn.told.get("method", ""))]
     return groups, " · ".join(filter(None, [*notes, _STAND_IN if turn.stand_in else ""]))
 
 

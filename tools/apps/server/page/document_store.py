@@ -1,7 +1,8 @@
 """Users' own documents: uploaded files become a corpus that questions can be asked about.
 
-Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index and `corpus.json`, which is
-written last, so that a folder without it is no corpus. No name of a user or a file becomes part of the path.
+Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index, the files, which their user
+can open again, and `corpus.json`, which is written last, so that a folder without it is no corpus. No name of a user or
+a file becomes part of the path.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ from hopgraph.tools.apps.server.index_upload import (
     UserCorpus,
     index_in_process,
 )
+from hopgraph.tools.apps.server.page.served_documents import document_id
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
 from hopgraph.tools.io.guarded_files import write_files
@@ -48,7 +50,7 @@ _MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others w
 _LEAST_SECONDS, _BYTES_PER_SECOND = 60, 50_000
 """An upload may take so many seconds, and one more for each so many bytes of it and of the corpus that it changes."""
 _ID = re.compile(r"[0-9a-f]{12}")
-_RECORD = "corpus.json"
+_RECORD, _FILES = "corpus.json", "files"
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
 BLOCK = 4096  # bytes that even an empty file takes
 _STALE_SECONDS = 24 * 3600  # then what a killed upload left is removed
@@ -88,6 +90,17 @@ class UserDocuments:
         """Return a corpus as the setting `retriever` names it."""
         return f"bm25:{self._find(user, corpus) / INDEX}"
 
+    def names(self, user: str, corpus: str) -> list[str]:
+        """Return the names of a corpus's files."""
+        return _read_record(self._find(user, corpus))["files"]
+
+    def file(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
+        """Return where a corpus's file with a `document_id` lies, and its name; None where it has none."""
+        folder = self._find(user, corpus)
+        name = next((each for each in _read_record(folder)["files"] if document_id(each) == identity), None)
+        place = folder / _FILES / identity
+        return (place, name) if name and place.is_file() else None
+
     async def delete(self, user: str, corpus: str) -> None:
         """Delete a corpus."""
         folder = self._find(user, corpus)
@@ -118,7 +131,9 @@ class UserDocuments:
         """
         get_analyser(language or "en")
         before = _read_record(self._find(user, corpus)) if corpus else None
-        named, unread = name_files(files, self.max_bytes) if files or not before else ({}, [])
+        named, unread = name_files(files, self.max_bytes) if files or not before else ({}, {})
+        for file, problem in unread.items():
+            yield IndexingStage("reading", file=file, passages=0, problem=problem)
         if before and not named and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
         folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
@@ -128,7 +143,7 @@ class UserDocuments:
             folder=folder,
             before=before or _new_corpus(folder.name, name, list(named)),
             files=named,
-            unread=unread,
+            unread=[f"{file}: {problem}" for file, problem in unread.items()],
             removed=[*remove],
             language=language,
             max_seconds=min(self.max_seconds, _LEAST_SECONDS + size // _BYTES_PER_SECOND),
@@ -167,6 +182,7 @@ class UserDocuments:
                         if isinstance(each, IndexingStage):
                             yield each
                         else:
+                            await asyncio.to_thread(_keep_files, folder / _FILES, each["files"], job["files"])
                             write_files({folder / _RECORD: _CORPUS.dump_json(each)})
                             corpus = each
         except OSError as error:
@@ -189,6 +205,18 @@ class UserDocuments:
         if folder is None or not (folder / _RECORD).is_file():
             raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
         return folder
+
+
+def _keep_files(folder: Path, names: Sequence[str], added: Mapping[str, Path]) -> None:
+    """Copy the files that were added, and remove those that the corpus has no more."""
+    folder.mkdir(exist_ok=True, mode=0o700)
+    kept = {document_id(name): added.get(name) for name in names}
+    for identity, place in kept.items():
+        if place:
+            shutil.copyfile(place, folder / identity)
+    for each in folder.iterdir():
+        if each.name not in kept:
+            each.unlink()
 
 
 def _new_corpus(key: str, name: str, files: Sequence[str]) -> UserCorpus:
@@ -221,32 +249,33 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
 
 
-def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], list[str]]:
-    """Return unique name → place of the files that can be read, in their order, and a line for each other one.
+def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return unique name → place of the files that can be read, in their order, and name → reason of each other one.
 
     Only their names, kinds and sizes are looked at. A CorpusError where none is left, or they have too many bytes.
     """
     found: dict[str, Path] = {}
-    unread: list[str] = []
+    unread: dict[str, str] = {}
     total = 0
     for path in files:
         name = given = truncate_line(path.name, _MAX_FILE_NAME) or "document"
         number = 1
-        while name in found:
+        while name in found or name in unread:
             number += 1
             name = f"{given} ({number})"
         try:
             status = path.lstat()
         except OSError as error:
-            unread.append(f"{name}: cannot be read: {error.strerror}")
+            unread[name] = f"cannot be read: {error.strerror}"
             continue
         if problem := _reason_not_to_read(path, status):
-            unread.append(f"{name}: {problem}")
+            unread[name] = problem
             continue
         total += status.st_size
         found[name] = path
     if not found:
-        raise CorpusError("; ".join(unread) or "no file was uploaded; choose one or more")
+        problems = [f"{name}: {problem}" for name, problem in unread.items()]
+        raise CorpusError("; ".join(problems) or "no file was uploaded; choose one or more")
     if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found, unread

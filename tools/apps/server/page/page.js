@@ -65,6 +65,24 @@ document.addEventListener("keydown", ({key, target}) => {
 }, true);
 }
 
+/* Each conversation has an address; going back in the browser opens the one before. */
+{
+const param = (url) => new URL(url).searchParams.get("conversation") ?? "";
+let shown = null;
+new MutationObserver(() => {
+  const thread = document.querySelector("#hg-earlier [data-thread]")?.dataset.thread;
+  if (thread === undefined || thread === shown) return;
+  const url = new URL(location), first = shown === null;
+  shown = thread;
+  if (thread === param(url)) return;
+  if (thread) url.searchParams.set("conversation", thread); else url.searchParams.delete("conversation");
+  history[first ? "replaceState" : "pushState"](null, "", url);
+}).observe(document.getElementById("hg-earlier"), {subtree: true, childList: true, attributes: true});
+addEventListener("popstate", () => {
+  if (param(location) !== shown) trigger("select", {thread: param(location)});
+});
+}
+
 /* The conversations are one group for the keyboard: a single stop for Tab, and the arrow keys go through it. */
 {
 new MutationObserver(() => {
@@ -85,28 +103,35 @@ const ask = (text) => {
   write(text);
   setTimeout(() => document.getElementById("hg-send")?.click(), 50);  // once Gradio has read the box
 };
-/* In the question's own place: Enter sends it, Escape leaves it. The turns after it go. */
+const make = (tag, values) => Object.assign(document.createElement(tag), values);
+/* In the question's own place: Enter saves and asks it, Escape cancels. The turns after it go. */
 const edit = (turn) => {
-  const question = turn.querySelector(".hg-question"), field = document.createElement("textarea");
+  const question = turn.querySelector(".hg-question"), form = make("form", {className: "hg-edit"});
   if (question.hidden) return;
-  Object.assign(field, {value: question.textContent, rows: 2});
-  field.setAttribute("aria-label", "Edit the question");
-  const close = () => { field.remove(); question.hidden = false; };
-  field.addEventListener("keydown", (event) => {
-    const send = event.key === "Enter" && !event.shiftKey && field.value.trim();
-    if (!send && event.key !== "Escape") return;
+  const field = make("textarea", {value: question.textContent, rows: 2});
+  field.setAttribute("aria-label", t.edit_question);
+  const cancel = make("button", {type: "button", textContent: t.cancel});
+  form.append(field, make("button", {textContent: t.save_and_ask}), cancel);
+  const close = () => { form.remove(); question.hidden = false; turn.querySelector("[data-act=edit]")?.focus(); };
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (send) trigger("edit", {turn: turn.dataset.turn, text: field.value});
+    if (!field.value.trim()) return;
+    trigger("edit", {turn: turn.dataset.turn, text: field.value});
     close();
   });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target === field && !event.shiftKey) { event.preventDefault(); form.requestSubmit(); }
+    if (event.key === "Escape") close();
+  });
+  cancel.addEventListener("click", close);
   question.hidden = true;
-  question.after(field);
+  question.after(form);
   field.focus();
 };
 const copy = async (button) => {
   await navigator.clipboard?.writeText(button.dataset.text);
   const label = button.textContent;
-  button.textContent = navigator.clipboard ? "Copied" : "Only over HTTPS";
+  button.textContent = navigator.clipboard ? t.copied : t.only_https;
   setTimeout(() => { button.textContent = label; }, 1500);
 };
 const rate = (button, turn) => {
@@ -135,7 +160,7 @@ talk.addEventListener("click", ({target}) => {
 {
 const side = document.getElementById("hg-left");
 const more = Object.assign(document.createElement("button"), {type: "button", className: "hg-more", textContent: "⋯"});
-more.setAttribute("aria-label", "Rename or delete this conversation");
+more.setAttribute("aria-label", t.manage);
 const fold = (open) => {
   side.toggleAttribute("data-managing", open);
   more.setAttribute("aria-expanded", String(open));

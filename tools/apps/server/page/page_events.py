@@ -4,7 +4,9 @@ import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
 from gradio import EventData, Request
 from pydantic import JsonValue
@@ -12,24 +14,34 @@ from pydantic import JsonValue
 from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
-from hopgraph.tools.apps.server.page.conversation_html import conversation_html, picture_html
+from hopgraph.tools.apps.server.page.conversation_html import View, conversation_html, picture_html
+from hopgraph.tools.apps.server.page.documents_panel import QUIET, Updates, page_texts
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
-from hopgraph.tools.apps.server.page.page_components import QUIET, PageComponents, Updates, settings_fields
+from hopgraph.tools.apps.server.page.page_components import PageComponents, operator_html, settings_fields
 from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
-from hopgraph.tools.apps.server.page.upload_guard import make_guarded_blocks
+from hopgraph.tools.apps.server.page.upload_guard import find_upload, make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
 
 
-def build_page(session: ChatSession, options: ServingOptions, uploads: Mapping[str, set[str]]) -> Any:
-    """Return the page as Gradio's Blocks; its session's service is asked for only once the app has started."""
+def build_page(
+    session: ChatSession, options: ServingOptions, i18n: Any, folder: Path, uploads: Mapping[str, set[str]]
+) -> Any:
+    """Return the page as Gradio's Blocks; its session's service is asked for only once the app has started.
+
+    `uploads` has the names of each user's uploads, which lie in `folder`.
+    """
     gr: Any = require("gradio", "chat")
+
+    def upload_of(user: str, name: str) -> Path:
+        return find_upload(name, folder, uploads.get(user, ()))
+
     with make_guarded_blocks(gr, uploads)(title=options.title, fill_width=True, analytics_enabled=False) as blocks:
-        _PageEvents(session, PageComponents(gr, options), options).connect(blocks)
+        _PageEvents(session, PageComponents(gr, options, i18n, upload_of), options).connect(blocks)
     blocks.queue(default_concurrency_limit=None, api_open=False)
     # Only then Gradio checks where a file lies that a browser names; `launch` would set it.
     blocks.has_launched = True
@@ -39,9 +51,10 @@ def build_page(session: ChatSession, options: ServingOptions, uploads: Mapping[s
 class _PageEvents:
     def __init__(self, session: ChatSession, parts: PageComponents, options: ServingOptions) -> None:
         self.session, self.parts, self.initial_method = session, parts, options.chat_settings.use_method
-        self.examples = options.example_questions
-        self.gr = parts.gr
-        self.asking = set[str]()  # the sessions whose question runs
+        self.examples, self.gr = options.example_questions, parts.gr
+        self.welcome = operator_html(options.welcome) if options.welcome else ""
+        self.asking = set[tuple[str, str]]()  # the tabs and threads whose question runs
+        self.following = dict[str, object]()  # tab → which of its events shows a turn: the latest
 
     def connect(self, blocks: Any) -> None:
         gr, parts = self.gr, self.parts
@@ -56,21 +69,30 @@ class _PageEvents:
         parts.last.submit(self.resume, [parts.opened], view, **QUIET)
         parts.last.like(self.rate, [parts.opened], None, **QUIET)
         parts.new.click(self.new, None, view, **QUIET)
+        parts.last.select(self.go, None, opened, trigger_mode="always_last", **QUIET)
         parts.threads.input(self.choose, [parts.threads], opened, trigger_mode="always_last", **QUIET)
         gr.on([parts.rename.click, parts.title.submit], self.rename, [parts.opened, parts.title], view, **QUIET)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **QUIET)
         parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **QUIET)
         parts.delete_it.click(self.delete, [parts.opened], view, **QUIET)
+        blocks.unload(self.forget)
         self._connect_review()
         self._connect_options()
         parts.documents.connect(lambda: self.session.documents, _user)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        async for updates in self._open(_user(request), thread or ""):
+        """Open the conversation that the address names, else the one that was open before."""
+        named: str = cast("Any", request.query_params).get("conversation", "")
+        async for updates in self._open(request, named or thread or ""):
+            yield updates
+
+    async def go(self, request: Request, told: EventData) -> AsyncGenerator[Updates]:
+        """Open what an earlier address names, when the browser goes back to it."""
+        async for updates in self._open(request, str(getattr(told, "thread", ""))):
             yield updates
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        async for updates in self._open(_user(request), thread or ""):
+        async for updates in self._open(request, thread or ""):
             if updates.get(self.parts.opened) == thread:
                 del updates[self.parts.threads]["value"]  # another may be chosen by now
             yield updates
@@ -88,31 +110,32 @@ class _PageEvents:
         if not text.strip():
             yield {self.parts.box: ""}  # without any update, Gradio would empty all components
             return
-        session, user = str(request.session_hash), _user(request)
-        if session in self.asking:
+        user, asked = _user(request), (str(request.session_hash), thread)
+        if asked in self.asking or self.session.live_turn(user, thread):
             yield {self.parts.box: self.gr.skip()}  # Enter while a turn runs
             return
-        self.asking.add(session)
-        first = runs = True
+        self.asking.add(asked)
+        first = True
         try:
             live = await self.session.ask(user, thread, text, _options(*chosen), edited)
-            async for view in live.follow():
-                updates = await self._show(user, view, complete=first or not view.runs)
-                if runs and not view.runs:
-                    runs = False
-                    self.asking.remove(session)  # before this function ends: the next question may come
-                yield {**updates, self.parts.box: ""} if first and not (view.problem or edited) else updates
+            async for updates in self._shown(request, live):
+                if not live.view.runs:
+                    self.asking.discard(asked)  # before this function ends: the next question may come
+                kept = live.view.problem or edited
+                yield {**updates, self.parts.box: ""} if first and not kept else updates
                 first = False
         finally:
-            if runs:
-                self.asking.remove(session)
+            self.asking.discard(asked)
+
+    def forget(self, request: Request) -> None:
+        """Forget a tab that was closed."""
+        self.following.pop(str(request.session_hash), None)
 
     async def stop(self, request: Request, thread: str) -> None:
         self.session.stop(_user(request), thread)
 
     async def resume(self, request: Request, thread: str) -> AsyncGenerator[Updates]:
-        user = _user(request)
-        async for each in self._shown(user, await self.session.resume(user, thread)):
+        async for each in self._shown(request, await self.session.resume(_user(request), thread)):
             yield each
 
     async def rate(self, request: Request, thread: str, told: EventData) -> None:
@@ -121,13 +144,14 @@ class _PageEvents:
             await self.session.rate(_user(request), thread, turn, feedback)
 
     async def new(self, request: Request) -> Updates:
-        return await self._show(_user(request), ThreadView("", []))
+        self._leave(request)
+        return await self._show(request, ThreadView("", []))
 
     async def rename(self, request: Request, thread: str, title: str) -> Updates:
         user = _user(request)
         with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
             await self.session.service().threads.rename(user, thread, title)
-        return await self._show(user, await self.session.open(user, thread))
+        return await self._show(request, await self.session.open(user, thread))
 
     async def delete(self, request: Request, thread: str) -> Updates:
         user, view = _user(request), ThreadView("", [])
@@ -135,7 +159,8 @@ class _PageEvents:
             await self.session.delete(user, thread)
         except HopgraphError as error:
             view = replace(await self.session.open(user, thread), problem=str(error))
-        return await self._show(user, view)
+        self._leave(request)
+        return await self._show(request, view)
 
     def _connect_review(self) -> None:
         parts = self.parts
@@ -144,8 +169,8 @@ class _PageEvents:
             async def resume(
                 request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
             ) -> AsyncGenerator[Updates]:
-                user, answered = _user(request), answer_next(asked, make(*values))
-                async for each in self._shown(user, await self.session.review(user, thread, answered)):
+                answered = answer_next(asked, make(*values))
+                async for each in self._shown(request, await self.session.review(_user(request), thread, answered)):
                     yield each
 
             button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **QUIET)
@@ -160,7 +185,7 @@ class _PageEvents:
         parts = self.parts
 
         async def describe(request: Request, fields: Mapping[str, Any], *others: Any) -> str:
-            return await self._notice(_user(request), _options(fields["method"], *others))
+            return await self._notice(request, _options(fields["method"], *others))
 
         def choose_method(method: str, fields: Mapping[str, Any]) -> Updates:
             if method == fields["method"]:
@@ -168,14 +193,8 @@ class _PageEvents:
             # Methods have different settings, so no change is carried over.
             return {parts.changes: {}, parts.fields: settings_fields(method, {})}
 
-        with parts.settings:
-            # One at a time, so that the fields of a method come after those of the one before.
-            @self.gr.render(inputs=[parts.fields], triggers=[parts.fields.change], concurrency_limit=1)
-            def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
-                given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
-                with contextlib.suppress(HopgraphError):  # reported below the box
-                    settings_panel(self.gr, fields, given, states=(parts.fields, parts.changes), owner=owner)
-
+        if not parts.simple:
+            self._connect_settings()
         # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
@@ -185,64 +204,102 @@ class _PageEvents:
         self.gr.on([each.change for each in described], describe, described, [parts.notice], **QUIET)
         parts.to_review.input(list, [parts.to_review], [parts.reviewed], **one_at_a_time, **QUIET)
 
-    async def _notice(self, user: str, options: TurnOptions) -> str:
-        line, stand_in = await self.session.describe(user, options)
+    def _connect_settings(self) -> None:
+        parts = self.parts
+        with parts.settings:
+            # One at a time, so that the fields of a method come after those of the one before.
+            @self.gr.render(inputs=[parts.fields], triggers=[parts.fields.change], concurrency_limit=1)
+            def render(fields: Mapping[str, Any]) -> None:  # pyright: ignore[reportUnusedFunction]
+                given, owner = self.session.service().settings(AUTO, {}), self.session.is_owner
+                with contextlib.suppress(HopgraphError):  # reported below the box
+                    settings_panel(self.gr, fields, given, states=(parts.fields, parts.changes), owner=owner)
+
+    async def _notice(self, request: Request, options: TurnOptions) -> str:
+        """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
+        line, stand_in = await self.session.describe(_user(request), options)
+        if self.parts.simple:
+            problem = self.session.problem(_user(request), options)
+            return f"<p>{inline_html(problem or (page_texts(request)('no_model') if stand_in else ''))}</p>"
         changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
         return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
-    async def _open(self, user: str, thread: str) -> AsyncGenerator[dict[Any, Any]]:
+    async def _open(self, request: Request, thread: str) -> AsyncGenerator[dict[Any, Any]]:
         """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
-        parts = self.parts
+        parts, user, t, follows = self.parts, _user(request), page_texts(request), self._leave(request)
         view = await self.session.open(user, thread)
         live = self.session.live_turn(user, thread)  # now: it may end while the updates are made
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
-        choices = await parts.documents.choices(user)
+        choices = await parts.documents.choices(user, t)
         corpus = last.corpus if last.corpus in [key for _, key in choices] else ""
         method = last.method if last.method in model_names() else AUTO
         changes = self.session.known_changes(method, last.changes)
         kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
         yield {
-            **await self._show(user, view),
-            parts.method: method,
+            **await self._show(request, view),
+            parts.method: self.gr.update(choices=parts.method_choices(t), value=method),
             parts.changes: changes,
             parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
-            parts.to_review: kinds,
+            parts.to_review: self.gr.update(choices=[(t(kind), kind) for kind in REVIEW_SETTINGS], value=kinds),
             parts.reviewed: kinds,
             parts.documents.chosen: corpus,
             parts.corpus: self.gr.update(choices=choices, value=corpus),
-            parts.notice: await self._notice(user, _options(method, changes, corpus, kinds)),
+            parts.documents.whose: parts.documents.explanation(t, simple=parts.simple),
+            parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
         if live:
-            async for each in self._shown(user, live, complete=False):
+            async for each in self._shown(request, live, complete=False, follows=follows):
                 yield each
 
-    async def _shown(self, user: str, live: LiveTurn, *, complete: bool = True) -> AsyncGenerator[dict[Any, Any]]:
-        """Yield the page's updates for the views of a turn: `complete` for the first one, and once it has ended."""
+    def _follow(self, request: Request) -> object:
+        """Let this event alone change what its tab shows of a conversation; return by what it knows so."""
+        mine = self.following[str(request.session_hash)] = object()
+        return mine
+
+    def _leave(self, request: Request) -> object:
+        """Let a tab ask in another conversation, while the one that it showed may go on; return as `_follow`."""
+        self.asking.discard((str(request.session_hash), ""))
+        return self._follow(request)
+
+    async def _shown(
+        self, request: Request, live: LiveTurn, *, complete: bool = True, follows: object = None
+    ) -> AsyncGenerator[dict[Any, Any]]:
+        """Yield the page's updates for the views of a turn: `complete` for the first one, and once it has ended.
+
+        They end when the tab shows another conversation; the turn goes on.
+        """
+        follows = follows or self._follow(request)
         async for view in live.follow():
-            yield await self._show(user, view, complete=complete or not view.runs)
+            updates = await self._show(request, view, complete=complete or not view.runs)
+            if self.following.get(str(request.session_hash)) is not follows:
+                return
+            yield updates
             complete = False
 
-    async def _show(self, user: str, view: ThreadView, *, complete: bool = True) -> dict[Any, Any]:
+    async def _show(self, request: Request, view: ThreadView, *, complete: bool = True) -> dict[Any, Any]:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
-        gr, parts, last = self.gr, self.parts, view.turns[-1:]
-        html = conversation_html(last, welcome=not view.problem, examples=self.examples) + problem_html(view.problem)
-        changing = {parts.last: html, parts.picture: picture_html(last[0] if last else None)}
+        gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], _user(request), page_texts(request)
+        look = View(t, parts.simple, self.welcome, self.examples, partial(self.session.document_link, user))
+        html = conversation_html(last, look, welcome=not view.problem) + problem_html(view.problem)
+        changing = {parts.last: html}
+        if not parts.simple:
+            changing[parts.picture] = picture_html(last[0] if last else None, t)
         if not complete or self.session.closed:  # a page may still follow a turn that the end of the app stopped
             return changing
         threads = await self.session.service().threads.list_for(user)
-        titles = {each["id"]: sanitize_line(each["title"]) or "untitled" for each in threads}
+        titles = {each["id"]: sanitize_line(each["title"]) or t("untitled") for each in threads}
         choices = [(title, key) for key, title in titles.items()]
         return {
             **changing,
-            parts.earlier: conversation_html(view.turns[:-1]),
+            parts.earlier: f'<i hidden data-thread="{view.thread}"></i>{conversation_html(view.turns[:-1], look)}',
             parts.opened: view.thread,
             parts.last_opened: view.thread,
             parts.asked: list(view.asked),
-            parts.threads: gr.update(choices=choices, value=view.thread or None, interactive=not view.runs),
-            parts.new: gr.update(interactive=not view.runs),
+            parts.threads: gr.update(choices=choices, value=view.thread or None),
             parts.manage: gr.update(visible=bool(view.thread) and not view.runs),
             parts.title: titles.get(view.thread, ""),
+            parts.export: f'<a href="conversations/{view.thread}" download>{inline_html(t("export"))}</a>',
             parts.confirmation: gr.update(visible=False),
+            parts.sure: f"<p>{inline_html(t('delete_conversation'))}</p>",
             parts.send: gr.update(visible=not view.runs),
             parts.stop: gr.update(visible=view.runs),
         }

@@ -61,14 +61,15 @@ def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
     if isinstance(received, Mapping):
         values = {key: find_uploads(each, folder, own) for key, each in cast("Mapping[str, Any]", received).items()}
         if "path" in values:
-            values["path"] = str(_upload(values["path"], folder, own))
+            values["path"] = str(find_upload(values["path"], folder, own))
         return values
     if isinstance(received, Sequence) and not isinstance(received, bytes):
         return [find_uploads(each, folder, own) for each in cast("Sequence[Any]", received)]
     return received
 
 
-def _upload(name: Any, folder: Path, own: Container[str]) -> Path:
+def find_upload(name: Any, folder: Path, own: Container[str]) -> Path:
+    """Return where one of a user's `own` uploads lies; a SettingsError for any other name."""
     place = folder / name if isinstance(name, str) and name in own else folder
     with suppress(OSError, ValueError, RuntimeError):
         resolved = place.resolve(strict=True)  # links are followed first
@@ -127,7 +128,7 @@ class UploadGuard:
             await self._app(scope, receive, send)
         elif path.startswith(FILE_PATH):
             try:
-                found = _upload(path.removeprefix(FILE_PATH), self._folder, self._uploads.get(user, ()))
+                found = find_upload(path.removeprefix(FILE_PATH), self._folder, self._uploads.get(user, ()))
             except SettingsError:
                 await Refusal(404, "there is no such file")(scope, receive, send)
             else:

@@ -114,7 +114,7 @@ def test_what_is_copied_has_numbered_sources_with_their_files_and_quotes() -> No
     source = citation("Oslo is dry.", 20, source="norway/weather.pdf", page=3)
     turn = PageTurn("?", "1", told=told(source), passages={"p1": passage()}, ended="done")
     [button] = re.findall(r'<button type="button" data-act="copy"[^>]*>', conversation_html([turn]))
-    assert 'data-text="Bergen [1]\n\n[1] Weather · weather.pdf, page 3: “Oslo is dry.”"' in button
+    assert 'data-text="Bergen [1]\n\n[1] Weather · norway/weather.pdf, page 3: “Oslo is dry.”"' in button
 
 
 def test_an_end_by_the_budget_is_told() -> None:

@@ -138,7 +138,7 @@ def test_every_passage_opens_in_the_middle(serve: Serve, open_chat: Open) -> Non
 
 @pytest.mark.long
 def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve(), viewport={"width": 390, "height": 844})
+    chat = open_chat(serve(settings={"use_method": "migres"}), viewport={"width": 390, "height": 844})
     chat.ask("Where was the painter of Guernica born?")
     settings = chat.page.get_by_role("button", name="Picture and settings")
     settings.click()

@@ -47,6 +47,9 @@ async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -
                 assert reply.status_code in (403, 404)
         assert "was not uploaded" in await bob.call("_add", [None, [named(secret)], None, "mine", "english"])
         assert "was not uploaded" in await bob.call("_add", [None, [{"path": str(secret)}], None, "mine", "english"])
+        for names in (str(secret), "../owner/secret.txt", {"path": str(secret)}, ["a"], None, 7):
+            assert "was not uploaded" in await bob.call("_add", [None, json.dumps([names]), None, "mine", "english"])
+        assert "cannot be read" in await bob.call("_add", [None, "[", None, "mine", "english"])
         assert (await bob.client.get(f"/chat/gradio_api/file={secret}")).status_code in (403, 404)
 
 
@@ -68,7 +71,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / name).is_file()
         assert not Path(name).is_absolute()
-        said = await bob.call("_add", [None, [named(name)], None, "mine", "english"])
+        said = await bob.call("_add", [None, json.dumps([name]), None, "mine", "english"])
     assert "1 passage indexed" in json.dumps(said)
     assert not (folder / name).exists()
 
@@ -86,12 +89,13 @@ async def test_an_upload_is_its_users_alone(tmp_path: Path) -> None:
         (folder,) = tmp_path.glob("*uploads")
         whole, (middle, _) = str(folder / place), place.split("/")
         for path in (place, whole, whole.replace("/rain", "//rain"), f"{middle}/../{place}"):
-            assert "was not uploaded" in await bob.call("_add", [None, [named(path)], None, "mine", "english"])
+            for files in ([named(path)], json.dumps([path])):
+                assert "was not uploaded" in await bob.call("_add", [None, files, None, "mine", "english"])
             for route in ("file=", "file/", "file%3D", "proxy=", "stream/x/"):
                 assert (await bob.client.get(f"/chat/gradio_api/{route}{path}")).status_code == 404
                 assert (await bob.client.head(f"/chat/gradio_api/{route}{path}")).status_code in (404, 405)
         assert (await ann.client.get(f"/chat/gradio_api/file={whole}")).status_code == 404
-        assert "1 passage indexed" in await ann.call("_add", [None, [named(place)], None, "mine", "english"])
+        assert "1 passage indexed" in await ann.call("_add", [None, json.dumps([place]), None, "mine", "english"])
 
 
 @pytest.mark.slow

@@ -1,0 +1,122 @@
+"""The page for people who only ask, in their language, with its operator's looks."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.page.colors import BLACK, DARK_PAGE, WHITE, contrast, palette, parse_color, readable_on
+from hopgraph.tools.apps.server.page.texts import LANGUAGES, texts_by_language, texts_for
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.browsing import Chat
+from support.servers.web_app import WebApp
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+HOPS = "Where was the painter of Guernica born?"
+HIDDEN = ["#hg-method", "#hg-reviewed", "#hg-settings", "#hg-picture"]
+
+
+@pytest.mark.slow
+def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open) -> None:
+    look = {
+        "title": "Ask ACME",
+        "color": "#0f766e",
+        "welcome": "## Welcome\n\nAsk about the *handbook*. <script>alert(1)</script> [bad](javascript:alert(1))",
+        "footer": "Internal · [Privacy](https://example.org/privacy)",
+        "examples": (HOPS,),
+    }
+    chat = open_chat(serve(simple=True, **look))
+    welcome = chat.page.locator(".hg-welcome")
+    assert welcome.locator("h2").inner_text() == "Welcome"
+    assert welcome.locator("em").inner_text() == "handbook"
+    assert welcome.locator("script, a").count() == 0
+    assert chat.page.locator("#hg-footer a").get_attribute("href") == "https://example.org/privacy"
+    fill = chat.page.locator("#hg-send").evaluate("each => getComputedStyle(each).backgroundColor")
+    assert fill == "rgb(15, 118, 110)"
+    chat.page.get_by_role("button", name=HOPS).click()
+    chat.last.locator(".hg-answer").wait_for()
+    assert chat.last.locator(".hg-said").inner_text().startswith("Málaga")
+    steps = chat.last.locator(".hg-steps")
+    assert re.fullmatch(r"Looked up \d+ passages in \d search(es)?", steps.inner_text())
+    steps.locator("summary").click()
+    assert HOPS in steps.locator("li").first.inner_text()
+    shown = chat.page.locator("body").inner_text()
+    assert not any(word in shown for word in ("offline:extractive", "cascade", "MIGRES", "corpus sample"))
+    assert not any(chat.page.locator(each).count() for each in HIDDEN)
+    assert chat.page.locator("#hg-notice").inner_text() == (
+        "No language model is connected; fixed rules extract short answers."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("locale", "send", "looked_up"), [("de-AT", "Senden", "nachgeschlagen"), ("fr", "Envoyer", "en ")]
+)
+def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: str, send: str, looked_up: str) -> None:
+    chat = open_chat(serve(simple=True), locale=locale)
+    assert chat.page.evaluate("document.documentElement.lang") == locale[:2]
+    chat.page.locator("#hg-box textarea").fill(HOPS)
+    chat.page.get_by_role("button", name=send, exact=True).click()
+    chat.last.locator(".hg-actions").wait_for()
+    assert looked_up in chat.last.locator(".hg-steps").inner_text()
+    chat.last.get_by_role("button", name=texts_for(locale)("edit"), exact=True).click()
+    chat.last.get_by_role("button", name=texts_for(locale)("save_and_ask")).wait_for()
+    english = texts_by_language()["en"]
+    keys = ("new_conversation", "conversations", "add_documents", "ask_again", "app_documents")
+    shown = chat.page.locator("body").inner_text()
+    assert not any(english[key] in shown for key in keys if english[key] != texts_for(locale)(key))
+
+
+def test_every_text_is_in_every_language_with_the_same_places() -> None:
+    texts = texts_by_language()
+    assert {*texts} == {*LANGUAGES}
+    for key, english in texts["en"].items():
+        for language in LANGUAGES:
+            assert set(re.findall(r"{\w+}", texts[language][key])) == set(re.findall(r"{\w+}", english)), (
+                language,
+                key,
+            )
+
+
+def test_every_text_is_used() -> None:
+    folder = Path(__file__).parents[5] / "tools" / "apps" / "server" / "page"
+    code = "".join(path.read_text("utf-8") for path in folder.iterdir() if path.suffix in (".py", ".js", ".html"))
+    unused = [key for key in texts_by_language()["en"] if not re.search(rf'["\'.]{key}\b', code)]
+    plural = [key for key in unused if not re.search(rf'"{re.sub("_(one|many)$", "", key)}"', code)]
+    assert [key for key in plural if not key.startswith("stage_")] == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("de-DE,de;q=0.9,en;q=0.8", "de"),
+        ("pt-BR, fr;q=0.5, en;q=0.4", "fr"),
+        ("en;q=0.1,es", "es"),
+        ("", "en"),
+        ("zh, *;q=0.1", "en"),
+        ("de;q=x, fr;q=0.2", "fr"),
+        (",;q=1,;;," * 9999, "en"),
+    ],
+)
+def test_the_language_that_is_liked_best_is_taken(accepted: str, language: str) -> None:
+    assert texts_for(accepted).language == language
+
+
+@pytest.mark.parametrize("color", ["#ffffff", "#000000", "#ffff00", "#0f766e", "#4f46e5", "#7f7f7f"])
+def test_texts_in_any_color_can_be_read(color: str) -> None:
+    rgb = parse_color(color)
+    assert contrast(readable_on(rgb, WHITE), WHITE) >= 4.5
+    assert contrast(readable_on(rgb, DARK_PAGE), DARK_PAGE) >= 4.5
+    shades = palette(rgb)
+    assert len(shades) == 11
+    assert contrast(parse_color(shades[6]), WHITE) >= 4.5
+    assert contrast(WHITE, BLACK) == pytest.approx(21)
+
+
+@pytest.mark.parametrize("color", ["red", "#fff", "#12345g", "#0f766e;}body{display:none"])
+def test_a_malformed_color_is_refused(color: str) -> None:
+    with pytest.raises(SettingsError, match="write it as #RRGGBB"):
+        ServingOptions(color=color)

@@ -1,0 +1,183 @@
+"""Where documents are chosen, and one's own added, changed and deleted."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from html import escape
+from pathlib import Path
+from typing import Any, cast
+
+from gradio import Request
+
+from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
+from hopgraph.tools.apps.server.page.assets import read_asset
+from hopgraph.tools.apps.server.page.document_store import JOINED, SUFFIXES, UserDocuments
+from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
+from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, texts_for
+from hopgraph.tools.text.languages import list_language_names
+
+Updates = Mapping[Any, Any]  # component → its new value, or a `gr.update`
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+UploadOf = Callable[[str, str], Path]
+"""Returns where an upload of a user lies, by the name that the browser knows it by; a SettingsError for another's."""
+
+
+def page_texts(request: Request) -> Texts:
+    """Return the page's texts in the language of a request's browser."""
+    return texts_for(cast("Any", request.headers).get("accept-language", ""))
+
+
+class DocumentsPanel:
+    """The panel; to be created within Blocks."""
+
+    def __init__(self, gr: Any, t: Any, max_bytes: int, upload_of: UploadOf) -> None:
+        self._gr, self._upload_of = gr, upload_of
+        self.corpus = gr.Dropdown([(ENGLISH("app_documents"), "")], value="", label=t("documents"), elem_id="hg-corpus")
+        self.chosen = gr.State("")  # the server's copy of its value
+        with gr.Accordion(t("add_documents"), open=False, elem_id="hg-documents"):
+            zone = f'<div class="hg-drop" data-kinds="{escape(" ".join(SUFFIXES))}" data-most="{max_bytes}"></div>'
+            # Its value is the names of what was uploaded, as JSON; empty, it shows none any more.
+            self._files = gr.HTML(
+                "", html_template=zone, js_on_load=read_asset("uploads.js"), elem_id="hg-files", preserved_by_key=None
+            )
+            self._name = gr.Textbox(label=t("name_them"), max_lines=1, max_length=80)
+            languages = [(each.capitalize(), each) for each in list_language_names()]
+            self._language = gr.Dropdown(languages, value="english", label=t("their_language"), elem_id="hg-language")
+            self._index = gr.Button(t("index_them"), variant="primary", size="sm", elem_id="hg-index")
+            with gr.Column(visible=False) as self._own:
+                self._extend = gr.Button(t("add_to_chosen"), size="sm", elem_id="hg-extend")
+                self._gone = gr.Dropdown([], multiselect=True, label=t("files_to_remove"), elem_id="hg-gone")
+                self._remove = gr.Button(t("remove_files"), size="sm", elem_id="hg-remove")
+                self._delete = gr.Button(t("delete_documents"), size="sm", elem_id="hg-forget")
+                self._deletes = gr.State(False)  # whether the next press deletes
+            self._result = gr.HTML(elem_id="hg-indexed")
+            self.whose = gr.HTML()
+
+    def connect(self, documents: Callable[[], UserDocuments], user_of: Callable[[Request], str]) -> None:
+        """Connect the buttons."""
+        self._documents, self._user_of = documents, user_of
+        empty, none = self._gr.State(""), self._gr.State([])
+        buttons = [self._index, self._extend, self._remove]
+        filled = [*buttons, self._result, self.corpus, self.chosen, self._gone, self._files, self._name]
+        named = [self._name, self._language]
+        self._index.click(self._add, [empty, self._files, none, *named], filled, **QUIET)
+        self._extend.click(self._add, [self.corpus, self._files, none, *named], filled, **QUIET)
+        self._remove.click(self._add, [self.corpus, empty, self._gone, *named], filled, **QUIET)
+        forgotten = [self.corpus, self.chosen, self._result, self._delete, self._deletes]
+        self._delete.click(self._forget, [self.corpus, self._deletes], forgotten, **QUIET)
+        self.corpus.input(str, [self.corpus], [self.chosen], trigger_mode="always_last", **QUIET)
+        self.corpus.change(self._choose, [self.corpus], [self._own, self._gone, self._delete, self._deletes], **QUIET)
+
+    async def choices(self, user: str, t: Texts) -> list[tuple[str, str]]:
+        """Return the labels and values of what can be asked: the app's, then each corpus alone and with them."""
+        choices = [(t("app_documents"), "")]
+        for each in await self._documents().list_for(user):
+            label = f"{each['name']} ({t.count('passages', each['passages'])})"
+            choices += [(label, each["id"]), (t("and_app_documents", name=label), f"{each['id']}{JOINED}")]
+        return choices
+
+    def explanation(self, t: Texts, *, simple: bool) -> str:
+        """Say in HTML who can search what is added, and, unless `simple`, how it is added for everyone."""
+        command = "<code>hopgraph index FILES --out INDEX --add</code>"
+        more = "" if simple else f" {escape(t('for_everyone'))} {command}"
+        return f"<p>{escape(t('only_you'))}{more}</p>"
+
+    async def _add(
+        self, request: Request, corpus: str, files: str | None, gone: Sequence[str], name: str, language: str
+    ) -> AsyncGenerator[Updates]:
+        """Show how a corpus is made or changed, then choose it, and delete the uploads."""
+        user, t, key, gr = self._user_of(request), page_texts(request), corpus.removesuffix(JOINED), self._gr
+        yield {self._index: gr.update(interactive=False)}
+        indexed, paths = False, list[Path]()
+        try:
+            paths = [self._upload_of(user, each) for each in _names_of(files)]
+            if not paths and not gone:
+                raise SettingsError(t("no_files"))
+            made = self._documents().index(user, paths, key, name=name, language=language, remove=gone)
+            async with aclosing(made) as stages:
+                read = _FilesRead(t)
+                async for stage in stages:
+                    if isinstance(stage, IndexingStage):
+                        yield {self._result: read.html(stage)}
+                        continue
+                    choices, indexed = await self.choices(user, t), True
+                    chosen = f"{stage['id']}{corpus.removeprefix(key)}"
+                    yield {
+                        self._result: read.html() + _corpus_html(stage, t),
+                        self.corpus: gr.update(choices=choices, value=chosen),
+                        self.chosen: chosen,
+                        self._gone: gr.update(choices=stage["files"], value=[]),
+                        self._files: "",
+                        self._name: "",
+                    }
+        except HopgraphError as error:
+            yield {self._result: problem_html(str(error))}
+        yield {self._index: gr.update(interactive=True)}
+        for path in paths if indexed else ():
+            path.unlink(missing_ok=True)
+
+    async def _forget(self, request: Request, corpus: str, deletes: bool) -> Updates:
+        t = page_texts(request)
+        if not deletes:
+            return {self._delete: self._gr.update(value=t("press_again"), variant="stop"), self._deletes: True}
+        user, result = self._user_of(request), f"<p>{escape(t('deleted'))}</p>"
+        try:
+            await self._documents().delete(user, corpus.removesuffix(JOINED))
+        except HopgraphError as error:
+            result = problem_html(str(error))
+        choices = await self.choices(user, t)
+        return {self.corpus: self._gr.update(choices=choices, value=""), self.chosen: "", self._result: result}
+
+    async def _choose(self, request: Request, corpus: str) -> Updates:
+        own = {each["id"]: each["files"] for each in await self._documents().list_for(self._user_of(request))}
+        label = page_texts(request)("delete_documents")
+        return {
+            self._own: self._gr.update(visible=bool(corpus)),
+            self._gone: self._gr.update(choices=own.get(corpus.removesuffix(JOINED), []), value=[]),
+            self._delete: self._gr.update(value=label, variant="secondary"),
+            self._deletes: False,
+        }
+
+
+def _names_of(files: str | None) -> list[str]:
+    try:
+        names = json.loads(files or "[]")
+    except (TypeError, ValueError):
+        names = None
+    if not isinstance(names, list):
+        raise SettingsError("the list of uploaded files cannot be read; load the page again")
+    return [str(each) for each in cast("list[object]", names)]
+
+
+class _FilesRead:
+    """The files of an upload as they are read, each on its own line with its progress, or what came of it."""
+
+    def __init__(self, t: Texts) -> None:
+        self._t, self._lines = t, dict[str, str]()
+
+    def html(self, stage: IndexingStage | None = None) -> str:
+        """Draw the lines with what a stage adds, and the stage below them unless it is of a file."""
+        t = self._t
+        if stage and stage.file:
+            said, state = f'{escape(t("stage_reading"))} <progress aria-label="{escape(stage.file)}"></progress>', ""
+            if stage.problem:
+                said, state = inline_html(stage.problem.removeprefix(f"{stage.file}: ")), ' class="hg-bad"'
+            elif stage.passages is not None:
+                said = escape(t.count("passages", stage.passages))
+            self._lines[stage.file] = f"<li{state}><b>{inline_html(stage.file)}</b> <span>{said}</span></li>"
+        lines = f'<ul class="hg-file-list">{"".join(self._lines.values())}</ul>' if self._lines else ""
+        return lines + (_stage_html(stage, t) if stage and not stage.problem else "")
+
+
+def _stage_html(stage: IndexingStage, t: Texts) -> str:
+    progress = f' value="{stage.done}" max="{stage.total}"' if stage.total else ""
+    name = escape(t(f"stage_{stage.name}"))
+    return f'<p role="status">{name} … <progress aria-label="{name}"{progress}></progress></p>'
+
+
+def _corpus_html(corpus: UserCorpus, t: Texts) -> str:
+    told = [t("indexed", name=corpus["name"], passages=t.count("passages", corpus["passages"]))]
+    if corpus["skipped"]:
+        told.append(t.count("skipped", corpus["skipped"]))
+    return f'<p role="status">{inline_html("; ".join([*told, *corpus["first_skipped"]]))}.</p>'

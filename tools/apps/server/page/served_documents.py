@@ -1,0 +1,117 @@
+"""Documents behind an answer's sources, opened from the page: by an id, and never by a path.
+
+Only what an index records as a document, and what still lies within the source that was indexed, is sent. A document is
+untrusted: in a browser it has an origin of its own, without scripts, forms or requests, whatever kind it is.
+"""
+
+import codecs
+import mimetypes
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.responses import FileResponse
+
+from hopgraph.state import Citation, HopgraphError
+from hopgraph.tools.documents.conversion import CONVERTED
+from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding
+from hopgraph.tools.retrieval.corpora.formats import TEXT
+from hopgraph.tools.retrieval.index_folder import MANIFEST
+from hopgraph.tools.retrieval.index_manifest import read_manifest
+from hopgraph.tools.retrieval.index_sources import read_sources
+
+_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
+_ACTIVE = {
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+    ".xhtml": "application/xhtml+xml",
+}
+"""What could run scripts, were it not for the policy that it is sent with."""
+_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+_PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
+"""Browsers show no PDF in a sandbox, and run no script of one on our origin."""
+_QUOTED_WORDS = 5  # at each end of a long quote, for a browser to find it
+
+
+def index_of(retriever: object) -> Path | None:
+    """Return the folder of the index that a retriever's spec names; None for what has no index of documents here."""
+    if not isinstance(retriever, str):
+        return None
+    kind, colon, place = retriever.partition(":")
+    folder = Path(place.partition("?")[0] if colon and kind in _KINDS else retriever).expanduser()
+    return folder if (folder / MANIFEST).is_file() else None
+
+
+def document_id(name: str) -> str:
+    """Return by what a browser names a document."""
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:
+    """Return the documents of an index by their ids: the source that each lies in, and its name there."""
+    try:
+        found = (index / MANIFEST).stat()
+        return _read_documents(index.resolve(), found.st_mtime_ns, found.st_ino)
+    except (OSError, HopgraphError):  # it is being replaced, or damaged, which whoever asks it is told
+        return {}
+
+
+@lru_cache(maxsize=64)
+def _read_documents(index: Path, *_changed: int) -> Mapping[str, tuple[Path, str]]:
+    manifest = read_manifest(index)
+    if manifest.corpus.format != TEXT:
+        return {}
+    sources = [(index.parent / each.path, each.files) for each in reversed(read_sources(index, manifest))]
+    return {document_id(file.name): (source, file.name) for source, files in sources for file in files}
+
+
+def find_document(index: Path, identity: str) -> Path | None:
+    """Return where a document lies; None where the index has none of this id, or it is not within its source."""
+    source, name = list_documents(index).get(identity, (None, ""))
+    if source is None:
+        return None
+    try:
+        root = source.resolve(strict=True)
+        place = root if root.is_file() and root.name == name else (root / name).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return place if place.is_relative_to(root) and place.is_file() else None
+
+
+def send_document(path: Path, name: str) -> FileResponse:
+    """Return the response with a document, which is shown where a browser can, and else downloaded."""
+    suffix = Path(name).suffix.lower()
+    shown = suffix == ".pdf" or suffix in _ACTIVE or suffix not in CONVERTED
+    if suffix in CONVERTED - _ACTIVE.keys():
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    else:
+        kind = f"{_ACTIVE.get(suffix, 'text/plain')}; charset={_charset(path)}"
+    headers = {
+        "Cache-Control": "private, no-cache",
+        "Content-Security-Policy": _PDF_POLICY if suffix == ".pdf" else _SANDBOX,
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+    }
+    disposition = "inline" if shown else "attachment"
+    return FileResponse(path, 200, headers, kind, filename=Path(name).name, content_disposition_type=disposition)
+
+
+def _charset(path: Path) -> str:
+    encoding = detect_encoding(path)
+    return "utf-8" if encoding in (UTF_8, DAMAGED_UTF_8) else codecs.lookup(encoding).name
+
+
+def place_in_document(name: str, citation: Citation) -> str:
+    """Return the fragment of an address that leads a browser to what is cited; empty where it could not follow."""
+    suffix = Path(name).suffix.lower()
+    if suffix == ".pdf":
+        page = citation.get("page")
+        return f"#page={page}" if isinstance(page, int) else ""
+    words = citation["quote"].split()
+    if suffix in CONVERTED - _ACTIVE.keys() or not words or words[0] == "|":
+        return ""
+    ends = [words] if len(words) <= 2 * _QUOTED_WORDS else [words[:_QUOTED_WORDS], words[-_QUOTED_WORDS:]]
+    return "#:~:text=" + ",".join(quote(" ".join(each), safe="").replace("-", "%2D") for each in ends)

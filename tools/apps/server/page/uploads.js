@@ -1,0 +1,81 @@
+/* The files to be indexed: each is uploaded by itself and has its own line, with its progress or what is wrong with it.
+   `props.value` is the list of what was uploaded, as JSON: the names that the server gave them. */
+const zone = element.querySelector(".hg-drop");
+const make = (tag, values, ...children) => {
+  const made = Object.assign(document.createElement(tag), values);
+  made.append(...children);
+  return made;
+};
+const megabytes = (bytes) => Math.round(bytes / 1e6);
+const kinds = zone.dataset.kinds.split(" "), most = Number(zone.dataset.most);
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, key) => values[key]);
+const input = make("input", {type: "file", multiple: true});
+const about = fill(t.kinds_read, {kinds: kinds.map((each) => each.slice(1)).join(", "), size: megabytes(most)});
+const list = make("ul", {className: "hg-file-list"});
+list.setAttribute("aria-label", t.files);
+list.setAttribute("aria-live", "polite");
+zone.append(make("label", {}, input, make("b", {textContent: t.choose_files}), make("small", {textContent: about})), list);
+
+let uploaded = new Map(), sending = Promise.resolve();  // line → the name that the server gave
+const publish = () => { props.value = uploaded.size ? JSON.stringify([...uploaded.values()]) : ""; };
+const say = (line, text, bad = false) => {
+  line.querySelector("progress")?.remove();
+  line.querySelector("span").textContent = text;
+  line.classList.toggle("hg-bad", bad);
+};
+
+/* Text of any kind is read, too: a file that is none has a zero near its start. */
+const reasonToRefuse = async (file) => {
+  const suffix = (file.name.match(/\.[^.]+$/)?.[0] ?? "").toLowerCase();
+  if (!file.size) return t.file_empty;
+  if (file.size > most) return fill(t.file_too_large, {size: megabytes(most)});
+  if (kinds.includes(suffix)) return "";
+  const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer());
+  return start.includes(0) ? fill(t.file_unsupported, {kind: suffix || file.name}) : "";
+};
+
+const send = (file, line) => new Promise((done) => {
+  const request = new XMLHttpRequest(), form = new FormData(), bar = line.querySelector("progress");
+  const failed = (reason) => say(line, fill(t.file_failed, {reason}), true);
+  form.append("files", file);
+  request.upload.onprogress = ({loaded, total}) => { bar.max = total; bar.value = loaded; };
+  request.onload = () => {
+    let reply;
+    try { reply = JSON.parse(request.responseText); } catch { reply = null; }
+    if (request.status !== 200 || !Array.isArray(reply))
+      return failed(reply?.error?.message ?? reply?.detail ?? `HTTP ${request.status}`);
+    if (!line.isConnected) return;
+    uploaded.set(line, reply[0]);
+    publish();
+    say(line, t.file_ready);
+  };
+  request.onerror = () => failed("…");
+  request.onloadend = done;
+  request.open("POST", "gradio_api/upload");
+  request.send(form);
+});
+
+const add = async (file) => {
+  const bar = document.createElement("progress");
+  bar.setAttribute("aria-label", file.name);
+  const drop = make("button", {type: "button", textContent: "×"});
+  drop.setAttribute("aria-label", fill(t.remove_file, {name: file.name}));
+  const line = make("li", {}, make("b", {textContent: file.name}), make("span", {textContent: t.file_uploading}), bar, drop);
+  drop.addEventListener("click", () => { line.remove(); uploaded.delete(line); publish(); input.focus(); });
+  list.append(line);
+  const reason = await reasonToRefuse(file);
+  if (reason) say(line, reason, true); else sending = sending.then(() => line.isConnected && send(file, line));
+};
+
+input.addEventListener("change", () => { [...input.files].forEach(add); input.value = ""; });
+for (const kind of ["dragenter", "dragover", "dragleave", "drop"])
+  zone.addEventListener(kind, (event) => {
+    event.preventDefault();
+    zone.toggleAttribute("data-over", kind === "dragenter" || kind === "dragover");
+  });
+zone.addEventListener("drop", ({dataTransfer}) => { [...dataTransfer.files].forEach(add); });
+watch("value", () => {
+  if (props.value || !uploaded.size) return;  // the server has indexed them
+  uploaded = new Map();
+  list.replaceChildren();
+});
