@@ -35,6 +35,22 @@ def bootstrap(values: Sequence[float]) -> Interval:
     return Interval(float(low), float(high))
 
 
+def bootstrap_ratio(parts: Sequence[tuple[float, float]]) -> Interval | None:
+    """Estimate the 95 % interval of a ratio of sums, of (numerator, denominator) per question, by the same bootstrap.
+
+    Draws whose denominators do not add up to more than 0 have no ratio and are left out; None where all are.
+    """
+    data = np.asarray(parts, dtype=np.float64).reshape(-1, 2)
+    random = np.random.default_rng(_SEED)
+    sums = [data[random.integers(0, len(data), (n, len(data)))].sum(axis=1) for n in _blocks(data.size, RESAMPLES)]
+    drawn = np.concatenate(sums) if data.size else np.zeros((0, 2))
+    ratios = drawn[drawn[:, 1] > 0]
+    if not len(ratios):
+        return None
+    low, high = np.percentile(ratios[:, 0] / ratios[:, 1], [2.5, 97.5])
+    return Interval(float(low), float(high))
+
+
 def cluster_bootstrap(values: Sequence[float], clusters: Sequence[int]) -> Interval | None:
     """Estimate the 95 % interval of a mean by resampling whole clusters, each value's by its place; None for one.
 
@@ -130,5 +146,5 @@ def _cluster_sums(values: Sequence[float], clusters: Sequence[int]) -> tuple[Arr
 
 def _blocks(size: int, resamples: int) -> list[int]:
     """Split resamples of so many values into blocks that fit in memory."""
-    step = max(1, _BLOCK // size)
+    step = max(1, _BLOCK // max(size, 1))
     return [min(step, resamples - done) for done in range(0, resamples, step)]

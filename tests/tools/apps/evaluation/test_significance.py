@@ -1,5 +1,7 @@
 """Questions that depend on each other: their clusters, intervals with the coverage that they claim, sample sizes."""
 
+import csv
+import re
 from collections.abc import Callable
 from statistics import fmean
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion, GoldHop
 from hopgraph.tools.apps.evaluation.significance import (
     bootstrap,
+    bootstrap_ratio,
     cluster_bootstrap,
     cluster_permutation_test,
     find_clusters,
@@ -17,6 +20,7 @@ from hopgraph.tools.apps.evaluation.significance import (
     permutation_test,
     questions_needed,
 )
+from support.paths import ROOT
 
 Draw = Callable[[np.random.Generator, int], tuple[NDArray[np.float64], NDArray[np.int64]]]
 
@@ -107,3 +111,28 @@ def test_as_many_questions_as_are_needed_show_the_difference_four_times_in_five(
     assert questions_needed(*pilot, power=0.9) == pytest.approx(needed * 1.339, rel=0.01)
     assert questions_needed([1.0, -1.0], [0, 1]) is None
     assert questions_needed([1.0, 1.0], [0, 0]) is None
+
+
+def test_the_interval_of_a_ratio_is_that_of_the_page_on_a_language_model() -> None:
+    """What the page prints of 36 questions was computed apart from this code."""
+    folder = ROOT / "docs"
+    with (folder / "language_model.csv").open(encoding="utf-8") as file:
+        found = {(each["dataset"], each["id"], each["method"]): float(each["f1"]) for each in csv.DictReader(file)}
+    page = (folder / "language_model.md").read_text(encoding="utf-8")
+    printed = re.findall(r"^\| `(\w+)` \| [\d.]+ \| [^|]*\| [\d.]+ \| (\d+) \[(\d+), (\d+)\] ", page, re.MULTILINE)
+    assert len(printed) == 10
+    for method, *figures in printed:
+        asked = [key[:2] for key in found if key[2] == method]
+        ends = [[found[*key, name] for key in asked] for name in (method, "one_step", "gold_passages")]
+        parts = [(own - base, bound - base) for own, base, bound in zip(*ends, strict=True)]
+        interval = bootstrap_ratio(parts)
+        assert interval
+        share = sum(closed for closed, _ in parts) / sum(gap for _, gap in parts)
+        for value, shown in zip((share, *interval), figures, strict=True):
+            assert 100 * value == pytest.approx(float(shown), abs=3), (method, interval)
+
+
+def test_a_ratio_without_a_gap_has_no_interval() -> None:
+    assert bootstrap_ratio([]) is None
+    assert bootstrap_ratio([(0.5, 0.0), (0.1, -0.2)]) is None
+    assert bootstrap_ratio([(0.5, 1.0)] * 4) == (0.5, 0.5)

@@ -4,13 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from statistics import stdev
 
 from hopgraph.tools.apps.evaluation.batch.judging import read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_missing_gold, models_in
-from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed
+from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed, gap_parts
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
+from hopgraph.tools.apps.evaluation.significance import bootstrap_ratio
 from hopgraph.tools.text.sanitize import pluralize
 
 SHARES = {
@@ -200,10 +202,7 @@ def _scores(comparison: Comparison) -> Table:
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
         scores = {name: _score_cell(comparison, method, score) for score, name in SHARES.items()}
-        # Within a method's own run: other runs may have other models.
-        same_run = {each.method: each.rows for each in comparison.methods if each.reader is method.reader}
-        closed = gap_closed(same_run, method.method)
-        gap = Cell(closed, "" if closed is None else f"{100 * closed:.0f}")
+        gap = _gap_cell(comparison, method)
         if scores["R@15"].text:
             scores["depth"] = number_cell(comparison.mean(method, "depth"), 1)
         rows[method.name] = {"n": number_cell(len(method.rows)), **scores, "gap closed": gap}
@@ -219,6 +218,20 @@ def _scores(comparison: Comparison) -> Table:
     if len({len(method.rows) for method in comparison.methods}) > 1:
         note += " Not all have finished the same questions (n); the tests compare those that both have."
     return as_table("Scores", note, rows)
+
+
+def _gap_cell(comparison: Comparison, method: ScoredMethod) -> Cell:
+    """Return the share of the gap that a method closes within its own run, as other runs may have other models."""
+    same_run = [each for each in comparison.methods if each.reader is method.reader]
+    rows = {each.method: each.rows for each in same_run}
+    names = [each.method for each in same_run]
+    repeats = zip(*(each.repeats for each in same_run), strict=False)
+    shares = [gap_closed(dict(zip(names, each, strict=True)), method.method) for each in repeats]
+    known = [share for share in shares if share is not None]
+    is_end = method.method in (BASE, BOUND)
+    sd = stdev(known) if len(known) > 1 and not is_end else None
+    interval = None if is_end else bootstrap_ratio(gap_parts(rows, method.method))
+    return percent_cell(gap_closed(rows, method.method), interval, sd=sd, digits=0)
 
 
 def _costs(comparison: Comparison) -> Table:

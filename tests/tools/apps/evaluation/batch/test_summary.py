@@ -1,5 +1,6 @@
 """Scores and sums of a run, on outcomes worked by hand."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
@@ -139,6 +140,25 @@ def test_the_gap_is_measured_on_questions_that_all_have_finished(tmp_path: Path)
     assert summary["migres"]["f1"] == 0.75
     assert summary["migres"]["gap_closed"] == pytest.approx(0.5)  # of the first three: 2 of 3, between 1 and 3
     assert (summary["one_step"]["gap_closed"], summary["gold_passages"]["gap_closed"]) == (0, 1)
+
+
+def test_the_gap_has_an_interval_and_a_deviation_over_repeats(tmp_path: Path) -> None:
+    names = ("one_step", "gold_passages", "migres")
+    questions = [EvalQuestion(f"q{n}", "Who?", ("Ann",), "", ("p",), ("P",)) for n in range(4)]
+    right = {"one_step": [{0}, {0}], "gold_passages": [{0, 1, 2, 3}] * 2, "migres": [{0, 1}, {0, 1, 2}]}
+    outcomes = [
+        outcome(f"q{n}", "Ann" if n in right[method][repeat] else "Bo", method=method, repeat=repeat)
+        for method in names
+        for repeat in range(2)
+        for n in range(4)
+    ]
+    run = written_run(tmp_path, questions, outcomes, methods=names, repeats=2)
+    scores = next(each for each in tables(compare_runs([run])) if each.title.startswith("Scores"))
+    own = {row[0].text: row[scores.columns.index("gap closed")] for row in scores.rows}
+    assert own["migres"].value == pytest.approx(0.5)  # a third, then two thirds
+    assert own["migres"].sd == pytest.approx(2**-0.5 / 3)
+    assert re.fullmatch(r"50\.0 ± 23\.6 \[\d+, \d+\]", own["migres"].text)
+    assert (own["one_step"].text, own["gold_passages"].text) == ("0.0", "100.0")
 
 
 def test_there_is_no_gap_to_close_without_both_ends_or_when_the_bound_is_no_better() -> None:

@@ -79,7 +79,7 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
     assert scores["one_step"]["EM"].startswith("33.3 [0.0, ")
     assert scores["one_step"]["grounded EM"].startswith("33.3 [")
     assert scores["gold_passages"]["EM"] == "100.0 [100.0, 100.0]"
-    assert [scores[name]["gap closed"] for name in _NAMES] == ["0", "100", "50"]
+    assert [scores[name]["gap closed"] for name in _NAMES] == ["0.0", "100.0", "50.0 [0, 100]"]
     assert found["Costs"]["one_step"]["model calls"] == "1.5"
     assert found["Costs"]["one_step"]["failed"] == "0.33"
     assert found["Against one_step"]["gold_passages"]["F1 difference"].startswith("+66.7 [")
