@@ -66,9 +66,9 @@ def run_ask(options: AskOptions) -> None:
     if options.as_json:
         print_json(record)
         return
-    print_answer(console, state, seconds if steps else None)
     if steps:
         print_tree(console, question, narrator.events, whole=options.verbose)
+    print_answer(console, state, seconds if steps else None)
 
 
 def _answer(

@@ -32,8 +32,8 @@ def test_the_first_line_says_that_a_stand_in_answers_and_the_next_names_method_m
 def test_long_runs_are_folded_and_verbose_shows_them_whole(run: Run) -> None:
     asked = "In which city was the director of the film Pan's Labyrinth born?"
     folded, whole = run("ask", asked).out, run("ask", asked, "--verbose").out
-    assert re.search(r"\n… \d+ more lines of steps; --verbose shows all\n\nAnswer ", folded)
-    assert re.search(r"\n… \d+ more lines; --verbose shows all\n$", folded)
+    assert re.search(r"\n… \d+ more lines of steps; --verbose shows all\n\nThe run\n", folded)
+    assert re.search(r"\n… \d+ more lines; --verbose shows all\n\nAnswer ", folded)
     assert len(folded.splitlines()) < 150 < len(whole.splitlines())
     assert "--verbose shows" not in whole
 

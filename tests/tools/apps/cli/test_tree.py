@@ -73,10 +73,10 @@ def test_a_path_deeper_than_the_terminal_is_wide_keeps_its_text() -> None:
     assert sum("Deep" in line for line in lines) == 30
 
 
-def test_the_tree_is_printed_at_the_end_after_the_answer(run: Run) -> None:
+def test_the_tree_is_printed_after_the_steps_and_the_answer_last(run: Run) -> None:
     out = run("ask", QUESTION, "--method", "tor", "--verbose").out
     assert "step  " not in out
-    order = ["\nIteration 1\n", "\n  review ", "\nAnswer ", "\nThe run\n✓ answered ", "★ ✓ accepted Guillermo del Toro"]
+    order = ["\nIteration 1\n", "\n  review ", "\nThe run\n✓ answered ", "★ ✓ accepted Guillermo del Toro", "\nAnswer "]
     places = [out.index(part) for part in order]
     assert places == sorted(places)
 

@@ -49,6 +49,7 @@ def run_show(options: ShowOptions) -> None:
         for event in record["trace"]:
             display.print_lines(narrator.add_event(event))
         display.print_lines(narrator.flush())
+    print_tree(console, question.question, narrator.events, whole=verbose)
     print_answer(console, record, outcome["seconds"])
     scores = score_outcome(outcome, question, reader.manifest.corpus.gold_by)
     if parts := [f"{label} {100 * scores[name]:.0f}" for name, label in _SCORES.items() if name in scores]:
@@ -56,7 +57,6 @@ def run_show(options: ShowOptions) -> None:
         print_line(console, " · ".join(parts), judged if "em" in scores else "dim")
     if wrong := _describe_first_wrong(reader, outcome, question):
         print_line(console, wrong, "yellow")
-    print_tree(console, question.question, narrator.events, whole=verbose)
 
 
 def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQuestion) -> str:
