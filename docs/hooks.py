@@ -39,8 +39,9 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", "", "## Pages", ""]
     for page in nav.pages:
         text = re.sub(r"^#.*$|<.*?>", "", page.file.content_string, flags=re.MULTILINE).strip()
-        about = re.split(r"(?<=[.:])\s", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("\n", " "))[0]
-        lines.append(f"- [{page.title}]({page.url}): {about}")
+        paragraph = re.sub(r"\[(.*?)\]\(.*?\)|\*\*", r"\1", text.split("\n\n")[0]).replace("\n", " ")
+        about = re.split(r"(?<=\.)\s|:$", paragraph)[0]
+        lines.append(f"- [{page.title}]({page.url or './'}): {about}")
     files.append(File.generated(config, "llms.txt", content="\n".join(lines)))
     return nav
 
