@@ -142,9 +142,10 @@ class ChatSession:
         if options.corpus:  # the path where the app stores it is not shown
             shown, own = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”", settings.retriever
             if isinstance(own, JoinedRetriever):
-                apps = own.retrievers[""]
-                shown += f" + {apps if isinstance(apps, str) else type(apps).__name__}"
+                shown += f" + {_name_corpus(own.retrievers[''])}"
             settings = settings.model_copy(update={"retriever": shown})
+        elif isinstance(settings.retriever, str):
+            settings = settings.model_copy(update={"retriever": _name_corpus(settings.retriever)})
         line, stand_in = run_header(title, settings)
         return line if self.is_owner else hide_places(line), stand_in
 
@@ -284,6 +285,13 @@ class ChatSession:
 
         live.task = asyncio.create_task(run())
         return live
+
+
+def _name_corpus(retriever: object) -> str:
+    """Return what the documents of a retriever are called: the folders that were indexed, else its spec or class."""
+    index = index_of(retriever)
+    folders = sorted({source.name for source, _ in list_documents(index).values()}) if index else []
+    return " + ".join(folders) or (retriever if isinstance(retriever, str) else type(retriever).__name__)
 
 
 def _requests(interrupts: Sequence[Interrupt]) -> list[ReviewRequest]:

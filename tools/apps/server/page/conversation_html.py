@@ -35,7 +35,6 @@ _SIZES = CardSizes(width=336.0, margin=2.0, indent=14.0, most_indent=84.0, gap=8
 _MOST = 60  # nodes that are drawn; of a larger run those on the way to the answer come first
 _SUMMARY = 1_500  # characters of the text alternative
 _UNTITLED = 80  # characters of a passage without a title
-_STAND_IN = "by the stand-in, no language model"
 _TITLES, _QUERY = 4, 80  # titles of a search, and characters of a query, that a simple page shows
 _TITLE_BY_KIND: Final = {"model": "model_knowledge", "reviewer": "by_reviewer"}
 _REMARKS: Final = {UNCITED: "uncited", DOUBTS: "doubts", CUT_SHORT: "cut_short"}
@@ -197,7 +196,7 @@ def _steps(turn: PageTurn, t: Texts) -> tuple[list[tuple[str, list[list[Line]]]]
     if not count and turn.ended:
         return groups, ""
     notes = ["" if turn.ended else t("working"), t.count("steps", count), str(turn.told.get("method", ""))]
-    return groups, " · ".join(filter(None, [*notes, _STAND_IN if turn.stand_in else ""]))
+    return groups, " · ".join(filter(None, [*notes, t("by_rules") if turn.stand_in else ""]))
 
 
 def _grouped(lines: Iterable[Line]) -> list[tuple[str, list[list[Line]]]]:

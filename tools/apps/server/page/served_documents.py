@@ -33,7 +33,7 @@ _ACTIVE = {
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 _PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
 """Browsers show no PDF in a sandbox, and run no script of one on our origin."""
-_QUOTED_WORDS = 5  # at each end of a long quote, for a browser to find it
+_QUOTED_WORDS = 3  # at each end of a quote, for a browser to find it; more might stand on two lines
 
 
 def index_of(retriever: object) -> Path | None:

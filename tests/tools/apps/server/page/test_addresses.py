@@ -12,6 +12,7 @@ from support.company_folder import write_company
 from support.servers.browsing import Chat
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp
+from support.waiting import wait_until
 
 Serve = Callable[..., WebApp]
 Open = Callable[..., Chat]
@@ -118,3 +119,21 @@ def test_a_source_leads_to_its_document(serve: Serve, open_chat: Open, tmp_path:
         chat.page.locator(".hg-opened:popover-open").get_by_role("link", name="Open the document").click()
     popup.value.wait_for_load_state()
     assert "1685 thousand" in popup.value.locator("body").inner_text()
+
+
+@pytest.mark.slow
+def test_a_text_opens_where_it_is_quoted(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    folder, filler = tmp_path / "texts", "".join(f"Paragraph {number} says nothing.\n\n" for number in range(400))
+    folder.mkdir()
+    (folder / "long.txt").write_text(
+        f"{filler}The lighthouse of Quonholm was painted green\nby Ada Brandt.\n\n{filler}"
+    )
+    build_index(folder, tmp_path / "index")
+    chat = open_chat(serve(settings={"retriever": f"bm25:{tmp_path / 'index'}", "use_method": "one_step"}))
+    assert "corpus texts" in chat.page.locator("#hg-notice").inner_text()
+    chat.ask("Who painted the lighthouse of Quonholm green?")
+    chat.last.locator(".hg-source").first.click()
+    with chat.page.expect_popup() as popup:
+        chat.page.locator(".hg-opened:popover-open").get_by_role("link", name="Open the document").click()
+    popup.value.wait_for_load_state()
+    wait_until(lambda: popup.value.evaluate("scrollY > 1000"))

@@ -103,7 +103,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
     wanted = {
         "New conversation",
         "Copy",
-        "Rename or delete this conversation",
+        "Rename, export or delete this conversation",
         "Title",
         "Rename",
         "Delete",
@@ -112,7 +112,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
         "Documents",
         "Your question",
         "Send",
-        "Click to upload or drop files",
+        "Choose files, or drop them here",
         "Reset to default value",
         "range slider for History turns",
     }
