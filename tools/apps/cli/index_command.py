@@ -16,6 +16,7 @@ from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.cli.commands import IndexOptions
 from hopgraph.tools.apps.cli.console import console_on, print_line, print_note, show_progress
 from hopgraph.tools.apps.cli.folder_watch import kept_index, watch
+from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.cutting import Cutting
@@ -53,6 +54,7 @@ def run_index(options: IndexOptions) -> None:
 def index_documents(source: Path) -> Path:
     """Index documents in the user's cache, or bring their index up to date; print what changed, return the index."""
     index = kept_index(source)
+    make_private(index.parent)  # the documents may not be for other users of this machine
     _update(IndexOptions(source=source, out=index, skip_bad=True))
     return index
 

@@ -46,6 +46,7 @@ def test_answers_follow_the_files_of_a_folder(folder: Path, tmp_path: Path) -> N
         assert chat.stop() == 0
     (kept,) = (tmp_path / "cache" / "hopgraph" / "indexes").iterdir()
     assert kept.name.startswith("my documents-")
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_documents_and_a_corpus_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
