@@ -35,7 +35,7 @@ GROUPS: dict[Group, str] = {
     "no_search": "Baselines without search",
     "others": "Of your own, and of installed packages",
 }
-"""By name what each group of methods is called; `--methods` takes the names, too."""
+"""Group → title; `--methods` accepts the groups, too."""
 _GRAPH = "graph"
 _RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _OURS = f"{graphs.__name__.partition('.')[0]}."

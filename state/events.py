@@ -72,7 +72,7 @@ class RetrievalDecided(Event, kind="retrieval"):
     """The decision to retrieve or not, by the share of votes for it."""
 
     share: float
-    """Of the model's wish or of the nearest training questions, in [0, 1]."""
+    """Share of the model's votes or of the nearest training questions, in [0, 1]."""
     needed: bool
 
 

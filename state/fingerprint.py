@@ -23,7 +23,7 @@ _NAMES = ("model_name", "model", "name", "source")
 _SECRET = re.compile(r"(?i)api_?key|secret|password|headers|credential|(?:^|_)token$")
 """Fields that hold what nobody else may know, and that may change while a run is interrupted."""
 _marks: dict[int, str] = {}
-"""By the identity of objects, for as long as they live: their fields may change as they are used."""
+"""Identity of an object → its fingerprint, while it lives: its fields may change in use."""
 _PASSWORD = re.compile(r"://[^/@\s]*@")  # name and password in an address
 
 

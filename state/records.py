@@ -138,7 +138,7 @@ class Call(TypedDict):
     knowledge_tokens: int
     """Tokens of the passages shown, estimated without a vocabulary (`count_tokens`)."""
     paused: NotRequired[list[float]]
-    """Of a pause, its start and its end, in seconds since the epoch."""
+    """Start and end of a pause, in seconds since the epoch."""
 
 
 def empty_call(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:

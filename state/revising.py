@@ -13,7 +13,7 @@ class ItrgState(MethodState):
     """The shared keys and the document."""
 
     document: str
-    """As it is now; empty while the model has written none."""
+    """The current text; empty until the model has written one."""
     round_before: list[str]
     """Ids of the passages that the last round found."""
 

@@ -83,7 +83,7 @@ class ReviewContext(Context):
 
 Width = Annotated[int, Field(ge=1, le=1000)]
 MOST_PARAGRAPHS = 200_000
-"""Of a tree that is grown to its end; default widths and the greatest depth stay below."""
+"""Maximum paragraphs of a fully grown tree; default widths with the greatest depth stay below it."""
 
 
 class TreeOfReviewsContext(ReviewContext):

@@ -77,7 +77,7 @@ class MessageTurn:
     """A message of the user's and what was said to it."""
 
     asked: str
-    """As the question that stands alone, where the turn has one."""
+    """The standalone question, if the turn has one."""
     said: str = ""
     """The answer without its marks and sources; empty when the turn was interrupted."""
     sources: list[str] = field(default_factory=list[str])

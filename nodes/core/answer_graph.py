@@ -20,7 +20,7 @@ class Changes(TypedDict, total=False):
     """Arguments of a method's `build` that make a variant; everything not named stays as it is."""
 
     nodes: Mapping[str, Any]
-    """By name, the nodes that take another's place; `outer.inner` is one of a subgraph."""
+    """Name → replacement node; `outer.inner` names one of a subgraph."""
     Context: type[Settings]
     """A subclass of the method's, with its own settings, prompts or name."""
     State: type[Any]

@@ -12,7 +12,7 @@ from hopgraph.state.run_settings import settings_of_run
 from hopgraph.tools.io.background import run_in_background
 
 Ways = Mapping[str, tuple[str, str]]
-"""By a way that a router chooses: the setting that asks for a review there, and the way to that."""
+"""Target that a router chooses → the setting that asks for a review there, and the review's node."""
 
 
 def make_router(

@@ -46,7 +46,7 @@ class Item(NamedTuple):
     id: str
     text: str
     titles: list[str]
-    """Of the passages that it is, or rests on."""
+    """Ids of the passages that it is, or rests on."""
     editable: bool
     """A statement's text can be changed, a passage's cannot: it would not be what the corpus says."""
 

@@ -58,7 +58,7 @@ class LongAnswer:
     """The places among `statements` of those that are marked although they name sources."""
     statements: list[Statement] = field(default_factory=list[Statement])
     cited: dict[int, int] = field(default_factory=dict[int, int])
-    """By the number that the model was shown, the number of a source in the text; in the order of these."""
+    """Number that the model was shown → number of the source in the text, in order of the latter."""
 
     def write(self, text: str) -> str:
         """Return the text as inert Markdown with settled marks; what is written of its beginning begins the same."""

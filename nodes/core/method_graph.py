@@ -59,7 +59,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         self._reviews = dict[str, HumanReview]()
         self._routers = dict[tuple[str, str], StepFunction]()
         self._options = dict[str, dict[str, Any]]()
-        """By node: what it was added with."""
+        """Node → the options it was added with."""
 
     def add_node(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self, node: Any, action: Any = None, *, reserve_calls: int | None = None, **options: Any

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(
     r"(?:\b(?:the )?answers? (?:to|of|from) )?(?:\b(?:sub-?)?question )?[\[{<]?#\s?(\d{1,2})(?!\w)[\]}>]?",
     re.IGNORECASE,
 )
-"""As in `#1`, `[#1]`, `the answer to #1`, `question #1`."""
+"""Forms of references, e.g. `#1`, `[#1]`, `the answer to #1`, `question #1`."""
 
 
 def fill_references(text: str, names: Mapping[int, str]) -> str:

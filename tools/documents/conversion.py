@@ -23,7 +23,7 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process
 
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
-"""Of one file (a dense PDF page takes a fifth of a second); bytes of address space."""
+"""Limits for one file: seconds (a dense PDF page needs a fifth of a second); bytes of address space."""
 _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
 """Bytes of a file, of everything that is packed in it, and characters that it may become."""
 _MOST_ENTRIES, _MOST_TIMES = 20_000, 200

@@ -27,7 +27,7 @@ _ROMAN = (
 
 class _Style(NamedTuple):
     level: int = 0
-    """Of a heading, from 1; 0 for other paragraphs."""
+    """Level of a heading, from 1; 0 for other paragraphs."""
     numbering: tuple[str, int] | None = None
     """The list that its paragraphs are items of, and their depth."""
 

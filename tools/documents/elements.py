@@ -27,9 +27,9 @@ class Element(NamedTuple):
     """A page (a slide) and a sheet begin where they stand; an item is one of a list, with its mark."""
     text: str = ""
     number: int = 0
-    """Of a heading its level, from 1; of a page its number, of a table the row it begins with, both from 1."""
+    """Level of a heading, number of a page, or first row of a table; all from 1."""
     rows: Sequence[Row] = ()
-    """Of a table, the row of its column names first, which are all empty if it has none."""
+    """Rows of a table, column names first, all empty if it has none."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Document:
 
     elements: list[Element] = field(default_factory=list[Element])
     title: str = ""
-    """By its own account; empty if it has none."""
+    """Title stated in the document; empty if it has none."""
     notes: list[str] = field(default_factory=list[str])
     """Notes on parts that were not read."""
 

@@ -16,7 +16,7 @@ from hopgraph.tools.text.languages import classify_language
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark."""
 DAMAGED_UTF_8 = "utf-8"
-"""Of which a few bytes cannot be read."""
+"""Its codec for texts in which a few bytes cannot be decoded."""
 _CHUNK, _SAMPLE = 1 << 20, 1 << 16
 _WESTERN = (
     *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),

@@ -89,7 +89,7 @@ class TextRequest:
     prompt: str = ""
     """The text to continue, in place of a rendered prompt."""
     max_tokens: int = 1
-    """Of a written text."""
+    """Maximum tokens of a written text."""
     top: int = 20
     """Number of likeliest tokens listed at each position; servers may return fewer."""
     stop: tuple[str, ...] = ()

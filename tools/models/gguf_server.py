@@ -31,7 +31,7 @@ class GgufServer:
 
 
 _running: dict[tuple[str, int, int | None], tuple[GgufServer, Any]] = {}
-"""By file, context and threads: a server, and the object of llama.cpp's that ends it when it goes."""
+"""(File, context, threads) → a server, and the llama.cpp object that stops it when it is deleted."""
 _starting = threading.Lock()
 
 

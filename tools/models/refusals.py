@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 SYSTEM = "system"
-"""By which refused system messages are a parameter."""
+"""The name under which refused system messages count as a parameter."""
 _NAMED = re.compile(
     r"(?P<mode>response.?format|json.?schema|\btools?\b|tool_choice|functions?\b|guided|grammar)"
     r"|(?P<system>\b(?:system|developer)\b\W{0,4}(?:role|message|prompt|instruction)"

@@ -114,12 +114,12 @@ _ADDED_AT_ONCE = 256
 """Chunks of a reply."""
 _NOT_JSON = "the reply is not a JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
-"""Of every request: what is traced is not streamed."""
+"""The config of every request: what is traced is not streamed."""
 _PROBLEMS = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), _TRUNCATED),
     **dict.fromkeys(("content_filter", "safety"), "the server's content filter stopped the reply"),
 }
-"""By what providers call the end of a reply, in lower case."""
+"""Finish reason of providers, in lower case → ours."""
 
 
 @dataclass(frozen=True)

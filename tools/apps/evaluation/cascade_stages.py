@@ -29,7 +29,7 @@ from hopgraph.tools.io.guarded_files import write_files
 CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"
 """Default candidates for stages, and the default first stage."""
 MOST_STAGES = 3
-"""Of a cascade that is chosen: as many as the default has."""
+"""Maximum stages of a chosen cascade: as many as the default has."""
 _SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
 """Measure → its name among a run's scores, in the order of `Tried.measured`."""
 _PLACES = list(_SCORES)
@@ -48,7 +48,7 @@ class Tried(NamedTuple):
     stage: str
     """The method with its settings, as in the setting `stages`."""
     measured: NDArray[np.float64]
-    """Of shape (questions, measures): F1, calls, and the cost where it is known."""
+    """Array of shape (questions, measures): F1, calls, and the cost if it is known."""
     accepted: NDArray[np.bool_]
     """True if its answer would end a cascade."""
 

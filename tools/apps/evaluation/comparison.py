@@ -85,7 +85,7 @@ class Difference(NamedTuple):
     score: str
     n: int
     mean: float
-    """Of this method's score minus the other's."""
+    """Mean of this method's score minus the other's."""
     ci95: Interval
     p: float
     """Two-sided paired permutation test."""
@@ -94,14 +94,14 @@ class Difference(NamedTuple):
     clusters: int
     """How many clusters the questions form (`find_clusters`); where it is n, what follows is as above."""
     cluster_ci95: Interval | None
-    """By resampling clusters; None for a single one."""
+    """Interval by resampling clusters; None for a single cluster."""
     cluster_p: float
     """With a sign for each cluster."""
     cluster_p_holm: float
     needed: float | None
     """Questions that show such a difference with power 0.8 (`questions_needed`)."""
     sd: float | None
-    """Of the mean over repeats; None where one of the two has none."""
+    """Standard deviation of the mean over repeats; None if one of the two has none."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Comparison:
     """Runs over the same questions."""
 
     questions: dict[str, EvalQuestion]
-    """Of the first run; others may have them with other names."""
+    """Questions of the first run; other runs may have them under other names."""
     methods: list[ScoredMethod]
 
     @cached_property

@@ -82,9 +82,9 @@ class MethodEstimate(NamedTuple):
     prompt_tokens: float
     completion_tokens: float
     cost: float | None
-    """Of all questions, in the currency of the price table; None where a model has no price."""
+    """Cost of all questions, in the currency of the price table; None if a model has no price."""
     run: str = ""
-    """Of a study the run's name."""
+    """Name of the run in a study."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class RunEstimate:
 
     @property
     def cost(self) -> float | None:
-        """Of all methods; None where one of them has no price."""
+        """Return the cost of all methods; None if one of them has no price."""
         costs = [each.cost for each in self.methods if each.cost is not None]
         return sum(costs) if len(costs) == len(self.methods) else None
 

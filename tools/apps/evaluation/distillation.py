@@ -66,7 +66,7 @@ class Example(TypedDict):
     """A prompt of the student's role, and the reply to it; or what became no example, and why."""
 
     id: str
-    """Of the question; after a colon the passage, or `negative`."""
+    """Id of the question; after a colon the passage, or `negative`."""
     reason: str
     """Why it is dropped; empty for an example."""
     label: str
@@ -333,4 +333,4 @@ DISTILLATIONS: dict[str, Any] = {
     "ra_isf/judge_relevance": _compile(RelevanceDataContext, label_passages),
     "ra_isf/decompose": _compile(DecompositionDataContext, list_parts),
 }
-"""By the student's role."""
+"""The student's role → its graph."""

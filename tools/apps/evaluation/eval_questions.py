@@ -28,7 +28,7 @@ class ContextPassage(NamedTuple):
     """A passage that comes with a question."""
 
     id: str
-    """As in an index of the same file."""
+    """Id, as in an index of the same file."""
     title: str
     text: str
 

@@ -20,7 +20,7 @@ _REVISIONS = {
     (False, False): "stayed_wrong",
     (True, False): "spoilt",
 }
-"""By whether the answer from memory was right, and whether the one after reading the passages is."""
+"""Outcome → its name: was the answer from memory right, and is the one after reading the passages?"""
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 

@@ -24,7 +24,7 @@ class Answered(NamedTuple):
     """An input of a script: a prediction, or the gold annotation of a question."""
 
     answers: tuple[str, ...]
-    """Of a prediction one, empty for none; of the gold the answer with its aliases."""
+    """One answer of a prediction (empty for none), or the gold answer with its aliases."""
     facts: tuple[Fact, ...]
     answerable: bool = True
     """True if the paragraphs are sufficient to answer (MuSiQue)."""

@@ -51,7 +51,7 @@ class OfficialSet:
     script: Script
     sha256: str
     questions: Mapping[str, GoldRecord]
-    """By the id of a question in a run."""
+    """Records by the id of a question in a run."""
     sentences: Mapping[str, Sequence[str]]
     """Title → the sentences of its paragraph; empty for MuSiQue."""
 

@@ -113,7 +113,7 @@ def unique_musique_id(name: str, *, answerable: bool) -> str:
 
 
 class _OpenDomain(QuestionRecord):
-    """As in NQ, with or without passages; also a user's own questions, with one answer or several."""
+    """Read questions as in NQ, with or without passages; also a user's own, with one answer or several."""
 
     id: str | int | None = None
     type: str = ""

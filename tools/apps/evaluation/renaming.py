@@ -52,7 +52,7 @@ class _Phrase(NamedTuple):
 
     old: Words
     written: Words
-    """As in the title, with its capitals."""
+    """The name as in the title, with its capitals."""
     new: Words
 
 

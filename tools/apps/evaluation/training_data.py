@@ -212,4 +212,4 @@ def write_examples(reader: RunReader, out: Path) -> str:
 
 
 TRAINING_FILES = {"skr_knn": ("cot,one_step_cot", write_labels), "dsp": ("dsp", write_examples)}
-"""By the method that reads them: the methods that answer the training questions, and what writes them of their run."""
+"""Method → the methods that answer its training questions, and the function that writes its file from their run."""

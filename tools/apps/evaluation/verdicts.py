@@ -12,7 +12,7 @@ class Verdicts:
     """The shares of verdicts by question; of several repeats each question has the mean."""
 
     right: list[float]
-    """By the judge where the answers were judged, else by exact match; of what cannot be answered, by abstaining."""
+    """Share right, by the judge if there is one, else by exact match; for unanswerable questions, by abstaining."""
     wrong: list[float]
     """An answer that is not right, or a failure."""
     not_attempted: list[float]

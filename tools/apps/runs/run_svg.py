@@ -50,7 +50,7 @@ class CardSizes:
     width: float
     margin: float
     indent: float
-    """Of each level, as far as `most_indent` reaches for all of them."""
+    """Indentation per level, as far as `most_indent` allows for all levels."""
     most_indent: float
     gap: float = 9.0
     tooltip: int = 1_000

@@ -38,7 +38,7 @@ class TreeBuilder:
     question: str
     nodes: dict[str, RunNode] = field(default_factory=dict[str, RunNode])
     titles: dict[str, str] = field(default_factory=dict[str, str])
-    """Of the passages seen, by id."""
+    """Titles of the passages seen, by id."""
     searched: set[str] = field(default_factory=set[str])
     """The ids of nodes whose text was searched."""
     used: set[str] = field(default_factory=set[str])

@@ -32,7 +32,7 @@ class Candidate:
     at: int
     """The statement's index in the evidence."""
     fits: bool
-    """It may be the asked-for kind of answer."""
+    """True if it may be the kind of answer asked for."""
     score: float
 
 

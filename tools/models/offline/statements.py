@@ -82,7 +82,7 @@ class Statement:
     place: int = 0
     """Its position in the passage, from 0."""
     told: str = ""
-    """As a list of the prompt has it; empty for a sentence of a passage."""
+    """The text as a list of the prompt has it; empty for a sentence of a passage."""
 
     @property
     def whole(self) -> str:

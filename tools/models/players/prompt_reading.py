@@ -35,7 +35,7 @@ class Prompt:
     """The parsed content of a prompt's messages."""
 
     role: str
-    """As in `migres/decide`; empty when there is no role line."""
+    """The role, e.g. `migres/decide`; empty if there is no role line."""
     instructions: str
     blocks: dict[str, str]
     at_most: int

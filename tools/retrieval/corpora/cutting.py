@@ -29,9 +29,9 @@ class Block(NamedTuple):
     kind: Literal["prose", "heading", "list", "lines", "table"] = "prose"
     """A list is cut at its items, lines (code) at their ends, and each part of a table has its column names."""
     rows: Sequence[Row] = ()
-    """Of a table, its column names first, which are empty if it has none."""
+    """Rows of a table, column names first, empty if it has none."""
     language: str = ""
-    """Of code, as the suffix of its files."""
+    """Language of code, by its file suffix."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Unit(NamedTuple):
     words: int
     block: Block
     head: str = ""
-    """Of a row: the column names above it, and a rule."""
+    """The column names above a row, and a rule."""
 
 
 class CutPassage(NamedTuple):

@@ -33,7 +33,7 @@ from hopgraph.tools.scoring.by_model import judge
 
 JUDGEMENTS = "judgements.jsonl"
 AUDITED_QUESTIONS = 50
-"""Of an audit, two judgements each; 50 give a share with a standard error of at most 7 points."""
+"""Questions of an audit, with two judgements each; 50 give a share with a standard error of at most 7 points."""
 _ROLE = "evaluation/judge"
 
 

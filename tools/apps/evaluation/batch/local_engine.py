@@ -52,7 +52,7 @@ class RunTally:
     """With those of earlier sessions."""
     failed: int = 0
     outage_began: float | None = None
-    """By `time.monotonic()`; None while questions are answered."""
+    """Start of the outage by `time.monotonic()`; None while questions are answered."""
     calls: int = 0
     """Model calls of this session that the cache did not answer."""
     prompt_tokens: int = 0
@@ -224,7 +224,7 @@ _NOTHING_LOADED = {
     "reranker": ("lexical",),
     "entailment": ("lexical",),
 }
-"""By setting, the specs of what needs no weights in memory."""
+"""Setting → specs that need no weights in memory."""
 
 _Message = WorkerMessage | HopgraphError | None
 """An error is why no question can be answered; None comes once the worker is lost."""

@@ -71,7 +71,7 @@ class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
     name: str
     """The file or folder, by name."""
     sha256: str
-    """Of the file; of a folder, of its questions and qrels."""
+    """Hash of the file, or of a folder's questions and qrels."""
     sample: str
     questions: int
     ids: str
@@ -88,7 +88,7 @@ class CorpusSource(BaseModel, frozen=True, extra="forbid"):
     retriever: str
     """The spec; `contexts` for the pooled contexts of the data set."""
     fingerprint: str
-    """Of the corpus, where the retriever has one; else empty."""
+    """Hash of the corpus if the retriever has one; else empty."""
     gold_by: GoldBy
     """The way gold passages are recognized among the retrieved ones."""
     gold_found: int | None = None
@@ -234,7 +234,7 @@ class Outcome(TypedDict):
     method: str
     """The method, by its name in the manifest."""
     id: str
-    """Of the question, as in `questions.jsonl`."""
+    """Id of the question, as in `questions.jsonl`."""
     repeat: int
     """Number of the method's answer to the question, from 0."""
     answer: str
@@ -259,7 +259,7 @@ class Outcome(TypedDict):
     confidence: NotRequired[int | None]
     """The model's stated confidence, 1 to 5; absent or None if the method does not ask or there is no answer."""
     citation_recall: NotRequired[float]
-    """Of an answer in sentences: see `CitationScores`; absent for another one."""
+    """Citation recall of an answer in sentences, see `CitationScores`; absent for others."""
     citation_precision: NotRequired[float]
     trace: list[int]
     """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""

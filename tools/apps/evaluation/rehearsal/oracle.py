@@ -67,7 +67,7 @@ class HopAnswer(NamedTuple):
 
     hop: PlanHop
     answer: str
-    """As it is written there; right in a passage, maybe wrong in a history."""
+    """The text as written there; right in a passage, maybe wrong in a history."""
     statement: str
     """A self-contained sentence that says so."""
 
@@ -121,7 +121,7 @@ class Oracle:
     book: PlanBook
     options: RehearsalOptions
     fingerprint: str
-    """Of the messages; the same ones always get the same reply."""
+    """Hash of the messages; equal ones always get the same reply."""
 
     def with_question(self, question: str) -> Self:
         """Return the oracle of the same prompt with another question."""

@@ -26,7 +26,7 @@ _CHAINED = frozenset({"compositional", "inference"})
 _RELATION_QUESTIONS: dict[str, str] = yaml.safe_load(
     files(__package__ or "").joinpath("relation_questions.yaml").read_text(encoding="utf-8")
 )
-"""By relation of Wikidata; `{}` stands for the subject."""
+"""Wikidata relation → question; `{}` stands for the subject."""
 
 
 @lru_cache(maxsize=100_000)

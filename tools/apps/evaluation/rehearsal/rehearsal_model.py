@@ -44,7 +44,7 @@ class RehearsalModel(BaseChatModel):
     options: RehearsalOptions
     temperature: float | None = 0.0
     seed: int | None = None
-    """Of the sampling: unless the temperature is 0, another seed errs in other places."""
+    """Sampling seed: unless the temperature is 0, another seed errs in other places."""
 
     @property
     @override

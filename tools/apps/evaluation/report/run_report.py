@@ -28,7 +28,7 @@ class ComparisonReport:
     paper: list[Table]
     """Over all data sets and models."""
     details: list[Table]
-    """Of each data set; with its name where there are several."""
+    """Tables of each data set, with its name if there are several."""
 
 
 def check_endings(paths: Iterable[Path]) -> None:

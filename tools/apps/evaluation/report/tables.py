@@ -67,7 +67,7 @@ class Cell:
     mark: str = ""
     """`*` or `**` where a test tells it from a baseline's; not in the text."""
     p: float | None = None
-    """Of that test."""
+    """The p-value of that test."""
 
     @property
     def brief(self) -> str:
@@ -85,9 +85,9 @@ class Table:
     columns: list[str]
     rows: list[list[Cell]]
     groups: Sequence[str] = ()
-    """Of each column what it belongs to, as a data set, the first empty; none where all belong together."""
+    """Group of each column, e.g. a data set, the first one empty; empty if all belong together."""
     sections: Sequence[str] = ()
-    """Of each row what it belongs to, as a model; none where all belong together."""
+    """Group of each row, e.g. a model; empty if all belong together."""
 
     def flat(self) -> "Table":
         """Return the table with groups and sections in the names of columns and rows."""

@@ -248,7 +248,7 @@ WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
     ".json": as_json,
     ".tex": as_latex,
 }
-"""By the ending of the file."""
+"""File suffix → writer."""
 
 
 def _in_markdown(text: str) -> str:
