@@ -266,7 +266,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
         if is_foreign and host is None:
             kind = given.__name__ if isinstance(given, type) else type(cast("object", given)).__name__
-            raise SettingsError(f"context {kind} is not a {cls.__name__}(…), a dict or None")
+            raise SettingsError(f"context must be a {cls.__name__}, a dict or None, not {kind}")
         own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
         return {**options, "context": begin_run(own, cls)}
 

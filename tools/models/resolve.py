@@ -297,7 +297,7 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
         from hopgraph.tools.models.offline import OfflineExtractive
 
         if rest != "extractive":
-            raise SpecError(f"model {redact(given)!r} is unknown; the embedded model is offline:extractive")
+            raise SpecError(f"model {redact(given)!r} is unknown; the rule-based model is offline:extractive")
         return OfflineExtractive()
     if provider == "openai":
         return _openai(rest, sampling)
@@ -381,7 +381,7 @@ def _options(provider: str, rest: str) -> tuple[str, dict[str, Any]]:
             options[key] = _OPTIONS[provider][key](value)
         except (OSError, ValueError):
             wanted = "JSON object, or file of one" if key == "extra_body" else "number"
-            raise SpecError(f"{option} is no {wanted}: {redact(value)!r:.200}") from None
+            raise SpecError(f"{option} must be a {wanted}: {redact(value)!r:.200}") from None
     return name, options
 
 

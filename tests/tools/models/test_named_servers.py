@@ -197,7 +197,7 @@ async def test_fields_of_a_servers_own_are_sent_from_a_spec_a_file_and_the_envir
         assert body["response_format"]
     assert headers == ["hopgraph"] * 2
     for wrong in ("[1]", "{", "/none"):
-        with pytest.raises(SpecError, match="'extra_body' of 'openai:m' is no JSON object, or file of one"):
+        with pytest.raises(SpecError, match="'extra_body' of 'openai:m' must be a JSON object, or file of one"):
             await resolve_model(f"openai:m?extra_body={wrong}", Sampling())
 
 

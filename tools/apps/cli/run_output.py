@@ -37,13 +37,13 @@ MAX_LINES, _MAX_DETAILS = 40, 3
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
-    """Print the line of `run_header`, and before it that the embedded model answers, if it does."""
+    """Print the line of `run_header`, and before it that the rule-based model answers, if it does."""
     print_stand_in(console, settings)
     print_line(console, run_header(title, settings)[0], "bold")
 
 
 def print_stand_in(console: Console, settings: Context) -> None:
-    """Print that the embedded model answers, if it does."""
+    """Print that the rule-based model answers, if it does."""
     if run_header("", settings)[1]:
         print_line(console, _STAND_IN, "yellow")
 

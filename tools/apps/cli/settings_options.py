@@ -23,7 +23,7 @@ def settings_for(
     given = {"model": ("--model", model), "retriever": ("--corpus", retriever), "use_method": ("--method", use_method)}
     for name, (option, value) in given.items():
         if value is not None and name in values:
-            raise SettingsError(f"setting {name!r} is given twice: by {option} and by --set; leave one out")
+            raise SettingsError(f"{name!r} is set by both {option} and --set; use one")
         if value is not None:
             values[name] = value
     return settings_from(cls, values, preset)

@@ -91,10 +91,10 @@ def detect_format(path: Path) -> str:
         return name
     if not first:
         found = f" that can be read ({reading.first_skipped[0]})" if reading.first_skipped else ""
-        raise CorpusError(f"{path}: no known set of questions: it holds no record{found}")
+        raise CorpusError(f"{path}: unknown format of questions: it has no records{found}")
     raise CorpusError(
-        f"{path}: no known set of questions: its first record has {', '.join(list(first)[:12])}; "
-        f"{describe_nearest(first, formats)}. Questions of your own have question and answer (or answers)"
+        f"{path}: unknown format of questions: its first record has {', '.join(list(first)[:12])}; "
+        f"{describe_nearest(first, formats)}. Your own questions need question and answer (or answers)"
     )
 
 

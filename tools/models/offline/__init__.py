@@ -1,4 +1,4 @@
-"""`offline:extractive`: the embedded model without weights that lets everything run with nothing installed."""
+"""`offline:extractive`: the rule-based model without weights that lets everything run with nothing installed."""
 
 from hopgraph.tools.models.offline.offline_model import OfflineExtractive
 

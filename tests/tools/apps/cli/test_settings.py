@@ -82,9 +82,9 @@ def test_a_list_setting_asks_for_a_list() -> None:
 
 
 def test_a_setting_that_is_given_in_two_ways_is_refused() -> None:
-    with pytest.raises(SettingsError, match="'model' is given twice"):
+    with pytest.raises(SettingsError, match="'model' is set by both --model and --set"):
         settings_for(Context, assignments=["model=a:b"], model="a:b")
-    with pytest.raises(SettingsError, match="'retriever' is given twice"):
+    with pytest.raises(SettingsError, match="'retriever' is set by both"):
         settings_for(Context, assignments=["retriever=sample"], corpus="sample")
 
 

@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text('{"question": "Who?", "answer": "A"},\n', encoding="utf-16")
     with pytest.raises(
-        CorpusError, match=r"no record that can be read \(.*file.jsonl:1: byte 1 of the line is not UTF-8"
+        CorpusError, match=r"no records that can be read \(.*file.jsonl:1: byte 1 of the line is not UTF-8"
     ):
         detect_format(path)
 
@@ -311,9 +311,9 @@ def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_pa
         ({"QUERY": "x", "answer": "y"}, "nearest known format, (multihop_rag|browsecomp_plus), also has query"),
         ({"claim": "x"}, "has claim; no known format has any of them"),
     ]:
-        with pytest.raises(CorpusError, match=f"{near}.*Questions of your own have question and answer"):
+        with pytest.raises(CorpusError, match=f"{near}.*Your own questions need question and answer"):
             list(read_questions(write(tmp_path, record)))
-    with pytest.raises(CorpusError, match="it holds no record"):
+    with pytest.raises(CorpusError, match="it has no records"):
         list(read_questions(write(tmp_path)))
     with pytest.raises(CorpusError, match=r"queries\.jsonl: cannot be read"):
         list(read_questions(tmp_path))

@@ -106,7 +106,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
     for options, said in (
         (("--host", "0.0.0.0", *threads), "callers must send a key; set HOPGRAPH_API_KEY"),  # noqa: S104
         (("--method", "nothing", *threads), "method 'nothing' is unknown"),
-        (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is given twice"),
+        (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is set by both --method and --set"),
         (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
         (("--set", "history_turns=x", *threads), "history_turns"),

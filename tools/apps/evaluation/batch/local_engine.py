@@ -149,11 +149,11 @@ class RunEngine:
             )
 
     def _check_replies(self, most: int) -> None:
-        """Stop where a model gives nothing but unusable replies: the scores would be those of the fallbacks."""
+        """Stop if all of a model's replies are unusable: the scores would be those of the fallbacks."""
         if not self.usable and self.unusable >= most:
             raise RunError(
-                f"the run was stopped: none of {self.asked_model}'s replies could be used ({self.unusable:,} calls); "
-                "it does not reply in the JSON that is asked for. Try `hopgraph ask` with it, or choose another model"
+                f"the run was stopped: {self.asked_model} never returned valid JSON ({self.unusable:,} calls); "
+                "try `hopgraph ask` with it, or choose another model"
             )
 
     def _on_event(self, event: StepEvent) -> None:

@@ -137,7 +137,7 @@ def test_a_run_whose_replies_are_all_unusable_is_an_error(run: Run, tmp_path: Pa
         ran = run(*command(data, out, talking))
         asked = len(talking.requests)
     assert (ran.code, ran.out) == (1, "")
-    assert re.search(r"none of openai:\S+'s replies could be used \(\d+ calls\)", " ".join(ran.err.split()))
+    assert re.search(r"openai:\S+ never returned valid JSON \(\d+ calls\)", " ".join(ran.err.split()))
     assert asked <= 3 * (20 + CONCURRENCY)
     assert not out.exists()
 
