@@ -134,7 +134,7 @@ async def test_who_holds_connections_locks_out_no_user_at_the_same_address(
     """Neither at the endpoints nor on the page, where the heartbeat of each open tab is a request that does not end."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann", BEN: "ben"}, streams_per_address=12)
-    async with open_app(options) as app, by_hand(app.url, "ben", BEN) as ben, by_hand(app.url, "ann", ANN) as ann:
+    async with open_app(options) as app, by_hand(app.url, BEN) as ben, by_hand(app.url, ANN) as ann:
         cookies = ann.client.cookies if whose == "ann" else {}
         async with httpx.AsyncClient(base_url=app.url, cookies=cookies, timeout=60) as hostile:
 
@@ -145,9 +145,9 @@ async def test_who_holds_connections_locks_out_no_user_at_the_same_address(
                     return reply.status_code
 
             held = [asyncio.create_task(heartbeat(number)) for number in range(20)]
-            most = 12 if whose == "ann" else 3
+            most, status = (12, 429) if whose == "ann" else (0, 401)
             await until(lambda: sum(each.done() for each in held) == 20 - most)
-            assert {each.result() for each in held if each.done()} == {429}
+            assert status in {each.result() for each in held if each.done()} <= {status, 429}
             assert (await ben.client.post("/chat/gradio_api/reset", json={"event_id": "x"})).status_code == 200
             key = {"Authorization": f"Bearer {BEN}"}
             assert (await ben.client.get("/v1/models", headers=key)).status_code == 200

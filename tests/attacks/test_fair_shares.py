@@ -89,10 +89,10 @@ async def upload(person: Any, content: bytes) -> httpx.Response:
 
 
 async def test_uploads_have_a_share_of_each_user(page: WebApp) -> None:
-    async with by_hand(page.url, "ann", ANN) as ann, by_hand(page.url, "ben", BEN) as ben:
+    async with by_hand(page.url, ANN) as ann, by_hand(page.url, BEN) as ben:
         statuses = [(await upload(ann, LARGE[number:])).status_code for number in range(11)]
         assert statuses == [200] * 10 + [507]
-        async with by_hand(page.url, "ann", ANN) as elsewhere:
+        async with by_hand(page.url, ANN) as elsewhere:
             refused = await upload(elsewhere, LARGE)
         assert (refused.status_code, "that is not indexed yet" in refused.text) == (507, True)
         assert (await upload(ben, LARGE)).status_code == 200
@@ -111,7 +111,7 @@ async def test_uploads_that_are_broken_off_count(page: WebApp, tmp_path: Path) -
         with pytest.raises(ConnectionError):
             await person.client.post("/chat/gradio_api/upload", content=parts(), headers=kind)
 
-    async with by_hand(page.url, "ann", ANN) as ann, by_hand(page.url, "ben", BEN) as ben:
+    async with by_hand(page.url, ANN) as ann, by_hand(page.url, BEN) as ben:
         await asyncio.gather(*(broken_off(ann) for _ in range(30)))
         assert (await upload(ann, LARGE)).status_code == 507
         lying = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file() and "uploads" in str(path))
@@ -121,7 +121,7 @@ async def test_uploads_that_are_broken_off_count(page: WebApp, tmp_path: Path) -
 
 async def test_what_is_stated_and_not_sent_takes_nothing(page: WebApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "_SILENT_SECONDS", 1.0)
-    async with by_hand(page.url, "ann", ANN) as ann, by_hand(page.url, "ben", BEN) as ben:
+    async with by_hand(page.url, ANN) as ann, by_hand(page.url, BEN) as ben:
         cookies = "; ".join(f"{each.name}={each.value}" for each in ann.client.cookies.jar)
         head = f"POST /chat/gradio_api/upload HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\n"
         head += "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000000\r\n\r\n--x\r\n"
@@ -136,7 +136,7 @@ async def test_what_is_stated_and_not_sent_takes_nothing(page: WebApp, monkeypat
 
 
 async def test_a_stranger_uploads_nothing(page: WebApp) -> None:
-    async with by_hand(page.url, "ann", ANN) as ann, httpx.AsyncClient(base_url=page.url) as stranger:
+    async with by_hand(page.url, ANN) as ann, httpx.AsyncClient(base_url=page.url) as stranger:
         forged = {each.name: "x" for each in ann.client.cookies.jar}
         for cookies in ({}, forged):
             stranger.cookies.update(cookies)
@@ -175,7 +175,7 @@ async def test_an_upload_that_the_disk_cannot_hold_is_one_line(
     page: WebApp, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that takes no file fails as a full disk does, when what came is written there."""
-    async with by_hand(page.url, "ann", ANN) as ann:
+    async with by_hand(page.url, ANN) as ann:
         (tmp_path / "uploads" / "hopgraph-uploads").rmdir()
         (tmp_path / "uploads" / "hopgraph-uploads").symlink_to("/dev/full")
         caplog.set_level(logging.INFO)

@@ -34,7 +34,7 @@ BODIES = [
 async def ann(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Person]:
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"}, requests_per_minute=100_000)
-    async with open_app(options) as app, by_hand(app.url, "ann", ANN) as logged_in:
+    async with open_app(options) as app, by_hand(app.url, ANN) as logged_in:
         yield logged_in
 
 

@@ -80,7 +80,7 @@ class Hostile:
         yield await asyncio.shield(self.page)
 
     async def log_in(self) -> Person:
-        async with by_hand(self.url, "hostile", self.headers["Authorization"][7:]) as person:
+        async with by_hand(self.url, self.headers["Authorization"][7:]) as person:
             cookies, functions = person.client.cookies, person.functions
         client = httpx.AsyncClient(base_url=self.url, cookies=cookies, timeout=60)
         return Person(client, functions)

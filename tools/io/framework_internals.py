@@ -3,7 +3,7 @@
 `tests/tools/io/test_framework_internals.py` says which one an upgrade took away.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,6 @@ def keep_server_files_in(folder: Path) -> None:
 def assistant_of(graph: str) -> UUID:
     """Return the id of the assistant that LangGraph's server makes of a graph; its `auth` handlers see that alone."""
     return uuid5(import_module("langgraph_api.graph").NAMESPACE_GRAPH, graph)
-
-
-def page_logins(page: Any) -> Mapping[str, str]:
-    """Return token → user of those who are logged in to a mounted app of Gradio's, which tells it to its own alone."""
-    return page.tokens
 
 
 def message_handlers(config: RunnableConfig | None) -> Sequence[Any]:

@@ -38,13 +38,13 @@ class Person:
 
 
 @asynccontextmanager
-async def by_hand(url: str, user: str = "", key: str = "") -> AsyncGenerator[Person]:
-    """Be somebody who is logged in where that is asked for."""
+async def by_hand(url: str, key: str = "", headers: Mapping[str, str] | None = None) -> AsyncGenerator[Person]:
+    """Be somebody who is logged in where that is asked for, or whose every request carries some headers."""
     # No kept connections: on a busy machine the server may close one just when it is used again.
     limits = httpx.Limits(max_keepalive_connections=0)
-    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits, headers=headers) as client:
         if key:
-            login = await client.post("/chat/login", data={"username": user, "password": key})
-            assert login.status_code == 200, login.text
+            login = await client.post("/chat/login", data={"key": key})
+            assert login.status_code == 303, login.text
         described = (await client.get("/chat/config")).json()["dependencies"]
         yield Person(client, {each["api_name"]: each["id"] for each in described})

@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
-from fastapi import FastAPI
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import push_message
-from starlette.routing import Mount
 from typing_extensions import TypedDict
 
-from hopgraph.tools.io.framework_internals import assistant_of, keep_server_files_in, message_handlers, page_logins
+from hopgraph.tools.io.framework_internals import assistant_of, keep_server_files_in, message_handlers
 
 
 @pytest.mark.parametrize(
@@ -48,17 +45,6 @@ def test_the_server_is_told_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_graph_has_one_assistant() -> None:
     pytest.importorskip("langgraph_api", reason="the development server is not installed")
     assert assistant_of("migres") == assistant_of("migres") != assistant_of("chat")
-
-
-async def test_a_page_knows_who_is_logged_in() -> None:
-    gradio: Any = pytest.importorskip("gradio", reason="the page is not installed")
-    app, key = FastAPI(), "key-of-ann-0123456789"
-    gradio.mount_gradio_app(app, gradio.Blocks(), "/page", auth=lambda user, given: given == key)
-    (page,) = [each.app for each in app.routes if isinstance(each, Mount)]
-    assert not page_logins(page)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-        await client.post("/page/login", data={"username": "ann", "password": key})
-        assert page_logins(page) == {value: "ann" for name, value in client.cookies.items() if "access-token-" in name}
 
 
 class State(TypedDict):

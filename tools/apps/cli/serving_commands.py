@@ -92,7 +92,7 @@ async def _serve(
     def ready() -> None:
         print_stand_in(console_on(stderr=True), settings)
         print_note(f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
-        keys = "with a key" if options.keys else "without a key"
+        keys = "with a log-in" if options.user_of else "with a key" if options.keys else "without a key"
         endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"
         print_note(endpoints, "dim")
         if browser:
@@ -168,7 +168,7 @@ def run_serve(options: ServeOptions) -> None:
         os.environ["HOPGRAPH_MODEL"] = str(settings.model)
     if options.corpus:
         os.environ["HOPGRAPH_RETRIEVER"] = str(settings.retriever)
-    ServingOptions(host=host, keys=server_options.keys_from_environment())  # refused without a key
+    has_users = server_options.serving_options(host=host).has_users  # refused without on an address of others
     os.environ.update(_QUIET)  # some are read as the server is imported
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     # The server puts this back when it has shut down, and then passes the signal on.
@@ -183,8 +183,8 @@ def run_serve(options: ServeOptions) -> None:
         graphs = packaged_graphs()
         print_note(f"Serving {len(graphs)} graphs at {address_of(host, port)}; stop with Ctrl-C.", "bold")
         who = (
-            "callers send a key of HOPGRAPH_API_KEY"
-            if server_options.keys_from_environment()
+            "callers send a key of HOPGRAPH_API_KEY, or are known by HOPGRAPH_OIDC_ISSUER or HOPGRAPH_USER_OF"
+            if has_users
             else "it lets in this machine alone"
         )
         print_note(f"A development server: its threads are in memory, and {who}.", "dim")

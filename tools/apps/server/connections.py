@@ -1,18 +1,35 @@
-"""The socket that a server listens on, and what uvicorn limits."""
+"""The socket that a server listens on, what uvicorn limits, and whose address a request has."""
 
 import errno
 import socket
 from collections.abc import Sequence
 from typing import Any
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
 from hopgraph.state import SettingsError
+from hopgraph.tools.apps.server.identity import note_peer
 
 _BACKLOG = 512
 _MAX_CONNECTIONS = 800  # fewer than the files that a process may usually open
 
 
-def connection_options(proxies: Sequence[str]) -> dict[str, Any]:
-    """Return options of uvicorn; clients' own addresses are read off what these proxies add."""
+class ClientAddresses:
+    """Gives a request the address of the client that a proxy names, and keeps the proxy's own (`peer_of`)."""
+
+    def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
+        self._app = ProxyHeadersMiddleware(app, trusted_hosts=list(proxies)) if proxies else app  # pyright: ignore[reportArgumentType] - uvicorn's types of the same calls
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on."""
+        if scope["type"] != "lifespan":
+            note_peer(scope)
+        await self._app(scope, receive, send)  # pyright: ignore[reportArgumentType]
+
+
+def connection_options(proxies: Sequence[str] = ()) -> dict[str, Any]:
+    """Return options of uvicorn; clients' own addresses are read off what these proxies add, where an app does not."""
     trusted = {"proxy_headers": bool(proxies), "forwarded_allow_ips": list(proxies)}
     return {**trusted, "limit_concurrency": _MAX_CONNECTIONS, "timeout_keep_alive": 5}
 

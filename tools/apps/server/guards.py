@@ -5,8 +5,8 @@ All of it is plain ASGI: bodies and streams pass through as they come, nothing i
 
 * A host name that is not the app's is refused, so that another site cannot reach it by a name of its own that points
   here (DNS rebinding). So is a request from another origin's page.
-* Where keys are set, every request but the page's own must carry one; on the page people log in. Where none are,
-  only this machine is let in.
+* Where keys are set, every request must carry one, or be known to `user_of`; on the page people log in with theirs.
+  Where neither is there, only this machine is let in.
 * One line is logged for each request, under an id that the reply's X-Request-ID repeats.
 """
 
@@ -14,17 +14,21 @@ import json
 import logging
 import math
 import time
+import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.tools.apps.server.caller_settings import read_limit
+from hopgraph.tools.apps.server.identity import LoginError, LoginUnavailableError
 from hopgraph.tools.apps.server.refusal import (
     CLIENT_LEFT,
     MCP_PATH,
@@ -36,16 +40,16 @@ from hopgraph.tools.apps.server.refusal import (
 )
 from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody, at_most
 from hopgraph.tools.apps.server.server_options import (
-    OWNER,
+    LOGIN_PATH,
     PAGE_PATH,
     UPLOAD_PATH,
     ServingOptions,
     is_loopback,
-    user_from_headers,
 )
 from hopgraph.tools.text.sanitize import truncate_line
 
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
+_PAGE_PATHS = frozenset({PAGE_PATH, f"{PAGE_PATH}/"})
 _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
 _CLOSED_PATHS = ("/internal", "/deploy", "/ui")
@@ -63,6 +67,7 @@ _NO_KEY = Refusal(
     "invalid_api_key",
     {"WWW-Authenticate": "Bearer"},
 )
+_STRANGER = Refusal(401, "this app does not know who you are; log in where you came from", "not_logged_in")
 _STRANGERS_PART = 4
 """Callers without a key have so many times less, at each address, than one with a key."""
 _log = logging.getLogger("hopgraph.access")
@@ -138,7 +143,9 @@ class Guards:
 
     async def _check_key(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, client = path_in_app(scope), scope.get("client")
-        user, of_page = self._user(scope), _is_within(path, PAGE_PATH)
+        user, refusal = await self._identify(scope)
+        of_page, public = _is_within(path, PAGE_PATH), path in _PUBLIC_PATHS
+        public = public or (path == LOGIN_PATH and bool(self._options.keys))
         address = client[0] if client else "?"
         # Those who guess keys are counted by address, apart from its users, and so are people who have yet to log in.
         limiter, name = (self._limiter, user) if user else (self._strangers, address)
@@ -153,10 +160,13 @@ class Guards:
         elif wait := 0.0 if free else limiter.wait(name):
             headers = {"Retry-After": str(math.ceil(wait))}
             answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
-        elif user is None and not of_page and path not in _PUBLIC_PATHS:
-            answer = _NO_KEY
         elif user:
             scope.setdefault("state", {})["user"] = user
+        elif path in _PAGE_PATHS and self._options.keys and scope["method"] == "GET":
+            query = scope.get("query_string", b"").decode("latin-1")
+            answer = RedirectResponse(f"{'' if path.endswith('/') else 'chat/'}login{'?' if query else ''}{query}", 303)
+        elif not public:
+            answer = refusal or (_NO_KEY if self._options.keys or not of_page else _STRANGER)
         self._open[place] += 1
         try:
             await answer(scope, receive, send)
@@ -165,14 +175,12 @@ class Guards:
             if not self._open[place]:
                 del self._open[place]
 
-    def _user(self, scope: Scope) -> str | None:
-        """Return whose key a request carries, or who is logged in to the page that sends it; None for a stranger."""
-        sent, keys = Headers(scope=scope), self._options.keys
-        if not keys:
-            return OWNER
-        if _is_within(path_in_app(scope), PAGE_PATH):
-            return self._logged_in(Request(scope).cookies)
-        return user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), keys)
+    async def _identify(self, scope: Scope) -> tuple[str | None, Refusal | None]:
+        """Return who sends a request; None for a stranger, with what is wrong with the log-in where it has one."""
+        user, refusal = await identify(self._options, scope)
+        if not user and _is_within(path_in_app(scope), PAGE_PATH):
+            user = self._logged_in(HTTPConnection(scope).cookies)
+        return user, refusal
 
     async def _limit_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         uploads = path_in_app(scope).startswith(UPLOAD_PATH)
@@ -180,11 +188,26 @@ class Guards:
         await RequestBody(at_most(limit), receive, send).pass_on(self._app, scope, limit)
 
 
+async def identify(options: ServingOptions, scope: Scope) -> tuple[str | None, Refusal | None]:
+    """Return the user of a request; None for a stranger, with what is wrong with the log-in where it has one."""
+    try:
+        return await options.user_of_request(HTTPConnection(scope)), None
+    except LoginError as error:
+        headers = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+        return None, Refusal(401, truncate_line(str(error), 200), "invalid_token", headers)
+    except LoginUnavailableError as error:
+        return None, Refusal(503, truncate_line(str(error), 200), "log_in_unavailable", {"Retry-After": "30"})
+    except Exception as error:  # noqa: BLE001 - of the operator's function; its message may hold what was sent
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _log.error("user_of failed: %s at %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
+        return None, Refusal(500, "who you are cannot be found out; the server's log says why", "user_of_failed")
+
+
 class ServerGuard:
     """Guards a whole LangGraph server: its own `Auth` asks for the keys, but not on every route, nor how much comes."""
 
     def __init__(self, app: ASGIApp, options: ServingOptions) -> None:
-        self._app, self._keys, self._hosts = app, options.keys, _HostCheck(options, mounted=True)
+        self._app, self._options, self._hosts = app, options, _HostCheck(options, mounted=True)
         self._max_body, self._sent = options.max_body_bytes, DailyCount("HOPGRAPH_BYTES_PER_DAY", "sent {:,} bytes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -194,13 +217,13 @@ class ServerGuard:
         await answer(scope, receive, send)
 
     async def _unless_closed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, sent = path_in_app(scope), Headers(scope=scope)
-        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), self._keys)
+        path, has_users = path_in_app(scope), self._options.has_users
+        user, refusal = await identify(self._options, scope) if has_users else (None, None)
         answer: ASGIApp = self._answer
         if any(_is_within(path, each) for each in _CLOSED_PATHS):
             answer = Refusal(403, f"{path!r:.80} is closed", "closed")
-        elif self._keys and not user and any(_is_within(path, each) for each in _KEY_PATHS):
-            answer = _NO_KEY
+        elif has_users and not user and any(_is_within(path, each) for each in _KEY_PATHS):
+            answer = refusal or _NO_KEY
         elif user and scope["type"] == "http":
             body = RequestBody(self._count(user), receive, send)
             await body.pass_on(self._answer, scope, self._max_body)
@@ -250,14 +273,14 @@ class _HostCheck:
         self._names = {name.lower().strip("[]") for name in (options.host, *options.hosts)}
         self._origins = {origin.lower() for origin in options.origins}
         # On a network address, or behind another server, any name may lead here; then the keys protect the app.
-        self._any_name = (mounted or not is_loopback(options.host)) and bool(options.keys) and not options.hosts
+        self._any_name = (mounted or not is_loopback(options.host)) and options.has_users and not options.hosts
 
     def refusal(self, scope: Scope) -> Refusal | None:
         headers, client = Headers(scope=scope), scope.get("client")
         # A proxy on this machine says for whom it asks.
         callers = [client[0]] if client else []
         callers += [each.strip() for name in _FORWARDED for each in headers.get(name, "").split(",") if each.strip()]
-        if not self._options.keys and not all(map(is_loopback, callers)):
+        if not self._options.has_users and not all(map(is_loopback, callers)):
             return Refusal(403, "only local connections are allowed; set HOPGRAPH_API_KEY to allow others", "forbidden")
         host = _host_of(f"//{headers.get('host', '')}")
         if not self._any_name and not is_loopback(host) and host not in self._names:

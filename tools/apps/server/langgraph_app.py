@@ -19,8 +19,10 @@ from langgraph.config import get_config
 from starlette.applications import Starlette
 from typing_extensions import override
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.caller_settings import LIMITS, TRUST_CALLERS, callers_are_trusted, read_limit
 from hopgraph.tools.apps.server.guards import ServerGuard
+from hopgraph.tools.apps.server.identity import HeaderUsers
 from hopgraph.tools.apps.server.langgraph_auth import daily_calls
 from hopgraph.tools.apps.server.server_options import OWNER, serving_options
 
@@ -37,8 +39,12 @@ def __getattr__(name: str) -> Starlette:
 
         app = create_app(serving_options(threads=os.environ.get("HOPGRAPH_THREADS") or None), alone=False)
     options = serving_options(host=_bound_host(), origins=_named_origins())
+    if isinstance(options.user_of, HeaderUsers):
+        raise SettingsError(
+            "HOPGRAPH_USER_HEADER is not read by a LangGraph server; use keys, tokens or HOPGRAPH_USER_OF"
+        )
     read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # a wrong number is told now rather than at the first question
-    if options.keys:
+    if options.has_users:
         daily_calls()  # likewise
         counter = _CallCounter()
         register_configure_hook(ContextVar("hopgraph_calls", default=counter), inheritable=True)

@@ -28,16 +28,28 @@ from hopgraph.tools.apps.server.caller_settings import (
     check_trusted_settings,
     read_limit,
 )
-from hopgraph.tools.apps.server.guards import DailyCalls, RateLimiter
+from hopgraph.tools.apps.server.guards import DailyCalls, RateLimiter, identify
+from hopgraph.tools.apps.server.identity import user_of_from_environment
 from hopgraph.tools.apps.server.refusal import QuotaError
-from hopgraph.tools.apps.server.server_options import OWNER, is_loopback, keys_from_environment, user_from_headers
+from hopgraph.tools.apps.server.server_options import (
+    OWNER,
+    ServingOptions,
+    is_loopback,
+    keys_from_environment,
+    proxies_from_environment,
+)
 from hopgraph.tools.io.framework_internals import assistant_of
 
 auth = Auth()
 _Context = Auth.types.AuthContext
 _keys = cache(keys_from_environment)
+_user_of = cache(lambda: user_of_from_environment(proxies_from_environment()))
 _LONGEST_WAIT = 24 * 3600
 _LARGEST_METADATA = 16_000  # characters
+
+
+def _has_users() -> bool:
+    return bool(_keys() or _user_of())
 
 
 _limiter = cache(lambda: RateLimiter(read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")))
@@ -46,16 +58,18 @@ daily_calls = cache(DailyCalls)
 
 @auth.authenticate
 async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any]) -> Auth.types.MinimalUserDict:
-    """Return the user of the key; without keys this machine is let in alone, as one user."""
-    if not _keys():
+    """Return the user of the key, or whom `user_of` names; without either this machine is let in alone, as one user."""
+    if not _has_users():
         client = scope.get("client")
         if client and not is_loopback(client[0]):  # a server without the guard
             raise Auth.exceptions.HTTPException(403, "only this machine is let in; set HOPGRAPH_API_KEY")
         return {"identity": OWNER}
-    bearer, key = (headers.get(name, b"").decode("latin-1") for name in (b"authorization", b"x-api-key"))
-    user = user_from_headers(bearer, key, _keys())
+    sent = [(name, value) for name, value in headers.items()]
+    options = ServingOptions(keys=_keys(), user_of=_user_of())
+    user, refusal = await identify(options, {"type": "http", **scope, "headers": sent})
     if not user:
-        raise Auth.exceptions.HTTPException(401, "no key, or a wrong one: send Authorization: Bearer KEY")
+        why = refusal.message if refusal else "no key, or a wrong one: send Authorization: Bearer KEY"
+        raise Auth.exceptions.HTTPException(refusal.status if refusal else 401, why)
     return {"identity": user}
 
 
@@ -71,7 +85,9 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"create", "update", "create_run"}:
         _mark(value, owned)
-    if _keys() and (ctx.action == "create" or (ctx.action == "create_run" and value.get("if_not_exists") == "create")):
+    if _has_users() and (
+        ctx.action == "create" or (ctx.action == "create_run" and value.get("if_not_exists") == "create")
+    ):
         await _check_threads(owned)
     if ctx.action == "update":  # of the state, in what follows in this request
         for_a_caller.set(not callers_are_trusted())
@@ -79,7 +95,7 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
         _check_settings(value["kwargs"])
         _check_names(value)
         _check_writes(value)
-        if _keys():
+        if _has_users():
             _check_quota(ctx.user.identity)
     return owned
 

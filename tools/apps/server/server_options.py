@@ -2,24 +2,34 @@
 
 import hashlib
 import hmac
+import inspect
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
+from starlette.requests import HTTPConnection
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import DEFAULT_RETRIEVER, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import read_limit
+from hopgraph.tools.apps.server.identity import (
+    UserOf,
+    check_networks,
+    load_function,
+    to_user_id,
+    user_of_from_environment,
+)
 from hopgraph.tools.apps.server.threads import USER
 
 PAGE_PATH = "/chat"
+LOGIN_PATH, LOGOUT_PATH = f"{PAGE_PATH}/login", f"{PAGE_PATH}/logout"
 UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
 OWNER = "local"  # the user where no key is required
 
@@ -41,7 +51,9 @@ class ServingOptions:
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """Settings of the chat, model and retriever among them; a caller may override some for a turn."""
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """API key → user. Empty: no key is required, which only a loopback address allows."""
+    """API key → user. Without any, and without `user_of`, this machine alone is let in, as the user `local`."""
+    user_of: UserOf | str | None = None
+    """Who sends a request that has no key (see `identity`): a function, or where it is, as `MODULE:FUNCTION`."""
     origins: tuple[str, ...] = ()
     """Other origins whose pages a browser lets call the endpoints."""
     hosts: tuple[str, ...] = ()
@@ -74,11 +86,14 @@ class ServingOptions:
     turn_seconds: float = 600  # then a turn is cancelled
 
     def __post_init__(self) -> None:
-        """Expand the place of the threads.
+        """Load `user_of` and expand the place of the threads.
 
-        A SettingsError for an unknown home, a malformed colour, or an open address without a key.
+        A SettingsError for an unknown home, a malformed colour, or an address that others reach without a way to know who
+        is asking.
         """
-        if not is_loopback(self.host) and not self.keys:
+        if isinstance(self.user_of, str):
+            object.__setattr__(self, "user_of", load_function(self.user_of, "user_of"))
+        if not is_loopback(self.host) and not self.has_users:
             raise SettingsError(
                 f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
                 f" at least {_MIN_KEY_LENGTH} characters, or serve at 127.0.0.1"
@@ -91,6 +106,26 @@ class ServingOptions:
             except RuntimeError:
                 place = f"{str(self.threads)!r:.80}"
                 raise SettingsError(f"threads {place}: this user's home folder is not known") from None
+
+    @property
+    def has_users(self) -> bool:
+        """Whether callers are told apart, so that each has threads, limits and documents of their own."""
+        return bool(self.keys or self.user_of)
+
+    async def user_of_request(self, connection: HTTPConnection) -> str | None:
+        """Return who sends a request: the user of its key, else what `user_of` says; None for a stranger.
+
+        It raises what `user_of` raises, among that a LoginError.
+        """
+        if not self.has_users:
+            return OWNER
+        sent = connection.headers
+        user = user_from_headers(sent.get("authorization", ""), sent.get("x-api-key", ""), self.keys)
+        if user or not callable(self.user_of):
+            return user
+        found = self.user_of(connection)
+        name = await found if inspect.isawaitable(found) else found
+        return to_user_id(name) if name else None
 
     @property
     def chat_settings(self) -> ChatContext:
@@ -157,12 +192,14 @@ def _digest(key: str) -> bytes:
 
 
 def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), **given: Any) -> ServingOptions:
-    """Return options with what the environment says: keys, limits, proxies, and further origins and names."""
+    """Return options with what the environment says: keys, users, limits, proxies, and further origins and names."""
+    proxies = proxies_from_environment()
     return ServingOptions(
         keys=keys_from_environment(),
+        user_of=user_of_from_environment(proxies),
         origins=(*origins, *origins_from_environment()),
         hosts=(*hosts, *_comma_separated("HOPGRAPH_HOSTS")),
-        proxies=proxies_from_environment(),
+        proxies=proxies,
         streams_per_address=read_limit("HOPGRAPH_STREAMS_PER_ADDRESS"),
         **given,
     )
@@ -176,11 +213,7 @@ def origins_from_environment() -> tuple[str, ...]:
 def proxies_from_environment() -> tuple[str, ...]:
     """Read the app's proxies: `HOPGRAPH_PROXIES`, comma-separated; a SettingsError for no address and no network."""
     proxies = _comma_separated(_PROXIES)
-    for each in proxies:
-        try:
-            ip_network(each)
-        except ValueError:
-            raise SettingsError(f"{_PROXIES}: {each!r:.80} is neither an address nor a network (10.0.0.0/8)") from None
+    check_networks(proxies, _PROXIES)
     return proxies
 
 

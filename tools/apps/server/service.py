@@ -188,7 +188,7 @@ class Service:
 
     async def check_room(self, user: str, thread: str) -> None:
         """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
-        if self.options.keys:
+        if self.options.has_users:
             await self.threads.check_room(user, thread)
 
     async def _prune(self, user: str, thread: str) -> None:
@@ -206,8 +206,8 @@ async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
     async with open_threads(options.threads) as threads:
         builder = chat.build()  # here, with the methods that were named on the command line
         graph, threadless = builder.compile(checkpointer=threads.saver, name="Chat"), builder.compile(name="Chat")
-        calls = DailyCalls() if options.keys else None
-        shared = len(set(options.keys.values())) > 1
+        calls = DailyCalls() if options.has_users else None
+        shared = len(set(options.keys.values())) > 1 or options.user_of is not None
         admission = Admission(options.max_running, options.max_waiting, shared=shared)
         metrics = QuestionMetrics(lambda: admission.active)
         yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls, threadless)

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, cast
 
@@ -31,10 +30,11 @@ from typing_extensions import override
 
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server import ag_ui, openai_api
-from hopgraph.tools.apps.server.connections import connection_options
+from hopgraph.tools.apps.server.connections import ClientAddresses, connection_options
 from hopgraph.tools.apps.server.guards import Guards
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
-from hopgraph.tools.apps.server.page import mount_page, page_open, page_user
+from hopgraph.tools.apps.server.page import mount_page, page_open
+from hopgraph.tools.apps.server.page.login import Logins
 from hopgraph.tools.apps.server.refusal import MCP_PATH, Refusal, path_in_app
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
@@ -53,7 +53,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     It can be mounted in another app. If that does not run its lifespan, the first request opens it.
     Inside a LangGraph server, which has an MCP endpoint and a start page of its own, it is not `alone`.
     """
-    mcp = McpOverHttp()
+    mcp, logins = McpOverHttp(), Logins()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -89,11 +89,11 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         app.add_api_route("/favicon.ico", lambda: Response(status_code=204), **hidden)
     if options.page:
         app.add_api_route(PAGE_PATH, _page, **hidden)
-        app = mount_page(app, options)
+        app = mount_page(app, options, logins)
     app.add_middleware(_OpenedOnDemand, owner=app)
     paths = () if alone else _GUARDED_PATHS
-    logged_in = partial(page_user, app)
-    app.add_middleware(Guards, options=options, paths=paths, logged_in=logged_in)  # the last one added comes first
+    app.add_middleware(Guards, options=options, paths=paths, logged_in=logins.user_of)
+    app.add_middleware(ClientAddresses, proxies=options.proxies)  # the last one added comes first
     return app
 
 
@@ -187,7 +187,7 @@ def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on",
         access_log=False,  # the guards write it
         server_header=False,
         timeout_graceful_shutdown=1,
-        **connection_options(options.proxies),
+        **connection_options(),
     )
 
 

@@ -127,8 +127,8 @@ def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
         page = f"{chat.url}/chat"
         with httpx.Client(timeout=100, follow_redirects=True) as person:
             assert person.get(f"{page}/config").status_code == 401
-            assert person.post(f"{page}/login", data={"username": "ann", "password": "wrong"}).status_code == 400
-            assert person.post(f"{page}/login", data={"username": "ann", "password": key}).status_code == 200
+            assert person.post(f"{page}/login", data={"key": "wrong"}).status_code == 401
+            assert person.post(f"{page}/login", data={"key": key}).status_code == 200
             assert person.get(f"{page}/config").status_code == 200
         assert chat.stop() == 0
         assert key not in chat.said()

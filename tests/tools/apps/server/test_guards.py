@@ -194,7 +194,7 @@ async def test_one_line_is_logged_without_what_was_said(locked: WebApp, caplog: 
     await sent(locked, "POST", f"{COMPLETIONS}?secret=1", json=ASK)
     await sent(locked, "GET", "/chat/file=/home/ann/letter.pdf%0AGET /forged", headers=key)
     lines = [record.getMessage() for record in caplog.records if record.name == "hopgraph.access"]
-    assert [line.split(" ms ")[1].split()[0] for line in lines] == ["ann", "-", "-"]
+    assert [line.split(" ms ")[1].split()[0] for line in lines] == ["ann", "-", "ann"]
     assert [line.split()[:3] for line in lines] == [
         ["POST", COMPLETIONS, "200"],
         ["POST", COMPLETIONS, "401"],

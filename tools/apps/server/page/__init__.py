@@ -3,31 +3,30 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.routing import Mount
+from fastapi import FastAPI, Request
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page import page_routes
 from hopgraph.tools.apps.server.page.assets import HEAD
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
+from hopgraph.tools.apps.server.page.login import Logins, add_login
 from hopgraph.tools.apps.server.page.texts import texts_by_language
 from hopgraph.tools.apps.server.page.upload_guard import UPLOAD_SECONDS, UploadGuard
-from hopgraph.tools.apps.server.server_options import OWNER, PAGE_PATH, ServingOptions, user_of_key
-from hopgraph.tools.io.framework_internals import page_logins
+from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.io.optional_packages import require
 
 _UPLOADS = "GRADIO_TEMP_DIR"
 
 
-def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
-    """Add the chat page at `/chat` to an app whose lifespan enters `page_open`.
+def mount_page(app: FastAPI, options: ServingOptions, logins: Logins) -> FastAPI:
+    """Add the chat page at `/chat`, with its log-in, to an app whose lifespan enters `page_open`.
 
     A SpecError where Gradio is not installed; a SettingsError where no folder of uploads can be created.
     """
@@ -49,19 +48,16 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     app.state.chat_session = ChatSession(lambda: app.state.service)
     app.include_router(page_routes.router)  # before the page, which answers everything below its path
 
-    def authenticate(user: str, key: str) -> bool:
-        return user_of_key(key, options.keys) == user
+    if options.keys:
+        add_login(app, options, logins)
 
-    alone = set(options.keys.values()) == {OWNER}
-    login = f"The user is {OWNER}, the password is the key." if alone else "Your name, and your key as the password"
     i18n = gradio.I18n(**texts_by_language())
     return gradio.mount_gradio_app(
         app,
         build_page(app.state.chat_session, options, i18n, uploads, uploaded),
         PAGE_PATH,
         footer_links=[],
-        auth=authenticate if options.keys else None,
-        auth_message=login,
+        auth_dependency=_user_of,
         max_file_size=options.max_upload_bytes,
         **dict.fromkeys(("run_history", "show_error", "ssr_mode", "enable_monitoring", "pwa"), False),
         theme=theme(gradio, options.color),
@@ -71,12 +67,9 @@ def mount_page(app: FastAPI, options: ServingOptions) -> FastAPI:
     )
 
 
-def page_user(app: FastAPI, cookies: Mapping[str, str]) -> str | None:
-    """Return who is logged in to an app's page with these cookies; None for a stranger."""
-    given = (value for name, value in cookies.items() if name.startswith("access-token-"))
-    pages = (each.app for each in app.routes if isinstance(each, Mount) and each.path == PAGE_PATH)
-    logins = next(map(page_logins, pages), dict[str, str]())
-    return next((logins[token] for token in given if token in logins), None)
+def _user_of(request: Request) -> str:
+    """Return the user of a request to the page, as the guards have found it."""
+    return request.scope["state"]["user"]
 
 
 def _create_private(folder: Path) -> Path:

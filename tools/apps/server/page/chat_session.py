@@ -70,7 +70,7 @@ class ChatSession:
     @property
     def is_owner(self) -> bool:
         """Whether the person at the page may choose everything: without keys only the owner reaches it."""
-        return not self.service().options.keys
+        return not self.service().options.has_users
 
     def known_changes(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Return those of stored changes that the page still has a field for; empty where the method is unusable."""

@@ -144,6 +144,7 @@ class PageComponents:
                         t("delete_it"), variant="stop", size="sm", min_width=60, elem_classes="hg-done"
                     )
                     self.keep_it = gr.Button(t("keep_it"), size="sm", min_width=60)
+        self.account = gr.HTML(elem_id="hg-account", padding=False)  # who is logged in
 
     def _add_conversation(self, gr: Any, footer: str) -> None:
         t = self.i18n

@@ -17,6 +17,7 @@ from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.conversation_html import View, conversation_html, picture_html
 from hopgraph.tools.apps.server.page.documents_panel import QUIET, Updates, page_texts
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
+from hopgraph.tools.apps.server.page.login import account_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, operator_html, settings_fields
 from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, ThreadView, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
@@ -60,6 +61,7 @@ class _PageEvents:
         gr, parts = self.gr, self.parts
         view, opened = parts.view, [*parts.view, *parts.restored, parts.notice]
         blocks.load(self.load, [parts.last_opened], opened, **QUIET)
+        blocks.load(self.account, None, [parts.account], **QUIET)
         # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
         queued: dict[str, Any] = {"trigger_mode": "multiple", **QUIET}
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
@@ -90,6 +92,11 @@ class _PageEvents:
         """Open what an earlier address names, when the browser goes back to it."""
         async for updates in self._open(request, str(getattr(told, "thread", ""))):
             yield updates
+
+    def account(self, request: Request) -> str:
+        if self.session.is_owner:
+            return ""
+        return account_html(_user(request), cast("Mapping[str, str]", request.cookies), page_texts(request))
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         async for updates in self._open(request, thread or ""):

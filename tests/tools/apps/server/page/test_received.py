@@ -38,7 +38,7 @@ def secret(tmp_path: Path) -> Path:
 @pytest.mark.slow
 async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, BOB) as bob:
         for place in (secret, tmp_path / "threads.sqlite", Path(f"/proc/{os.getpid()}/environ"), Path("/etc/passwd")):
             said = await bob.call("ask", [None, named(place), "direct", None, "", []])
             assert "was not uploaded" in said
@@ -56,7 +56,7 @@ async def test_no_file_of_the_machine_comes_back(tmp_path: Path, secret: Path) -
 @pytest.mark.slow
 async def test_no_address_is_fetched(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, BOB) as bob:
         for address in (f"{app.url}/health", "http://example.org/x.txt", "https://example.org/x.txt"):
             assert "was not uploaded" in await bob.call("_add", [None, [named(address)], None, "mine", "english"])
             assert "was not uploaded" in await bob.call("ask", [None, named(address), "direct", None, "", []])
@@ -65,7 +65,7 @@ async def test_no_address_is_fetched(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, BOB) as bob:
         name = await bob.uploaded("rain.txt", "Rain falls in Bergen.")
         (folder,) = tmp_path.glob("*uploads")
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -79,7 +79,7 @@ async def test_an_honest_upload_is_indexed_and_then_gone(tmp_path: Path) -> None
 @pytest.mark.slow
 async def test_an_upload_is_its_users_alone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BOB) as bob:
         place = await ann.uploaded("rain.txt", "Rain falls in Bergen.")
         own = await ann.client.get(f"/chat/gradio_api/file={place}")
         assert (own.text, own.headers["content-disposition"]) == (
@@ -125,7 +125,7 @@ async def test_what_is_uploaded_and_never_indexed_has_an_end(tmp_path: Path) -> 
 async def test_no_route_of_gradio_serves_a_file_but_ones_own_uploads(tmp_path: Path) -> None:
     """Every route that Gradio has is asked for an upload by its place, so that one that is new is noticed."""
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BOB) as bob:
         name = await ann.uploaded("rain.txt", SECRET)
         (folder,) = tmp_path.glob("*uploads")
         asked = 0

@@ -1,0 +1,146 @@
+"""Who is asking, by a function of the operator's: the same user on the page and at every endpoint."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from starlette.requests import HTTPConnection
+
+from hopgraph.tools.apps.server.identity import to_user_id
+from hopgraph.tools.apps.server.page.login import COOKIE, Logins
+from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.app_in_thread import app_in_thread
+from support.servers.browsing import Chat, chromium_browser
+from support.servers.by_hand import by_hand
+from support.servers.web_app import WebApp, open_app
+
+KEY = "key-of-ann-0123456789"
+QUESTION = "Who painted Guernica?"
+
+
+async def user_of(connection: HTTPConnection) -> str | None:
+    """Know people by a header, as a test can send it."""
+    return connection.headers.get("x-test-user")
+
+
+@pytest.fixture
+async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebApp]:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    options = ServingOptions(threads=tmp_path / "t.sqlite", user_of=user_of, keys={KEY: "ann"})
+    async with open_app(options) as opened:
+        yield opened
+
+
+def agent_input(thread: str) -> dict[str, Any]:
+    message = {"id": "1", "role": "user", "content": QUESTION}
+    told = {"tools": [], "context": [], "state": {}, "forwardedProps": {"hopgraph": {"method": "one_step"}}}
+    return {"threadId": thread, "runId": "r", "messages": [message], **told}
+
+
+async def test_every_endpoint_knows_the_same_user(app: WebApp, caplog: pytest.LogCaptureFixture) -> None:
+    """By the function as by the key; whoever it does not know is a stranger."""
+    caplog.set_level("INFO", "hopgraph.questions")
+    ben = {"X-Test-User": "ben"}
+    async with httpx.AsyncClient(base_url=app.url, headers=ben, timeout=60) as client:
+        ask = {"model": "one_step", "messages": [{"role": "user", "content": QUESTION}]}
+        assert (await client.post("/v1/chat/completions", json=ask)).status_code == 200
+        assert "RUN_FINISHED" in (await client.post("/ag-ui", json=agent_input("thread-1"))).text
+        assert (await client.get("/metrics")).status_code == 200
+    async with (
+        httpx2.AsyncClient(headers=ben, timeout=60) as http,
+        Client(streamable_http_client(f"{app.url}/mcp", http_client=http)) as tools,
+    ):
+        assert not (await tools.call_tool("one_step", {"question": QUESTION})).is_error
+    said = [each.getMessage() for each in caplog.records if each.name == "hopgraph.questions"]
+    assert [line.split(" user=")[1].split()[0] for line in said] == ["ben"] * 3
+    assert [each["title"] for each in await app.service.threads.list_for("ben")] == [QUESTION]
+    assert await app.service.threads.list_for("ann") == []
+    async with httpx.AsyncClient(base_url=app.url, timeout=60) as stranger:
+        for method, path in (("POST", "/v1/chat/completions"), ("POST", "/ag-ui"), ("POST", "/mcp")):
+            assert (await stranger.request(method, path, json={})).status_code == 401
+        for path in ("/metrics", "/chat/config", "/chat/gradio_api/startup-events"):
+            assert (await stranger.get(path)).status_code == 401
+
+
+async def test_the_page_belongs_to_whom_the_function_names(app: WebApp) -> None:
+    """With uploads of their own, and without a log-in."""
+    async with by_hand(app.url, headers={"X-Test-User": "ben"}) as ben, by_hand(app.url, KEY) as ann:
+        name = await ben.uploaded("secret.txt", "Rain falls on the coast.")
+        assert (await ben.client.get(f"/chat/gradio_api/file={name}")).text == "Rain falls on the coast."
+        assert (await ann.client.get(f"/chat/gradio_api/file={name}")).status_code == 404
+        assert "<span>ben</span>" in json.dumps(await ben.call("account", []))
+        assert "Log out" not in await ben.call("account", [])
+        assert "Log out" in await ann.call("account", [])
+
+
+async def test_the_page_takes_a_key_as_a_header(app: WebApp) -> None:
+    """As an app sends it that stands before the page."""
+    async with by_hand(app.url, headers={"Authorization": f"Bearer {KEY}"}) as ann:
+        assert "<span>ann</span>" in await ann.call("account", [])
+
+
+async def test_logging_out_ends_the_log_in(app: WebApp) -> None:
+    async with by_hand(app.url, KEY) as ann:
+        cookies = dict(ann.client.cookies)
+        assert (await ann.client.get("/chat/config")).status_code == 200
+        left = await ann.client.post("/chat/logout")
+        assert (left.status_code, left.headers["location"]) == (303, "login")
+        ann.client.cookies.update(cookies)  # as somebody who has kept it
+        assert (await ann.client.get("/chat/config")).status_code == 401
+        shown = await ann.client.get("/chat/?thread=1")
+        assert (shown.status_code, shown.headers["location"]) == (303, "login?thread=1")
+        again = await ann.client.post("/chat/login?thread=1", data={"key": KEY})
+        assert again.headers["location"] == "./?thread=1"
+
+
+async def test_another_sites_form_logs_nobody_in_or_out(app: WebApp) -> None:
+    async with by_hand(app.url, KEY) as ann:
+        for path in ("login", "logout"):
+            evil = {"Origin": "https://evil.example"}
+            assert (await ann.client.post(f"/chat/{path}", data={"key": KEY}, headers=evil)).status_code == 403
+        assert (await ann.client.get("/chat/config")).status_code == 200
+
+
+def test_log_ins_are_bounded() -> None:
+    logins = Logins()
+    bens = logins.begin("ben")
+    tokens = [logins.begin("ann") for _ in range(25)]
+    assert [logins.user_of({COOKIE: each}) for each in tokens] == [None] * 5 + ["ann"] * 20
+    assert logins.user_of({COOKIE: bens}) == "ben"
+    assert logins.user_of({}) is logins.user_of({COOKIE: "x"}) is None
+
+
+def test_ids_of_users() -> None:
+    """Names that are no ids become one each, which no other name has."""
+    names = ["ann@example.org", "auth0|5f7c", "auth0|5F7C", "ann:thread", "..", "", "a" * 300, "Ünal", "\udcff"]
+    ids = [to_user_id(name) for name in names]
+    assert ids[0] == names[0]
+    assert len(set(ids)) == len(names)
+    assert all(each.startswith("id-") and len(each) == 35 for each in ids[1:])
+    assert to_user_id(ids[1]) != ids[1], "nobody takes another's by its id as a name"
+
+
+@pytest.mark.slow
+def test_people_log_in_and_out_in_a_browser(tmp_path: Path) -> None:
+    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={KEY: "ann"})
+    with app_in_thread(options) as app, chromium_browser() as browser:
+        chat = Chat(app, browser.new_context())
+        chat.page.goto(f"{app.url}/")
+        chat.page.get_by_label("Your key").fill(KEY)
+        chat.page.get_by_role("button", name="Log in").click()
+        chat.ready()
+        chat.page.locator("#hg-account").get_by_text("ann").wait_for()
+        assert "Pablo Picasso" in chat.ask(QUESTION)
+        chat.page.get_by_role("button", name="Log out").click()
+        chat.page.get_by_label("Your key").wait_for()
+        assert chat.page.url == f"{app.url}/chat/login"
+        chat.page.goto(f"{app.url}/chat/")
+        chat.page.get_by_label("Your key").wait_for()
+        chat.page.context.close()
+        assert not chat.errors

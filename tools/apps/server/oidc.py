@@ -1,0 +1,182 @@
+"""Users by the tokens of an OpenID Connect issuer: JWTs as `Authorization: Bearer`, verified with PyJWT (extra `oidc`).
+
+The issuer's public keys come from its discovery document, or from the URL or file of a JWK set. They are fetched when a
+token first needs them, again after an hour, and when a token names an unknown key, at most twice a minute. While they
+cannot be fetched the known ones hold for a day.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from hopgraph.state import HopgraphError, SettingsError
+from hopgraph.tools.apps.server.identity import LoginError, LoginUnavailableError
+from hopgraph.tools.apps.server.server_options import is_loopback
+from hopgraph.tools.io.json_server import JsonServer
+from hopgraph.tools.io.optional_packages import require
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_LEEWAY = 30  # seconds by which clocks may differ
+_FETCH_SECONDS, _LARGEST = 5.0, 1_000_000
+_FRESH, _USABLE, _PAUSE = 3600.0, 24 * 3600.0, 30.0
+"""Seconds after which keys are fetched again, for which they hold, and between two attempts to fetch them."""
+_REASONS = {
+    "ExpiredSignatureError": "the token has expired; log in again",
+    "ImmatureSignatureError": "the token is not valid yet",
+    "InvalidAudienceError": "the token was issued for another audience",
+    "InvalidIssuerError": "the token comes from another issuer",
+    "InvalidAlgorithmError": "the token is not signed with an accepted algorithm",
+    "MissingRequiredClaimError": "the token lacks one of the claims exp, iat, iss, aud and sub",
+}
+_log = logging.getLogger(__name__)
+
+Jwk = Mapping[str, Any]
+
+
+@dataclass
+class OidcUsers:
+    """A `user_of` by the tokens of one issuer.
+
+    A SpecError where PyJWT is missing; a SettingsError for an address without encryption that is not this machine's, or
+    an algorithm whose key would have to be secret.
+    """
+
+    issuer: str
+    audience: str
+    keys: str = ""
+    """The URL or file of the JWK set; empty: as the issuer's discovery document says."""
+    claim: str = "sub"
+    """What names the user; the others that people know, `email` and `preferred_username`, may be given to another one
+    later, depending on the issuer."""
+    algorithms: Sequence[str] = ALGORITHMS
+    _known: Sequence[Jwk] = field(default=(), init=False, repr=False, compare=False)
+    _fetched: float = field(default=float("-inf"), init=False, repr=False, compare=False)
+    _tried: float = field(default=float("-inf"), init=False, repr=False, compare=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        self._jwt = require("jwt", "oidc")
+        require("cryptography", "oidc")
+        if refused := sorted(set(self.algorithms) - set(ALGORITHMS)):
+            raise SettingsError(
+                f"OIDC algorithm {refused[0]!r:.40} is not accepted; use some of {', '.join(ALGORITHMS)}"
+            )
+        for address in filter(_is_address, (self.issuer, self.keys)):
+            _check_encrypted(address)
+        if not _is_address(self.issuer):
+            raise SettingsError(f"OIDC issuer {self.issuer!r:.80} is not an address such as https://login.example.org")
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        """Return whom the request's token names; None without a token; a LoginError where it is not valid."""
+        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        return await self.user_of_token(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+
+    async def user_of_token(self, token: str) -> str:
+        """Return whom a token names; a LoginError where it is not valid, a LoginUnavailableError without any keys."""
+        try:
+            key = await self._find_key(self._jwt.get_unverified_header(token))
+            claims: Mapping[str, Any] = self._jwt.decode(
+                token,
+                key,
+                algorithms=list(self.algorithms),
+                audience=self.audience,
+                issuer=self.issuer,
+                leeway=_LEEWAY,
+                options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+            )
+        except self._jwt.PyJWTError as error:
+            kinds = [each.__name__ for each in type(error).__mro__]
+            raise LoginError(
+                next((_REASONS[each] for each in kinds if each in _REASONS), "the token is not valid")
+            ) from None
+        name = claims.get(self.claim)
+        if not isinstance(name, str) or not name:
+            raise LoginError(f"the token has no claim {self.claim!r}")
+        if self.claim == "email" and claims.get("email_verified") is False:
+            raise LoginError("the e-mail address of this token is not verified")
+        return name
+
+    async def _find_key(self, header: Mapping[str, Any]) -> Any:
+        """Return the key that a token's header names, bound to its algorithm."""
+        algorithm, name = header.get("alg"), header.get("kid")
+        if algorithm not in self.algorithms:
+            raise LoginError(_REASONS["InvalidAlgorithmError"])
+        found = _choose(await self._load(_FRESH), name) or _choose(await self._load(0), name)
+        if found is None:
+            raise LoginError("the token is signed with a key that its issuer does not have")
+        return self._jwt.PyJWK(found, algorithm=found.get("alg", algorithm))
+
+    async def _load(self, age: float) -> Sequence[Jwk]:
+        """Return the issuer's keys, fetched again if they are older; a LoginUnavailableError without any."""
+        async with self._lock:
+            now = time.monotonic()
+            if now - self._fetched > age and now - self._tried > _PAUSE:
+                self._tried = now
+                try:
+                    self._known, self._fetched = await self._fetch(), now
+                except HopgraphError as error:
+                    _log.warning("the keys of the OIDC issuer cannot be fetched: %s", error)
+            if now - self._fetched > _USABLE:
+                raise LoginUnavailableError("the keys of the log-in's issuer cannot be fetched; try again in a minute")
+            return self._known
+
+    async def _fetch(self) -> Sequence[Jwk]:
+        if self.keys and not _is_address(self.keys):
+            return await asyncio.to_thread(_read_keys, Path(self.keys))
+        address = self.keys
+        if not address:
+            described = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+            address = await _server(described).request("GET", self._jwks_address)
+        return await _server(address).request("GET", _parse_keys)
+
+    def _jwks_address(self, document: Any) -> str:
+        if document["issuer"] != self.issuer:
+            raise ValueError(f"it describes another issuer than {self.issuer!r:.200}")
+        return _check_encrypted(str(document["jwks_uri"]))
+
+
+def _server(address: str) -> JsonServer:
+    return JsonServer(address, error=LoginUnavailableError, seconds=_FETCH_SECONDS, retries=0, largest=_LARGEST)
+
+
+def _is_address(text: str) -> bool:
+    return "://" in text
+
+
+def _check_encrypted(address: str) -> str:
+    """Return an address; a SettingsError where others on the way could replace the keys."""
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        raise SettingsError(f"OIDC address {address!r:.200}: use https")
+    return address
+
+
+def _read_keys(path: Path) -> Sequence[Jwk]:
+    try:
+        return _parse_keys(json.loads(path.read_bytes()))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise LoginUnavailableError(f"{path}: no JWK set can be read ({type(error).__name__})") from None
+
+
+def _parse_keys(document: Any) -> Sequence[Jwk]:
+    """Return a JWK set's public keys for signatures; a ValueError for none."""
+    keys = [cast("Jwk", each) for each in document["keys"] if isinstance(each, dict)]
+    usable = [each for each in keys if each.get("kty") in ("RSA", "EC", "OKP") and each.get("use", "sig") == "sig"]
+    if not usable:
+        raise ValueError("it has no public key for signatures")
+    return usable
+
+
+def _choose(keys: Sequence[Jwk], name: object) -> Jwk | None:
+    """Return the key of a name; without a name the only key; None where that is not one."""
+    found = [each for each in keys if name is None or each.get("kid") == name]
+    return found[0] if len(found) == 1 else None
