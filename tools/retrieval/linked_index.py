@@ -16,7 +16,7 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import RANKS, Hit
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array, read_manifest
-from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
+from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever, open_retriever
 from hopgraph.tools.retrieval.links import DEPTH, LinkedRow, Links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, SearchableIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
@@ -125,7 +125,14 @@ async def read_document(retriever: Runnable[str, Any], key: str, offset: int, co
 
     The passages of a document follow each other in an index, under one source, or else one title. Empty where the
     retriever is over no index with links, which alone knows its passages by id, or the document has none there.
+    Of several retrievers the one is asked whose mark the passage's id has in front.
     """
+    if isinstance(retriever, JoinedRetriever):
+        for mark, given in retriever.retrievers.items():
+            one, own_key = await open_retriever(given), key.removeprefix(mark)
+            if key.startswith(mark) and (found := await read_document(one, own_key, offset, count)):
+                return [each.model_copy(update={"id": each.id and f"{mark}{each.id}"}) for each in found]
+        return []
     if not (isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex)):
         return []
     index = retriever.index

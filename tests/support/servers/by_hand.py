@@ -16,9 +16,9 @@ class Person:
     client: httpx.AsyncClient
     functions: Mapping[str, int]
 
-    async def call(self, function: str, values: list[Any]) -> str:
-        """Call a function of the page; gives all that comes back."""
-        session, said = uuid.uuid4().hex, ""
+    async def call(self, function: str, values: list[Any], session: str = "") -> str:
+        """Call a function of the page, in a new tab unless its session is given; gives all that comes back."""
+        session, said = session or uuid.uuid4().hex, ""
         wanted = {"data": values, "fn_index": self.functions[function], "session_hash": session}
         joined = await self.client.post("/chat/gradio_api/queue/join", json=wanted)
         if joined.status_code != 200:

@@ -87,7 +87,8 @@ async def _serve(
     from hopgraph.tools.apps.server.web_app import serve
 
     settings = ChatContext.model_validate(options.settings)
-    await check_settings(settings)
+    for each in options.retrievers:
+        await check_settings(settings.model_copy(update={"retriever": each}) if options.documents else settings)
 
     def ready() -> None:
         print_stand_in(console_on(stderr=True), settings)

@@ -31,6 +31,7 @@ from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import AUTO, ChatContext
 from hopgraph.state.errors import describe_problem
+from hopgraph.tools.apps.server.document_sets import DocumentChoice, split_documents
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -92,8 +93,9 @@ async def _encode(events: AsyncGenerator[ag.BaseEvent | None]) -> AsyncGenerator
 
 async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[ag.BaseEvent | None]:
     """Run the turn; the first event comes when it has started, and None after a long time without any."""
-    settings = _settings(service, run_input)
-    turn = service.run_on_thread(user, run_input.thread_id, await _graph_input(service, user, run_input), settings)
+    settings, documents = _settings(service, run_input)
+    given = await _graph_input(service, user, run_input)
+    turn = service.run_on_thread(user, run_input.thread_id, given, settings, documents)
     node, written = "", ""
     async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         step = await anext(steps)
@@ -121,18 +123,21 @@ async def _events(service: Service, user: str, run_input: RunAgentInput) -> Asyn
     yield _run_finished(run_input, step.paused)
 
 
-def _settings(service: Service, run_input: RunAgentInput) -> ChatContext:
-    """Read the settings of a turn: `{"hopgraph": {"method": …, SETTING: …}}`; other forwarded props are ignored."""
+def _settings(service: Service, run_input: RunAgentInput) -> tuple[ChatContext, DocumentChoice]:
+    """Read the settings of a turn and its documents; forwarded props other than `hopgraph` are ignored.
+
+    It is `{"hopgraph": {"method": …, "documents": …, SETTING: …}}`.
+    """
     props = run_input.forwarded_props
     system = "\n\n".join(str(each.content) for each in run_input.messages if each.role in ("system", "developer"))
     ours = cast("Mapping[str, Any]", props).get(_OURS) if isinstance(props, Mapping) else None
     if ours is not None and not isinstance(ours, Mapping):
         raise SettingsError(f"forwardedProps.{_OURS}: write an object, as {{'method': 'migres'}}")
-    changes = {**cast("Mapping[str, JsonValue]", ours or {})}
+    changes, documents = split_documents(cast("Mapping[str, JsonValue]", ours or {}))
     method = changes.pop("method", AUTO)
     if not isinstance(method, str):
         raise SettingsError(f"forwardedProps.{_OURS}.method: write a method's name, or {AUTO}")
-    return service.settings(method, changes, system=system)
+    return service.settings(method, changes, system=system), documents
 
 
 async def _graph_input(service: Service, user: str, run_input: RunAgentInput) -> Any:

@@ -43,6 +43,8 @@ def __getattr__(name: str) -> Starlette:
         raise SettingsError(
             "HOPGRAPH_USER_HEADER is not read by a LangGraph server; use keys, tokens or HOPGRAPH_USER_OF"
         )
+    if options.documents:
+        raise SettingsError("a LangGraph server does not read HOPGRAPH_DOCUMENTS; it has HOPGRAPH_RETRIEVER, for all")
     read_limit("HOPGRAPH_QUESTIONS_PER_MINUTE")  # a wrong number is told now rather than at the first question
     if options.has_users:
         daily_calls()  # likewise

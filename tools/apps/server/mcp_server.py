@@ -31,6 +31,7 @@ from hopgraph.nodes.prepare import checked_question
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
+from hopgraph.tools.apps.server.document_sets import split_documents
 from hopgraph.tools.apps.server.refusal import Refusal
 from hopgraph.tools.apps.server.relay import relay_steps
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -64,13 +65,14 @@ def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
     async def list_tools(
         context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[describe_tool(name) for name in offered])
+        names = await service.documents.names_for(_user_of(context))
+        return types.ListToolsResult(tools=[describe_tool(name, names) for name in offered])
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            user = context.request.scope.get("state", {}).get("user", OWNER) if context.request else OWNER
+            user = _user_of(context)
             if params.name not in offered:
                 raise SettingsError(f"tool {params.name!r:.80} is unknown; there are: {', '.join(offered)}")
             return await _call(service, user, params.name, params.arguments or {}, context.session.report_progress)
@@ -88,8 +90,12 @@ def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
     )
 
 
-def describe_tool(name: str) -> types.Tool:
-    """Describe a method as a tool, in the words of its own docstring."""
+def _user_of(context: ServerRequestContext[Any]) -> str:
+    return context.request.scope.get("state", {}).get("user", OWNER) if context.request else OWNER
+
+
+def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
+    """Describe a method as a tool, in the words of its own docstring, with the sets of documents that can be chosen."""
     title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
     if name != AUTO:
         # The first two paragraphs: the method's name, and what it claims.
@@ -102,22 +108,30 @@ def describe_tool(name: str) -> types.Tool:
         name=name,
         title=title,
         description=description,
-        input_schema=_INPUT_SCHEMA,
+        input_schema=_input_schema(documents),
         output_schema=TypeAdapter(AnswerPayload).json_schema(),
         annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
 
 
+def _input_schema(documents: Sequence[str]) -> dict[str, Any]:
+    if len(documents) < 2:
+        return _INPUT_SCHEMA
+    chosen = {"type": "string", "enum": [*documents], "description": "the documents to ask; all if left out"}
+    return {**_INPUT_SCHEMA, "properties": {**_INPUT_SCHEMA["properties"], "documents": chosen}}
+
+
 async def _call(
     service: Service, user: str, name: str, arguments: Mapping[str, Any], report: Callable[..., Awaitable[None]]
 ) -> types.CallToolResult:
+    arguments, documents = split_documents(arguments)
     if unknown := sorted(arguments.keys() - {"question"}):
         raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
     question = arguments.get("question")
     if not isinstance(question, str):
         raise SettingsError("argument 'question' is missing or no text; give the question as a string")
     question = checked_question(question)
-    turn = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user)
+    turn = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user, documents)
     number = 0
     async with aclosing(relay_steps(turn, service.options.turn_seconds)) as steps:
         async for step in steps:

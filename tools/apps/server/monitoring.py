@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from typing_extensions import override
 
 from hopgraph.state import Context, HopgraphError
+from hopgraph.tools.apps.server.document_sets import Retriever
 from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
 from hopgraph.tools.apps.server.turn import TurnEnd
@@ -107,8 +108,8 @@ class QuestionRecord(BaseCallbackHandler):
 class HealthCheck:
     """Checks the models and the index of some settings, once in a while however often it is asked."""
 
-    def __init__(self, settings: Context) -> None:
-        self._settings, self._checking = settings, asyncio.Lock()
+    def __init__(self, settings: Context, retrievers: Sequence[Retriever | None]) -> None:
+        self._settings, self._retrievers, self._checking = settings, retrievers, asyncio.Lock()
         self._result, self._at = dict[str, str](), float("-inf")
 
     async def statuses(self) -> dict[str, str]:
@@ -128,10 +129,11 @@ class HealthCheck:
                     await run_on(handle.loop(), _list_models(model))
 
     async def _index(self) -> None:
-        """Open the index and search it; the web is not asked, as that may cost money."""
-        retriever = await get_retriever(self._settings.retriever)
-        if not str(self._settings.retriever).startswith("web:"):
-            await retriever.ainvoke("health")
+        """Open each index and search it; the web is not asked, as that may cost money."""
+        for each in self._retrievers:
+            retriever = await get_retriever(each)
+            if not str(each).startswith("web:"):
+                await retriever.ainvoke("health")
 
 
 async def _list_models(model: Any) -> None:

@@ -3,9 +3,9 @@
 Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
-with settings of the method. With `answer_type` sentence or full the answer is streamed while it is written, and system
-messages say how: they are its `answer_style`. Otherwise these are accepted and ignored, as are parameters of language
-models (`temperature`, `max_tokens`, tools).
+with settings of the method, and `documents`, one of the sets that the caller may ask. With `answer_type` sentence or
+full the answer is streamed while it is written, and system messages say how: they are its `answer_style`. Otherwise
+these are accepted and ignored, as are parameters of language models (`temperature`, `max_tokens`, tools).
 """
 
 import json
@@ -32,6 +32,7 @@ from hopgraph.state.errors import describe_problem
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, task_reply
+from hopgraph.tools.apps.server.document_sets import split_documents
 from hopgraph.tools.apps.server.refusal import CLIENT_LEFT, BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events, while_connected
 from hopgraph.tools.apps.server.server_options import OWNER
@@ -308,8 +309,10 @@ async def complete(request: Request) -> Response:
         if asked.task_reply is not None:
             steps = _only_reply(asked.task_reply)
         else:
-            settings = service.settings(asked.model, asked.hopgraph or {}, system=asked.system)
-            steps = relay_steps(service.answer_messages(asked.conversation(), settings, user), seconds, _STATUS_WAITS)
+            changes, documents = split_documents(asked.hopgraph or {})
+            settings = service.settings(asked.model, changes, system=asked.system)
+            turn = service.answer_messages(asked.conversation(), settings, user, documents)
+            steps = relay_steps(turn, seconds, _STATUS_WAITS)
         if asked.stream:
             chunks = _chunks(asked, writer, steps)
             return await stream_events(request, chunks, lambda error: _event(_refusal(error, seconds).body()), _DONE)

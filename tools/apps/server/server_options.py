@@ -19,6 +19,14 @@ from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import DEFAULT_RETRIEVER, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import read_limit
+from hopgraph.tools.apps.server.document_sets import (
+    DocumentSets,
+    DocumentsOf,
+    Retriever,
+    check_no_other_retriever,
+    load_documents_of,
+    read_sets,
+)
 from hopgraph.tools.apps.server.identity import (
     UserOf,
     check_networks,
@@ -34,6 +42,7 @@ UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
 OWNER = "local"  # the user where no key is required
 
 _KEYS, _PROXIES = "HOPGRAPH_API_KEY", "HOPGRAPH_PROXIES"
+_DOCUMENTS, _DOCUMENTS_OF = "HOPGRAPH_DOCUMENTS", "HOPGRAPH_DOCUMENTS_OF"
 _MIN_KEY_LENGTH = 16
 _SAMPLE_QUESTIONS = (
     "In which city was the director of the film Pan's Labyrinth born?",
@@ -54,6 +63,10 @@ class ServingOptions:
     """API key → user. Without any, and without `user_of`, this machine alone is let in, as the user `local`."""
     user_of: UserOf | str | None = None
     """Who sends a request that has no key (see `identity`): a function, or where it is, as `MODULE:FUNCTION`."""
+    documents: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
+    """Sets of documents in place of the chat's `retriever`: name → where their passages come from, as there."""
+    documents_of: DocumentsOf | str | None = None
+    """A user's id → the names of the sets that they may ask: a function, where it is, or a JSON file."""
     origins: tuple[str, ...] = ()
     """Other origins whose pages a browser lets call the endpoints."""
     hosts: tuple[str, ...] = ()
@@ -86,13 +99,17 @@ class ServingOptions:
     turn_seconds: float = 600  # then a turn is cancelled
 
     def __post_init__(self) -> None:
-        """Load `user_of` and expand the place of the threads.
+        """Load what is named by its place, and expand the place of the threads.
 
-        A SettingsError for an unknown home, a malformed colour, or an address that others reach without a way to know who
-        is asking.
+        A SettingsError for an unknown home, a malformed colour, incomplete sets of documents, or an address that others
+        reach without a way to know who is asking.
         """
         if isinstance(self.user_of, str):
             object.__setattr__(self, "user_of", load_function(self.user_of, "user_of"))
+        if isinstance(self.documents_of, str):
+            object.__setattr__(self, "documents_of", load_documents_of(self.documents_of))
+        if self.document_sets.sets:
+            check_no_other_retriever(self.settings)
         if not is_loopback(self.host) and not self.has_users:
             raise SettingsError(
                 f"--host {self.host}: others can reach this address, so callers must send a key; set {_KEYS} to one of"
@@ -133,9 +150,19 @@ class ServingOptions:
         return with_environment(make_settings(ChatContext, self.settings))
 
     @property
+    def document_sets(self) -> DocumentSets:
+        """The sets of documents, and who may ask which; a SettingsError where they are not whole."""
+        return DocumentSets(self.documents, None if isinstance(self.documents_of, str) else self.documents_of)
+
+    @property
+    def retrievers(self) -> list[Retriever | None]:
+        """What is searched: those of the sets of documents, else the chat's."""
+        return list(self.documents.values()) or [self.chat_settings.retriever]
+
+    @property
     def example_questions(self) -> tuple[str, ...]:
         """The questions that the page offers."""
-        asks_sample = (self.chat_settings.retriever or DEFAULT_RETRIEVER) == DEFAULT_RETRIEVER
+        asks_sample = not self.documents and (self.chat_settings.retriever or DEFAULT_RETRIEVER) == DEFAULT_RETRIEVER
         return self.examples or (_SAMPLE_QUESTIONS if asks_sample else ())
 
 
@@ -192,11 +219,13 @@ def _digest(key: str) -> bytes:
 
 
 def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), **given: Any) -> ServingOptions:
-    """Return options with what the environment says: keys, users, limits, proxies, and further origins and names."""
+    """Return options with what the environment says: keys, users, documents, limits, proxies, origins and names."""
     proxies = proxies_from_environment()
     return ServingOptions(
         keys=keys_from_environment(),
         user_of=user_of_from_environment(proxies),
+        documents=read_sets(os.environ.get(_DOCUMENTS) or "{}", _DOCUMENTS),
+        documents_of=os.environ.get(_DOCUMENTS_OF) or None,
         origins=(*origins, *origins_from_environment()),
         hosts=(*hosts, *_comma_separated("HOPGRAPH_HOSTS")),
         proxies=proxies,

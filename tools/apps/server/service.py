@@ -19,6 +19,7 @@ from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
+from hopgraph.tools.apps.server.document_sets import ALL_DOCUMENTS, DocumentChoice, DocumentSets
 from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.monitoring import HealthCheck, QuestionMetrics, QuestionRecord
 from hopgraph.tools.apps.server.refusal import BusyError
@@ -110,7 +111,8 @@ class Service:
     admission: Admission
     metrics: QuestionMetrics
     health: HealthCheck
-    calls: DailyCalls | None = None  # None where no key is set
+    documents: DocumentSets
+    calls: DailyCalls | None = None  # None where users are not told apart
     threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who hold the conversation
 
     def settings(
@@ -142,30 +144,43 @@ class Service:
         return settings
 
     def answer_messages(
-        self, messages: Sequence[BaseMessage], settings: ChatContext, user: str = OWNER
+        self,
+        messages: Sequence[BaseMessage],
+        settings: ChatContext,
+        user: str = OWNER,
+        documents: DocumentChoice = ALL_DOCUMENTS,
     ) -> AsyncGenerator[TurnStep]:
         """Answer the last message without a thread: the caller holds the conversation. It may raise a BusyError."""
-        return self._run(user, "", messages[-1].text if messages else "", {"messages": messages}, settings)
+        asked = messages[-1].text if messages else ""
+        return self._run(user, "", asked, {"messages": messages}, settings, documents)
 
-    def run_on_thread(self, user: str, thread: str, given: Any, settings: ChatContext) -> AsyncGenerator[TurnStep]:
+    def run_on_thread(
+        self,
+        user: str,
+        thread: str,
+        given: Any,
+        settings: ChatContext,
+        documents: DocumentChoice = ALL_DOCUMENTS,
+    ) -> AsyncGenerator[TurnStep]:
         """Run the chat on a user's thread, which stores the conversation and is created if it does not exist.
 
         What is `given` is `{"messages": […]}`, a `Command(resume=…)`, or None to resume an interrupted turn.
 
         A BusyError where too much is asked at once, or the thread is being answered; a SettingsError for a malformed
-        name; a StorageError where the threads' database fails.
+        name, or documents that the user may not ask; a StorageError where the threads' database fails.
         """
         thread_key(user, thread)  # fails for a malformed name, also an empty one
         messages = cast("Mapping[str, Sequence[Any]]", given)["messages"] if isinstance(given, Mapping) else ()
         asked = next((each.text for each in messages if isinstance(each, HumanMessage)), "")
-        return self._run(user, thread, asked, given, settings)
+        return self._run(user, thread, asked, given, settings, documents)
 
     async def _run(
-        self, user: str, thread: str, asked: str, given: Any, settings: ChatContext
+        self, user: str, thread: str, asked: str, given: Any, settings: ChatContext, documents: DocumentChoice
     ) -> AsyncGenerator[TurnStep]:
         record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
         graph, config = self.threadless_chat, RunnableConfig()
         with record.watch():
+            settings, names = await self.documents.restrict(settings, user, documents)
             if self.calls:  # within the model calls that are left today
                 most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
                 settings = settings.model_copy(update={"max_llm_calls": most})
@@ -176,7 +191,9 @@ class Service:
                     raise BusyError("this thread is being answered by another process; wait for its reply")
                 if thread:
                     await self.check_room(user, thread)
+                    await self.check_open(user, thread)
                     await self.threads.create(user, truncate_line(asked, MAX_FIRST_TITLE), thread=thread)
+                    await self.threads.note_documents(user, thread, names)
                     graph, config = self.chat, self.threads.config(user, thread)
                 config["callbacks"] = [record]
                 async with aclosing(run_turn(graph, given, config, settings)) as run:
@@ -190,6 +207,13 @@ class Service:
         """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
         if self.options.has_users:
             await self.threads.check_room(user, thread)
+
+    async def check_open(self, user: str, thread: str) -> None:
+        """Raise a SettingsError for a thread of a user's in which documents were asked that they no longer may ask."""
+        if self.documents.sets:
+            asked = await self.threads.documents_of(user, thread)
+            if asked.difference(await self.documents.names_for(user)):
+                raise SettingsError("this conversation has documents that are no longer open to you; begin another one")
 
     async def _prune(self, user: str, thread: str) -> None:
         try:
@@ -210,4 +234,5 @@ async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
         shared = len(set(options.keys.values())) > 1 or options.user_of is not None
         admission = Admission(options.max_running, options.max_waiting, shared=shared)
         metrics = QuestionMetrics(lambda: admission.active)
-        yield Service(options, threads, graph, admission, metrics, HealthCheck(settings), calls, threadless)
+        health = HealthCheck(settings, options.retrievers)
+        yield Service(options, threads, graph, admission, metrics, health, options.document_sets, calls, threadless)

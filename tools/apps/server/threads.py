@@ -48,6 +48,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_threads (
 _TURNS_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_turns (
     owner TEXT NOT NULL, thread TEXT NOT NULL, turn TEXT NOT NULL, kept BYTEA NOT NULL,
     PRIMARY KEY (owner, thread, turn))"""
+_DOCUMENTS_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_thread_documents (
+    owner TEXT NOT NULL, thread TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (owner, thread, name))"""
 _BYTES = """SELECT COALESCE(SUM({size}), 0) FROM {table} WHERE thread_id IN
     (SELECT owner || ':' || thread FROM hopgraph_threads WHERE owner = ?)"""
 
@@ -208,7 +210,19 @@ class Threads(ABC):
     async def delete(self, user: str, thread: str) -> None:
         """Delete a thread and its messages; nothing happens if there is none."""
         await self.saver.adelete_thread(thread_key(user, thread))
-        await self.rows("DELETE FROM hopgraph_threads WHERE owner = ? AND thread = ?", (user, thread))
+        for table in ("hopgraph_thread_documents", "hopgraph_threads"):
+            await self.rows(f"DELETE FROM {table} WHERE owner = ? AND thread = ?", (user, thread))  # noqa: S608 - ours
+
+    async def note_documents(self, user: str, thread: str, names: Sequence[str]) -> None:
+        """Remember which sets of documents a thread's questions were asked about."""
+        for name in names:
+            row = "INSERT INTO hopgraph_thread_documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+            await self.rows(row, (user, thread, name))
+
+    async def documents_of(self, user: str, thread: str) -> set[str]:
+        """Return the names of all sets of documents that a thread's questions were asked about."""
+        sql = "SELECT name FROM hopgraph_thread_documents WHERE owner = ? AND thread = ?"
+        return {str(row[0]) for row in await self.rows(sql, (user, thread))}
 
     async def prune(self, user: str, thread: str) -> None:
         """Delete the checkpoints of a thread but the latest, which has its messages and the last turn.
@@ -410,4 +424,5 @@ async def open_threads(place: str | Path | None = None) -> AsyncGenerator[Thread
     async with opened as threads:
         await threads.create_table(_TABLE)
         await threads.create_table(_TURNS_TABLE)
+        await threads.create_table(_DOCUMENTS_TABLE)
         yield threads

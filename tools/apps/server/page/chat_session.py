@@ -14,11 +14,12 @@ from langgraph.types import Command, Interrupt
 from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS
-from hopgraph.state import Citation, HopgraphError
+from hopgraph.state import Citation, HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, UserDocuments, data_folder
+from hopgraph.tools.apps.server.document_sets import OWN, DocumentChoice
+from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, SET, UserDocuments, data_folder
 from hopgraph.tools.apps.server.page.page_turns import (
     LiveTurn,
     PageTurn,
@@ -40,10 +41,8 @@ from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
-from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
 from hopgraph.tools.text.sanitize import truncate_line
 
-OWN = "own/"  # begins the ids of a user's own passages where they are asked together with the app's
 APP = "app"  # the app's documents, in an address
 
 
@@ -67,6 +66,10 @@ class ChatSession:
         options = self.service().options
         return UserDocuments(data_folder(options) / DOCUMENTS, options.max_upload_bytes)
 
+    async def sets_of(self, user: str) -> Sequence[str]:
+        """Return the sets of the app's documents that a user may ask."""
+        return await self.service().documents.names_for(user)
+
     @property
     def is_owner(self) -> bool:
         """Whether the person at the page may choose everything: without keys only the owner reaches it."""
@@ -80,31 +83,28 @@ class ChatSession:
             return {name: value for name, value in changes.items() if name in names}
         return {}
 
-    def settings(self, user: str, options: TurnOptions) -> ChatContext:
-        """Build a turn's settings; a SettingsError for an invalid one, or one of the owner's, or a deleted corpus."""
+    def settings(self, options: TurnOptions) -> ChatContext:
+        """Build a turn's settings; a SettingsError for an invalid one, or one of the owner's."""
         service = self.service()
         # Choosing `auto` here overrides the method that the app was started with.
         changes = {**options.changes, **({"use_method": AUTO} if options.method == AUTO else {})}
         settings = service.settings(options.method, changes, owner=self.is_owner)
-        if options.corpus:
-            # A user's own corpus may be chosen without being the owner.
-            own: str | JoinedRetriever = self.documents.spec(user, options.corpus.removesuffix(JOINED))
-            if options.corpus.endswith(JOINED):
-                own = JoinedRetriever(retrievers={OWN: own, "": settings.retriever or DEFAULT_RETRIEVER})
-            settings = settings.model_copy(update={"retriever": own})
         if options.method != AUTO:
             settings_for_method(settings, METHODS[options.method].Context)  # invalid ones are reported up front
         return settings
 
-    def find_document(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
+    async def find_document(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
         """Return where the document of an id lies, and its name; None where the user has no such one.
 
-        `corpus` is one of the user's own, or empty for the app's.
+        `corpus` is one of the user's own, a set of the app's after `SET`, or empty for the app's.
         """
-        if corpus:
-            return self.documents.file(user, corpus, identity)
-        index = index_of(self.settings(user, TurnOptions()).retriever)
-        place = find_document(index, identity) if index else None
+        if corpus and not corpus.startswith(SET):
+            return await asyncio.to_thread(self.documents.file, user, corpus, identity)
+        documents, name = self.service().documents, corpus.removeprefix(SET)
+        if (documents.sets or name) and name not in await documents.names_for(user):
+            return None
+        index = index_of(documents.sets[name] if name else self.settings(TurnOptions()).retriever)
+        place = await asyncio.to_thread(find_document, index, identity) if index else None
         return (place, list_documents(index)[identity][1]) if index and place else None
 
     def document_link(self, user: str, turn: PageTurn, citation: Citation) -> str:
@@ -113,37 +113,57 @@ class ChatSession:
         if turn.corpus.endswith(JOINED):
             corpus, key = (corpus, key.removeprefix(OWN)) if key.startswith(OWN) else ("", key)
         with suppress(HopgraphError):  # the documents are gone
-            if corpus:
+            if corpus and not corpus.startswith(SET):
                 named = (each for each in self.documents.names(user, corpus) if key.startswith(f"{each}#"))
                 name = max(named, key=len, default="")
-            elif index := index_of(self.settings(user, TurnOptions()).retriever):
-                name = key.rpartition("#")[0]
-                name = name if document_id(name) in list_documents(index) else ""
+            else:
+                corpus, retriever, key = self._source_of(key)
+                index, name = index_of(retriever), key.rpartition("#")[0]
+                name = name if index and document_id(name) in list_documents(index) else ""
         if not name:
             return ""
         return f"documents/{corpus or APP}/{document_id(name)}{place_in_document(name, citation)}"
 
+    def _source_of(self, key: str) -> tuple[str, object, str]:
+        """Return which of the app's documents a passage's id is of: as in an address, the retriever, and its own id."""
+        name, _, rest = key.partition("/")
+        if retriever := self.service().documents.sets.get(name):
+            return f"{SET}{name}", retriever, rest
+        return "", self.settings(TurnOptions()).retriever, key
+
     def problem(self, user: str, options: TurnOptions) -> str:
         """Return in one line why a question cannot be asked so; empty where it can."""
         try:
-            self.settings(user, options)
+            self.settings(options)
+            self.chosen_documents(user, options.corpus)
         except HopgraphError as error:
             return error_line(error)
         return ""
 
+    def chosen_documents(self, user: str, corpus: str) -> DocumentChoice:
+        """Return what is asked where a corpus was chosen; a SettingsError for one of the user's that was deleted."""
+        if corpus.startswith(SET):
+            return DocumentChoice(corpus.removeprefix(SET))
+        own = self.documents.spec(user, corpus.removesuffix(JOINED)) if corpus else ""
+        return DocumentChoice(own=own, alone=bool(corpus) and not corpus.endswith(JOINED))
+
     async def describe(self, user: str, options: TurnOptions) -> tuple[str, str]:
         """Return a line on what a question will run with, or the error, and one on the embedded model, if it does."""
-        names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
         try:
             title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
-            settings = self.settings(user, options)
+            settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
+            _, sets = await self.service().documents.restrict(settings, user, choice)
         except HopgraphError as error:
             return error_line(error), ""
-        if options.corpus:  # the path where the app stores it is not shown
-            shown, own = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”", settings.retriever
-            if isinstance(own, JoinedRetriever):
-                shown += f" + {_name_corpus(own.retrievers[''])}"
+        if choice.own:  # the path where the app stores it is not shown
+            names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
+            apps = (
+                "" if choice.alone else f" + {', '.join(sets) or _name_corpus(settings.retriever or DEFAULT_RETRIEVER)}"
+            )
+            shown = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”{apps}"
             settings = settings.model_copy(update={"retriever": shown})
+        elif sets:
+            settings = settings.model_copy(update={"retriever": ", ".join(sets)})
         elif isinstance(settings.retriever, str):
             settings = settings.model_copy(update={"retriever": _name_corpus(settings.retriever)})
         line, stand_in = run_header(title, settings)
@@ -151,10 +171,16 @@ class ChatSession:
 
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
+        service = self.service()
+        known = thread in [each["id"] for each in await service.threads.list_for(user)]
+        if known:
+            try:
+                await service.check_open(user, thread)
+            except SettingsError as error:  # one that the user may only delete
+                return ThreadView(thread, [], problem=str(error))
         if live := self.live_turn(user, thread):
             return live.view
-        service = self.service()
-        if thread not in [each["id"] for each in await service.threads.list_for(user)]:
+        if not known:
             return ThreadView("", [])
         state = await service.chat.aget_state(service.threads.config(user, thread))
         turns = _join_turns(state.values.get("messages", ()), await self.turn_store.load(user, thread))
@@ -202,10 +228,12 @@ class ChatSession:
         before = ThreadView("", [])
         try:
             before = await self.open(user, thread)
+            if before.problem:
+                return LiveTurn(before, over=True)
             if before.thread and self.service().admission.is_busy(thread_key(user, before.thread)):
                 raise BusyError("this conversation is still being answered; ask again when it has ended")
             turn = PageTurn(text, **vars(options))
-            settings = self.settings(user, options)
+            settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
             turn.about, stand_in = await self.describe(user, options)
             turn.stand_in = bool(stand_in)
             await self.service().check_room(user, before.thread or "new")
@@ -216,7 +244,7 @@ class ChatSession:
         kept = before.turns[: ids.index(edited)] if edited in ids else before.turns
         gone = await self._remove_turns(user, opened, ids[len(kept) :])
         given = {"messages": [*gone, HumanMessage(text, id=turn.id)]}
-        return self._start(user, ThreadView(opened, [*kept, turn]), given, settings)
+        return self._start(user, ThreadView(opened, [*kept, turn]), given, settings, choice)
 
     async def _remove_turns(self, user: str, thread: str, gone: Sequence[str]) -> list[BaseMessage]:
         """Forget the last turns of a thread; return what removes their messages, for the thread's next input."""
@@ -255,15 +283,17 @@ class ChatSession:
         """Run the last turn again from its thread's state, with `passed` seconds more to its deadline."""
         turn = before.turns[-1]
         try:
-            settings = self.settings(user, turn)
+            settings, choice = self.settings(turn), self.chosen_documents(user, turn.corpus)
         except HopgraphError as error:
             return LiveTurn(replace(before, problem=error_line(error)), over=True)
         if settings.deadline_seconds is not None:
             settings = settings.model_copy(update={"deadline_seconds": settings.deadline_seconds + passed})
         turn.ended, turn.problem, turn.said = "", "", ""
-        return self._start(user, replace(before, asked=()), given, settings)
+        return self._start(user, replace(before, asked=()), given, settings, choice)
 
-    def _start(self, user: str, view: ThreadView, given: Any, settings: ChatContext) -> LiveTurn:
+    def _start(
+        self, user: str, view: ThreadView, given: Any, settings: ChatContext, choice: DocumentChoice
+    ) -> LiveTurn:
         """Run the last turn in a task of its own."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
         live = self._live[key] = LiveTurn(view)
@@ -271,7 +301,7 @@ class ChatSession:
         async def run() -> None:
             try:
                 await self.turn_store.save(user, view.thread, turn)
-                steps = service.run_on_thread(user, view.thread, given, settings)
+                steps = service.run_on_thread(user, view.thread, given, settings, choice)
                 paused = await record_run(steps, service.options.turn_seconds, turn, live.tell)
                 live.view = replace(view, asked=_requests(paused))
             finally:

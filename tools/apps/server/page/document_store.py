@@ -46,6 +46,8 @@ DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
 """The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
 JOINED = "+"
 """What follows the id of a chosen corpus where it is asked together with the app's documents."""
+SET = "@"
+"""What a chosen set of the app's documents has before its name."""
 _MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others wait
 _LEAST_SECONDS, _BYTES_PER_SECOND = 60, 50_000
 """An upload may take so many seconds, and one more for each so many bytes of it and of the corpus that it changes."""

@@ -1,7 +1,7 @@
 """Where documents are chosen, and one's own added, changed and deleted."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ from gradio import Request
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
 from hopgraph.tools.apps.server.page.assets import read_asset
-from hopgraph.tools.apps.server.page.document_store import JOINED, SUFFIXES, UserDocuments
+from hopgraph.tools.apps.server.page.document_store import JOINED, SET, SUFFIXES, UserDocuments
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, texts_for
 from hopgraph.tools.text.languages import list_language_names
@@ -54,9 +54,14 @@ class DocumentsPanel:
             self._result = gr.HTML(elem_id="hg-indexed")
             self.whose = gr.HTML()
 
-    def connect(self, documents: Callable[[], UserDocuments], user_of: Callable[[Request], str]) -> None:
-        """Connect the buttons."""
-        self._documents, self._user_of = documents, user_of
+    def connect(
+        self,
+        documents: Callable[[], UserDocuments],
+        sets_of: Callable[[str], Awaitable[Sequence[str]]],
+        user_of: Callable[[Request], str],
+    ) -> None:
+        """Connect the buttons; `sets_of` returns the sets of the app's documents that a user may ask."""
+        self._documents, self._sets_of, self._user_of = documents, sets_of, user_of
         empty, none = self._gr.State(""), self._gr.State([])
         buttons = [self._index, self._extend, self._remove]
         filled = [*buttons, self._result, self.corpus, self.chosen, self._gone, self._files, self._name]
@@ -71,7 +76,8 @@ class DocumentsPanel:
 
     async def choices(self, user: str, t: Texts) -> list[tuple[str, str]]:
         """Return the labels and values of what can be asked: the app's, then each corpus alone and with them."""
-        choices = [(t("app_documents"), "")]
+        sets = await self._sets_of(user)
+        choices = [(t("app_documents"), ""), *((name, f"{SET}{name}") for name in sets if len(sets) > 1)]
         for each in await self._documents().list_for(user):
             label = f"{each['name']} ({t.count('passages', each['passages'])})"
             choices += [(label, each["id"]), (t("and_app_documents", name=label), f"{each['id']}{JOINED}")]
@@ -133,7 +139,7 @@ class DocumentsPanel:
         own = {each["id"]: each["files"] for each in await self._documents().list_for(self._user_of(request))}
         label = page_texts(request)("delete_documents")
         return {
-            self._own: self._gr.update(visible=bool(corpus)),
+            self._own: self._gr.update(visible=bool(corpus) and not corpus.startswith(SET)),
             self._gone: self._gr.update(choices=own.get(corpus.removesuffix(JOINED), []), value=[]),
             self._delete: self._gr.update(value=label, variant="secondary"),
             self._deletes: False,

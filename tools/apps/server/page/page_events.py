@@ -80,7 +80,7 @@ class _PageEvents:
         blocks.unload(self.forget)
         self._connect_review()
         self._connect_options()
-        parts.documents.connect(lambda: self.session.documents, _user)
+        parts.documents.connect(lambda: self.session.documents, self.session.sets_of, _user)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         """Open the conversation that the address names, else the one that was open before."""
@@ -253,7 +253,7 @@ class _PageEvents:
             parts.documents.whose: parts.documents.explanation(t, simple=parts.simple),
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
-        if live:
+        if live and not view.problem:
             async for each in self._shown(request, live, complete=False, follows=follows):
                 yield each
 

@@ -1,6 +1,5 @@
 """What the page links to besides itself: the documents of its sources, and conversations as Markdown files."""
 
-import asyncio
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -23,7 +22,7 @@ async def open_document(request: Request, corpus: str, identity: str) -> Respons
     """Send a document that a source is from, to those who may ask it."""
     user, session = _user(request), _session(request)
     try:
-        found = await asyncio.to_thread(session.find_document, user, "" if corpus == APP else corpus, identity)
+        found = await session.find_document(user, "" if corpus == APP else corpus, identity)
     except HopgraphError:  # no corpus of this user's
         found = None
     if found is None:
