@@ -177,13 +177,14 @@ async def test_no_setting_of_a_callers_names_what_is_asked(
     assert "secret" not in reply.text.lower()
 
 
-async def test_an_upload_is_asked_with_what_is_open_and_no_more(app: WebApp) -> None:
+async def test_an_upload_is_asked_with_what_is_open_and_no_more(app: WebApp, tmp_path: Path) -> None:
     question = "Who painted Harbour?"
     async with by_hand(app.url, ANN) as ann:
-        place = await ann.uploaded("mine.txt", "Harbour is a painting. Harbour was painted by Ownsecret Lindqvist.")
-        file = {"path": place, "meta": {"_type": "gradio.FileData"}, "orig_name": "mine.txt"}
-        await ann.call("_add", [None, [file], None, "mine", "english"])
-        corpus = await corpus_of(app, "ann")
+        place = await ann.uploaded(
+            "Ownsecret.txt", "Harbour is a painting. Harbour was painted by Ownsecret Lindqvist."
+        )
+        await ann.call("_add", [None, json.dumps([place]), None, "papers", "english"])
+        (corpus,) = [each.parent.name for each in tmp_path.glob("documents/*/*/corpus.json")]
         both = await asked_on_page(ann, question, corpus=f"{corpus}+")
         alone = await asked_on_page(ann, question, corpus=corpus)
     assert "Ownsecret" in both
@@ -197,10 +198,28 @@ async def test_an_upload_is_asked_with_what_is_open_and_no_more(app: WebApp) -> 
             assert "secret Lindqvist" not in said
 
 
-async def corpus_of(app: WebApp, user: str) -> str:
-    async with by_hand(app.url, KEYS[user]) as person:
-        said = await person.call("load", [None])
-    return re.findall(r'"([0-9a-f]{12})"', said)[0]
+async def test_a_document_of_a_set_is_opened_by_its_users_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    for name in ("hr", "sales"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "harbour.txt").write_text(f"Harbour was painted by {secret(name)} Lindqvist.")
+        build_index(tmp_path / name, tmp_path / f"{name}.index")
+    options = ServingOptions(
+        threads=tmp_path / "t.sqlite",
+        keys={ANN: "ann", BEN: "ben"},
+        documents={name: f"bm25:{tmp_path / name}.index" for name in ("hr", "sales")},
+        documents_of=lambda user: {"ann": ["hr"], "ben": ["sales"]}[user],
+    )
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BEN) as ben:
+        said = await asked_on_page(ann, "Who painted Harbour?")
+        (link,) = set(re.findall(r"documents/@hr/[0-9a-f]{32}", said))
+        assert (await ann.client.get(f"/chat/{link}")).text == "Harbour was painted by Hrsecret Lindqvist."
+        for other in (link, link.replace("@hr", "@nothing"), link.replace("@hr", "app")):
+            assert (await ben.client.get(f"/chat/{other}")).status_code == 404
+        own = await ben.client.get(f"/chat/{link.replace('@hr', '@sales')}")
+        assert own.text == "Harbour was painted by Salessecret Lindqvist."
 
 
 async def test_a_group_that_is_lost_closes_its_conversations(app: WebApp, groups: dict[str, set[str]]) -> None:
@@ -209,27 +228,28 @@ async def test_a_group_that_is_lost_closes_its_conversations(app: WebApp, groups
     assert "Hrsecret" in await by_ag_ui(app, "ann", "one_step", question, thread="both")
     assert "Allsecret" in await by_ag_ui(app, "ann", "one_step", question, "all", thread="one")
     async with by_hand(app.url, ANN) as ann:
-        assert "Hrsecret" in await ann.call("choose", ["both"])
+        assert "Hrsecret" in await ann.call("load", ["both"])
         groups["ann"] = {"all"}
+        tab = uuid.uuid4().hex
         for function, values in (
-            ("choose", ["both"]),
             ("load", ["both"]),
-            ("ask", ["both", "Who painted Lighthouse?", "one_step", None, "", []]),
-            ("resume", ["both"]),
-            ("rename", ["both", "Other"]),
+            ("rename", [None, "Other"]),
+            ("ask", [None, "Who painted Lighthouse?", "one_step", None, "", []]),
+            ("resume", [None]),
         ):
-            said = await ann.call(function, values)
+            said = await ann.call(function, values, tab)
             assert "secret Lindqvist" not in said, function
             assert "no longer open to you" in said, function
-        assert "Allsecret" in await ann.call("choose", ["one"])
+        assert "secret" not in (await ann.client.get("/chat/conversations/both")).text
+        assert "Allsecret" in await ann.call("load", ["one"])
         for more in ({}, {"resume": [{"interruptId": "x", "status": "resolved", "payload": "approve"}]}):
             said = await by_ag_ui(app, "ann", "one_step", "Who painted Lighthouse?", thread="both", **more)
             assert "no longer open to you" in said
             assert "secret Lindqvist" not in said
         groups["ann"] = {"hr", "all"}
-        assert "Hrsecret" in await ann.call("choose", ["both"])
+        assert "Hrsecret" in await ann.call("load", ["both"])
         groups["ann"] = {"all"}
-        await ann.call("delete", ["both"])
+        await ann.call("delete", [None], tab)
         assert await app.service.threads.documents_of("ann", "both") == set()
 
 
@@ -316,7 +336,7 @@ def test_the_environment_names_sets(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert serving_options().documents == {"hr": "bm25:/nowhere"}
     assert main(("chat", "--no-browser", "--port", "0")) == 1
     assert "/nowhere" in capsys.readouterr().err, "each is opened before the page is"
-    assert main(("chat", "--no-browser", "--port", "0", "--corpus", "sample")) == 1
+    assert main(("chat", "--no-browser", "--port", "0", "--corpus", "sample")) == 2
     assert "leave it out" in capsys.readouterr().err
     monkeypatch.setenv("HOPGRAPH_DOCUMENTS", "hr=bm25:/nowhere")
     with pytest.raises(SettingsError, match="HOPGRAPH_DOCUMENTS: write JSON such as"):
