@@ -242,7 +242,9 @@ async def test_a_group_that_is_lost_closes_its_conversations(app: WebApp, groups
             assert "no longer open to you" in said, function
         assert "secret" not in (await ann.client.get("/chat/conversations/both")).text
         assert "Allsecret" in await ann.call("load", ["one"])
-        for more in ({}, {"resume": [{"interruptId": "x", "status": "resolved", "payload": "approve"}]}):
+        answer = {"interruptId": "x", "status": "resolved", "payload": "approve"}
+        follow_ups: list[dict[str, Any]] = [{}, {"resume": [answer]}]
+        for more in follow_ups:
             said = await by_ag_ui(app, "ann", "one_step", "Who painted Lighthouse?", thread="both", **more)
             assert "no longer open to you" in said
             assert "secret Lindqvist" not in said

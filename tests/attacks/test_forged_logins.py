@@ -68,7 +68,7 @@ def changed(issuer: OidcIssuer) -> str:
 
 
 FORGED: dict[str, tuple[Callable[[OidcIssuer], str], str]] = {
-    "no signature": (lambda issuer: jwt.encode(issuer.claims("ann"), None, "none"), "accepted algorithm"),
+    "no signature": (lambda issuer: jwt.encode(issuer.claims("ann"), "", "none"), "accepted algorithm"),
     "the public key as a secret": (signed_with_the_public_key, "accepted algorithm"),
     "a key of its own": (of_a_stranger, "is not valid"),
     "a key in its own header": (lambda issuer: of_a_stranger(issuer, jwk={"kty": "oct", "k": "AA"}), "is not valid"),
@@ -163,7 +163,11 @@ async def test_keys_in_a_file_and_another_claim(issuer: OidcIssuer, tmp_path: Pa
     file.write_text(json.dumps(issuer.jwks))
     users = OidcUsers(issuer.url, AUDIENCE, str(file), "email")
     assert await users.user_of_token(issuer.token("7", email="ann@example.org")) == "ann@example.org"
-    for claims, said in (({}, "no claim 'email'"), ({"email": "ann@x.org", "email_verified": False}, "not verified")):
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({}, "no claim 'email'"),
+        ({"email": "ann@x.org", "email_verified": False}, "not verified"),
+    ]
+    for claims, said in wrong:
         with pytest.raises(LoginError, match=said):
             await users.user_of_token(issuer.token("7", **claims))
     assert issuer.asked == []

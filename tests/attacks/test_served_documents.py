@@ -151,7 +151,7 @@ async def cited(person: Any, corpus: str, name: str) -> httpx.Response:
 @pytest.mark.slow
 async def test_an_uploaded_document_opens_for_its_user_alone(tmp_path: Path) -> None:
     options = ServingOptions(threads=tmp_path / "threads.sqlite", keys={ANN: "ann", BOB: "bob"})
-    async with open_app(options) as app, by_hand(app.url, "ann", ANN) as ann, by_hand(app.url, "bob", BOB) as bob:
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann, by_hand(app.url, BOB) as bob:
         name = await ann.uploaded("rain.html", f"<p>Rain falls in Bergen.</p><script>{RUNS}</script>")
         said = await ann.call("_add", [None, f'["{name}"]', None, "mine", "english"])
         (corpus,) = set(re.findall(r"\b[0-9a-f]{12}\b", said.partition("indexed")[2][:2000])) & {

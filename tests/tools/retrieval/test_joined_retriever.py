@@ -6,6 +6,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever
+from hopgraph.tools.retrieval.linked_index import read_document
 
 
 class Fixed(BaseRetriever):
@@ -36,3 +37,18 @@ async def test_the_best_of_each_comes_first_and_equal_ids_stay_apart(tmp_path: P
     assert [each.page_content for each in JoinedRetriever(retrievers={"own/": own, "": Fixed()}).invoke("fox", k=4)][
         1::2
     ] == ["fixed 0", "fixed 1"]
+
+
+async def test_a_document_is_read_on_in_the_index_that_a_passage_is_of(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    words = " ".join(f"word{n}" for n in range(400))
+    (tmp_path / "own" / "long.txt").write_text(f"{words}\n\n{words}\n\n{words}")
+    own, apps = build_index(tmp_path / "own", tmp_path / "index").path, build(tmp_path, "apps", "fox", "hen")
+    joined = JoinedRetriever(retrievers={"own/": f"bm25:{own}", "": JoinedRetriever(retrievers={"a/": apps})})
+    first = (await joined.ainvoke("word1", k=1))[0].id or ""
+    assert first.startswith("own/long.txt#")
+    read = await read_document(joined, first, 0, 10)
+    assert len(read) > 1
+    assert all(str(each.id).startswith("own/long.txt#") for each in read)
+    assert [each.id for each in await read_document(joined, str(read[1].id), -1, 1)] == [read[0].id]
+    assert await read_document(joined, "other/long.txt#1", 0, 10) == []

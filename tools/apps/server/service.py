@@ -111,7 +111,7 @@ class Service:
     admission: Admission
     metrics: QuestionMetrics
     health: HealthCheck
-    documents: DocumentSets
+    documents: DocumentSets = field(default_factory=DocumentSets)
     calls: DailyCalls | None = None  # None where users are not told apart
     threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who hold the conversation
 
