@@ -34,6 +34,7 @@ from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.framework_internals import keep_server_files_in
 from hopgraph.tools.io.guarded_files import open_private, try_lock
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.retrieval.index_folder import is_index
 
 _QUIET = {
     # It would ask the package registry whether there is a newer server.
@@ -59,7 +60,8 @@ def run_chat(given: ChatOptions) -> None:
     method = given.method
     if method is not None:
         method = AUTO if method.strip().lower() == AUTO else find_method(method).name
-    index = index_documents(given.documents) if given.documents else None
+    documents = None if given.documents is None or is_index(given.documents) else given.documents
+    index = index_documents(documents) if documents else given.documents
     corpus = str(index) if index else given.corpus
     settings = settings_for(ChatContext, given.assignments, model=given.model, corpus=corpus, use_method=method)
     options = server_options.serving_options(
@@ -76,7 +78,7 @@ def run_chat(given: ChatOptions) -> None:
         logging.basicConfig(format="%(message)s")
         for name in ("hopgraph.access", "hopgraph.questions", "hopgraph.documents"):
             logging.getLogger(name).setLevel(logging.INFO)
-        watched = (given.documents, index) if given.documents and index else None
+        watched = (documents, index) if documents and index else None
         asyncio.run(_serve(options, listener, address, watched, browser=given.browser))
 
 

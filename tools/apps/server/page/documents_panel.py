@@ -95,14 +95,13 @@ class DocumentsPanel:
         """Show how a corpus is made or changed, then choose it, and delete the uploads."""
         user, t, key, gr = self._user_of(request), page_texts(request), corpus.removesuffix(JOINED), self._gr
         yield {self._index: gr.update(interactive=False)}
-        indexed, paths = False, list[Path]()
+        indexed, paths, read = False, list[Path](), _FilesRead(t)
         try:
             paths = [self._upload_of(user, each) for each in _names_of(files)]
             if not paths and not gone:
                 raise SettingsError(t("no_files"))
             made = self._documents().index(user, paths, key, name=name, language=language, remove=gone)
             async with aclosing(made) as stages:
-                read = _FilesRead(t)
                 async for stage in stages:
                     if isinstance(stage, IndexingStage):
                         yield {self._result: read.html(stage)}
@@ -118,7 +117,7 @@ class DocumentsPanel:
                         self._name: "",
                     }
         except HopgraphError as error:
-            yield {self._result: problem_html(str(error))}
+            yield {self._result: read.html() + problem_html(str(error))}
         yield {self._index: gr.update(interactive=True)}
         for path in paths if indexed else ():
             path.unlink(missing_ok=True)

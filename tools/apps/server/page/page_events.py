@@ -278,6 +278,7 @@ class _PageEvents:
         async for view in live.follow():
             updates = await self._show(request, view, complete=complete or not view.runs)
             if self.following.get(str(request.session_hash)) is not follows:
+                yield {self.parts.box: self.gr.skip()}  # without any update, Gradio would empty all components
                 return
             yield updates
             complete = False

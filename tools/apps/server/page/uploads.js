@@ -16,7 +16,7 @@ list.setAttribute("aria-label", t.files);
 list.setAttribute("aria-live", "polite");
 zone.append(make("label", {}, input, make("b", {textContent: t.choose_files}), make("small", {textContent: about})), list);
 
-let uploaded = new Map(), sending = Promise.resolve();  // line → the name that the server gave
+let uploaded = new Map(), sending = Promise.resolve(), open = 0;  // line → the name that the server gave
 const publish = () => { props.value = uploaded.size ? JSON.stringify([...uploaded.values()]) : ""; };
 const say = (line, text, bad = false) => {
   line.querySelector("progress")?.remove();
@@ -63,9 +63,20 @@ const add = async (file) => {
   const line = make("li", {}, make("b", {textContent: file.name}), make("span", {textContent: t.file_uploading}), bar, drop);
   drop.addEventListener("click", () => { line.remove(); uploaded.delete(line); publish(); input.focus(); });
   list.append(line);
-  const reason = await reasonToRefuse(file);
+  open += 1;
+  const reason = await reasonToRefuse(file).catch((error) => fill(t.file_failed, {reason: error.message}));
   if (reason) say(line, reason, true); else sending = sending.then(() => line.isConnected && send(file, line));
+  sending = sending.then(() => { open -= 1; });
 };
+
+/* Whoever presses the button early has it pressed once everything is there. */
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#hg-index, #hg-extend");
+  if (!button || !open) return;
+  event.stopImmediatePropagation();
+  const press = () => { if (open) sending.then(press); else setTimeout(() => button.click(), 50); };
+  press();
+}, true);
 
 input.addEventListener("change", () => { [...input.files].forEach(add); input.value = ""; });
 for (const kind of ["dragenter", "dragover", "dragleave", "drop"])

@@ -223,6 +223,19 @@ async def test_the_other_files_are_read_and_bad_ones_named(documents: UserDocume
     assert {each.id for each in retriever.invoke("rain snow falls hail")} == {"a.txt#1", "g.txt#1"}
 
 
+async def test_each_file_is_reported_with_what_came_of_it(documents: UserDocuments, uploads: Path) -> None:
+    files = written(uploads, good__txt="\n\n".join(PARAGRAPHS), bad__jsonl="{]", empty__txt="", blank__txt=" \n ")
+    stages, corpus = await added(documents, "anna", files)
+    ends = {each.file: (each.passages, each.problem) for each in stages if each.file and each.passages is not None}
+    assert ends["good.txt"] == (corpus["passages"], "")
+    assert ends["empty.txt"] == (0, "the file is empty")
+    for name in ("bad.jsonl", "blank.txt"):
+        passages, problem = ends[name]
+        assert passages == 0
+        assert name in problem
+        assert str(uploads) not in problem
+
+
 async def test_a_link_is_not_followed(documents: UserDocuments, uploads: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("The password is rain.")

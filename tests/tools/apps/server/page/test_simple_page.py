@@ -10,6 +10,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.colors import BLACK, DARK_PAGE, WHITE, contrast, palette, parse_color, readable_on
 from hopgraph.tools.apps.server.page.texts import LANGUAGES, texts_by_language, texts_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.retrieval import build_index
 from support.servers.browsing import Chat
 from support.servers.web_app import WebApp
 
@@ -49,6 +50,53 @@ def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open)
     assert chat.page.locator("#hg-notice").inner_text() == (
         "No language model is connected; fixed rules extract short answers."
     )
+
+
+def tab_to(chat: Chat, name: str) -> None:
+    """Press Tab until what is called so has the focus."""
+    called = "(each => each.getAttribute('aria-label') || each.labels?.[0]?.innerText || each.innerText || '')"
+    for _ in range(60):
+        chat.page.keyboard.press("Tab")
+        if str(chat.page.evaluate(f"{called}(document.activeElement)")).startswith(name):
+            return
+    raise AssertionError(f"the keyboard does not reach {name}")
+
+
+@pytest.mark.slow
+def test_the_keyboard_is_enough(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "quon.txt").write_text("The river Quon begins in the Blue Hills.")
+    build_index(tmp_path / "texts", tmp_path / "index")
+    chat = open_chat(serve(simple=True, settings={"retriever": f"bm25:{tmp_path / 'index'}"}))
+    press = chat.page.keyboard.press
+    tab_to(chat, "Your question")
+    chat.page.keyboard.type("Where does the river Quon begin?")
+    press("Enter")
+    chat.last.locator(".hg-answer").wait_for()
+    tab_to(chat, "Looked up")
+    press("Enter")
+    chat.last.locator(".hg-steps li").first.wait_for()
+    tab_to(chat, "Source 1")
+    press("Enter")
+    opened = chat.page.locator(".hg-opened:popover-open")
+    opened.wait_for()
+    tab_to(chat, "Open the document")
+    press("Escape")
+    opened.wait_for(state="detached")
+    tab_to(chat, "Edit")
+    press("Enter")
+    tab_to(chat, "Cancel")
+    press("Enter")
+    assert chat.page.evaluate("document.activeElement.dataset.act") == "edit"
+    tab_to(chat, "Add your own documents")
+    press("Enter")
+    tab_to(chat, "Choose files")
+    chat.page.locator("#hg-documents input[type=file]").set_input_files(tmp_path / "texts" / "quon.txt")
+    chat.page.get_by_text("uploaded", exact=True).wait_for()
+    tab_to(chat, "Remove quon.txt")
+    tab_to(chat, "Index them")
+    press("Enter")
+    chat.page.get_by_text("1 passage indexed.").wait_for()
 
 
 @pytest.mark.slow
