@@ -1,7 +1,7 @@
 """Documents behind an answer's sources, opened from the page: by an id, and never by a path.
 
 Only what an index records as a document, and what still lies within the source that was indexed, is sent. A document is
-untrusted: in a browser it has an origin of its own, without scripts, forms or requests, whatever kind it is.
+untrusted: in a browser it has a separate origin, without scripts, forms or requests, whatever kind it is.
 """
 
 import codecs
