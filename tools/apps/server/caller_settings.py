@@ -17,7 +17,7 @@ OWNER_SETTINGS = frozenset(
         *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
     }
 )
-"""What only the owner of the app may choose: files, addresses, paid models, and the load on a model server; so are
+"""Settings that only the operator may choose: files, addresses, paid models, and the load on a model server; so are
 prompts."""
 LIMITS: Mapping[str, float] = {"max_llm_calls": 500, "max_tokens": 2_000_000, "deadline_seconds": 540}
 """The limits that a caller may lower, but not raise above what the app was started with, else these; `none` takes one
@@ -37,7 +37,7 @@ TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
 
 
 def callers_are_trusted() -> bool:
-    """Whether a developer trusts the callers of this server."""
+    """Return whether a developer trusts the callers of this server."""
     return os.environ.get(TRUST_CALLERS, "").lower() in {"1", "true", "yes"}
 
 

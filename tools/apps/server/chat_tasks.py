@@ -1,4 +1,4 @@
-"""What a chat app asks a model for itself, as a title or tags, answered without a model and without a search.
+"""Tasks that a chat app asks of a model for itself, e.g. a title or tags: answered without a model or a search.
 
 Open WebUI puts the conversation between <chat_history> tags and mostly asks for JSON; LibreChat writes it as lines of
 "User:" and "AI:"; others ask at the end of the conversation itself. What fits none of these is a question; an app can
@@ -70,6 +70,6 @@ def _split_lines(message: str, first_question: str) -> tuple[str, str]:
 
 
 def _asks(text: str) -> bool:
-    """Whether the first or the last line is a question."""
+    """Return whether the first or the last line is a question."""
     lines = text.strip().splitlines()
     return any(line.rstrip().endswith("?") for line in lines[:1] + lines[-1:])

@@ -3,7 +3,7 @@
 All of it is plain ASGI: bodies and streams pass through as they come, nothing is buffered. Starlette's
 `TrustedHostMiddleware` is not used: it cannot accept any host once a key is required, nor say how to allow one.
 
-* A host name that is not the app's is refused, so that another site cannot reach it by a name of its own that points
+* A host name that is not the app's is refused, so that another site cannot reach it by its own name that points
   here (DNS rebinding). So is a request from another origin's page.
 * Where keys are set, every request must carry one, or be known to `user_of`; on the page people log in with theirs.
   Where neither is there, only this machine is let in.
@@ -54,7 +54,7 @@ _MAX_BUCKETS = 10_000
 """Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
 _CLOSED_PATHS = ("/internal", "/deploy", "/ui")
 """Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key, or
-fail with a traceback where a graph has no interface of its own."""
+fail with a traceback if a graph has no interface."""
 _KEY_PATHS = ("/docs", "/openapi.json", "/info", "/metrics")
 """Those that it answers without a key."""
 _ALLOW = "name it in the server's {}, or with {} of hopgraph chat"

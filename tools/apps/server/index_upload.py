@@ -1,4 +1,4 @@
-"""Index uploaded files in a process of its own: no file can hold up or exhaust the process that serves everyone.
+"""Index uploaded files in a separate process: no file can hold up or exhaust the process that serves everyone.
 
 `index_in_process` starts this module as a program, which limits its own time and memory.
 """
@@ -43,7 +43,7 @@ class UserCorpus(TypedDict):
     passages: int
     skipped: int  # files, and records of the others, that could not be used
     first_skipped: list[str]
-    """What was wrong with the files, and with the first few records, with file and line."""
+    """Errors of the files and of the first few records, with file and line."""
     created: float  # seconds since the epoch
 
 
@@ -61,7 +61,7 @@ class IndexingStage:
 
 
 class UploadJob(TypedDict):
-    """What the process is to index."""
+    """The input of the indexing process."""
 
     folder: Path
     """Of the corpus; it exists, and that of a new one is left for the caller to remove."""
@@ -225,7 +225,7 @@ def main() -> None:
     job = _JOB.validate_json(sys.stdin.buffer.read())
     limit_process(job["max_seconds"], job["max_memory"])
     yield_to_others()
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not a line of ours
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
 
     def say(line: _Line) -> None:
         lines.write(_LINE.dump_json(line) + b"\n")

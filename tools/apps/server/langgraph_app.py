@@ -1,4 +1,4 @@
-"""What a LangGraph server is guarded by, and the web app inside one: `"http": {"app": "….langgraph_app:guard"}`.
+"""The security of a LangGraph server, and the web app inside one: `"http": {"app": "….langgraph_app:guard"}`.
 
 `guard` has no endpoints; `app` is the web app behind the same guard. Their settings come from the environment:
 `HOPGRAPH_MODEL` and the others of the chat, `HOPGRAPH_API_KEY`, `HOPGRAPH_HOSTS`, `HOPGRAPH_ORIGINS`, and
@@ -78,6 +78,6 @@ def _bound_host() -> str:
 
 
 def _named_origins() -> list[str]:
-    """Read `http.cors.allow_origins` of the server's JSON; Studio's origin where there is none."""
+    """Read `http.cors.allow_origins` of the server's JSON; Studio's origin if there is none."""
     described: dict[str, Any] = json.loads(os.environ.get("LANGGRAPH_HTTP") or "{}")
     return (described.get("cors") or {"allow_origins": [STUDIO]}).get("allow_origins", [])

@@ -1,4 +1,4 @@
-"""What an operator sees: a line of the log for each question, the counters of `/metrics`, and what `/health` says.
+"""Monitoring for operators: a log line for each question, the counters of `/metrics`, and `/health`.
 
 Neither has keys, nor text: a line has the request's id, the user, the method, the outcome, the model calls, the seconds
 and, where it failed, the cause. The question itself is in it only with HOPGRAPH_LOG_QUESTIONS=1.

@@ -55,7 +55,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
 _REMARKS = (UNCITED, DOUBTS, CUT_SHORT)
-_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # besides OpenAI's
+_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # in addition to OpenAI's
 _MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
 
 
@@ -87,7 +87,7 @@ class _StreamOptions(BaseModel):
 
 
 class CompletionRequest(BaseModel):
-    """What is read of a body; `temperature`, `response_format`, `stop` and all others are ignored."""
+    """The fields read from a body; `temperature`, `response_format`, `stop` and all others are ignored."""
 
     model: str  # as the caller wrote it
     messages: list[_Message] = Field(min_length=1)
@@ -105,7 +105,7 @@ class CompletionRequest(BaseModel):
 
     @property
     def system(self) -> str:
-        """What system messages say, of the answer's form; may be empty."""
+        """Return the text of the system messages, on the answer's form; may be empty."""
         return "\n\n".join(each.text.strip() for each in self.messages if each.role in ("system", "developer"))
 
     @cached_property
@@ -152,7 +152,7 @@ def read_request(body: bytes) -> CompletionRequest:
 
 
 def _parse_reply(text: str) -> dict[str, JsonValue]:
-    """Parse an earlier reply of ours: its answer and the titles it cited; empty for another text."""
+    """Parse one of our earlier replies: its answer and the titles it cited; empty for another text."""
     parts, titles = text.split("\n\n"), list[JsonValue]()
     while len(parts) > 1 and (found := _SOURCE.match(parts[-1])):
         titles.insert(0, unescape_markup(found[1]))
@@ -229,7 +229,7 @@ def citation_annotations(answer: str, citations: Sequence[Citation]) -> list[dic
     """Write citations as OpenAI does, with the passage's id and the quoted sentence added.
 
     Offsets are those of the first mark `[1]`, `[2]`, … in the answer, with which the reply begins, in code points; its
-    end where there is none.
+    end if there is none.
     A passage that has no address gets a `passage:` one that only distinguishes it.
     """
     places = {int(found[1]): found.span() for found in reversed(list(_MARK.finditer(answer)))}
@@ -361,7 +361,7 @@ async def _chunks(asked: CompletionRequest, writer: CompletionWriter, steps: Ste
 
 
 def _is_early(step: TurnStep | None) -> bool:
-    """Whether a step may come before the first reply of a model; a keep-alive must not wait for one."""
+    """Return whether a step may come before the first reply of a model; a keep-alive must not wait for one."""
     if step is None or step.text or isinstance(step, TurnEnd):
         return False
     return step.event is None or step.event["event"] in _EARLY

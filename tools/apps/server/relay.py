@@ -1,4 +1,4 @@
-"""Running a turn in a task of its own, so that its reader can wait, be slow, or disconnect."""
+"""Running a turn in its own task, so that its reader can wait, be slow, or disconnect."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -23,7 +23,7 @@ async def relay_steps(
 ) -> AsyncGenerator[TurnStep | None]:
     """Yield the steps of a turn as they happen, and None after a long time without any, first after `idle` seconds.
 
-    It runs in a task of its own, so that a slow reader does not occupy a slot; closing the generator cancels it.
+    It runs in its own task, so that a slow reader does not occupy a slot; closing the generator cancels it.
     Whatever it raises, or a TimeoutError after so many `seconds`, is raised after its last step.
     """
     arrived = asyncio.Queue[TurnStep | None]()

@@ -80,15 +80,15 @@ class ServingOptions:
     logo: Path | None = None
     """An image before the page's title: SVG, PNG, JPEG or WebP."""
     simple: bool = False
-    """Whether the page is for people who only ask: question, answer and sources, without methods and settings."""
+    """True if the page is for people who only ask: question, answer and sources, without methods and settings."""
     color: str = ""
-    """The page's colour, as `#0f766e`; made darker or lighter where a text would be hard to read."""
+    """The page's colour, e.g. `#0f766e`; made darker or lighter where a text would be hard to read."""
     welcome: str = ""
     """Markdown that greets people in place of the page's own words."""
     footer: str = ""
     """Markdown below the box for questions, such as a link to a privacy notice."""
     examples: tuple[str, ...] = ()
-    """Questions that the page offers; none: some on the sample corpus, where that is what is asked."""
+    """Questions that the page offers. Default: some on the sample corpus, where that is what is asked."""
     max_body_bytes: int = 2_000_000
     max_upload_bytes: int = 100_000_000  # of the documents uploaded at once
     requests_per_minute: int = 600  # by one user or address
@@ -126,7 +126,7 @@ class ServingOptions:
 
     @property
     def has_users(self) -> bool:
-        """Whether callers are told apart, so that each has threads, limits and documents of their own."""
+        """Return whether callers are told apart, so that each has threads, limits and documents of their own."""
         return bool(self.keys or self.user_of)
 
     async def user_of_request(self, connection: HTTPConnection) -> str | None:
@@ -167,7 +167,7 @@ class ServingOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's alone; of names only localhost is."""
+    """Return whether an address is this machine's alone; of names only localhost is."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""What every endpoint of the web app shares: the chat and its threads, the settings, and the limit of turns."""
+"""Shared by every endpoint of the web app: the chat and its threads, the settings, and the limit of turns."""
 
 import asyncio
 import logging
@@ -53,7 +53,7 @@ def resolve_name(name: str) -> str:
 
 
 class Admission:
-    """Lets a number of turns run and a number of others wait, and refuses the rest; one turn at a time per thread.
+    """Lets some turns run and some wait, and refuses the rest; one turn at a time per thread.
 
     Where it is `shared` by users, each has a quarter of both at most: what more they ask waits for their own turns.
     """
@@ -67,7 +67,7 @@ class Admission:
         self.active = 0  # how many turns run or wait
 
     def is_busy(self, thread: str) -> bool:
-        """Whether a turn of a thread runs or waits, or the thread is otherwise in use."""
+        """Return whether a turn of a thread runs or waits, or the thread is otherwise in use."""
         return thread in self._threads
 
     @contextmanager

@@ -53,7 +53,7 @@ _DOCUMENTS_TABLE = """CREATE TABLE IF NOT EXISTS hopgraph_thread_documents (
 _BYTES = """SELECT COALESCE(SUM({size}), 0) FROM {table} WHERE thread_id IN
     (SELECT owner || ':' || thread FROM hopgraph_threads WHERE owner = ?)"""
 
-_MAX_POOL_SIZE = 20  # besides the connection that holds the locks
+_MAX_POOL_SIZE = 20  # in addition to the connection that holds the locks
 _CONNECT_SECONDS, _SETUP_POLL_SECONDS = 10, 0.05
 _SETUP_KEY = "hopgraph: tables are created"  # no thread's key has a space
 _PASSWORD = re.compile(r"(?i)(://[^/\s:@]*:)[^/\s]+(?=@)|(password=)[^&\s]+")
@@ -121,7 +121,7 @@ class Threads(ABC):
 
     @abstractmethod
     def is_full(self, error: Exception) -> bool:
-        """Whether an error of the database's says that there is no room for more."""
+        """Return whether an error of the database's says that there is no room for more."""
 
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:

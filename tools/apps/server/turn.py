@@ -38,7 +38,7 @@ class TurnStep:
     """Something new of a run."""
 
     lines: Sequence[Line] = ()
-    """What it adds in words, about itself and the steps before; may be empty."""
+    """The lines it adds, about itself and the steps before; may be empty."""
     event: StepEvent | None = None
     passages: Sequence[Passage] = ()  # all that the run has read so far
     text: str = ""  # a piece of the reply while it is written; those so far begin the reply
@@ -52,7 +52,7 @@ class TurnEnd(TurnStep):
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The graph's last state; without a checkpointer, what its input and output schemas have."""
     paused: tuple[Interrupt, ...] = ()
-    """What a person is asked, in the order of the ids; empty where the run came to its end."""
+    """The reviews that are pending, in the order of their ids; empty if the run has ended."""
 
 
 async def run_turn(
@@ -76,7 +76,7 @@ async def run_turn(
                     message = chunk[0]
                     if isinstance(message, AIMessageChunk) and str(message.id).startswith(ID_PREFIX):
                         yield TurnStep(text=replace_surrogates(message.text), message_id=str(message.id))
-                # The state of a graph of others has keys of its own.
+                # The state of an external graph has its own keys.
                 elif not any(part.startswith(f"{RUN_GRAPH}:") for part in namespace):
                     if chunk.get("passages"):
                         yield TurnStep(narrator.add_passages(chunk["passages"]), passages=chunk["passages"])
@@ -114,7 +114,7 @@ def error_line(error: BaseException, seconds: float = 0) -> str:
             _log.warning("%s", line)
         return public
     if isinstance(error, TimeoutError):
-        return f"the answer took longer than {seconds:g} seconds and was ended"
+        return f"the answer took longer than {seconds:g} seconds and was stopped"
     _log.error("a turn failed", exc_info=error)
     return unexpected_line(error)
 
@@ -130,14 +130,14 @@ def rest_of(text: str, written: str) -> str:
 
 
 class AnswerPayload(TypedDict):
-    """What was found, without the passages that were read on the way."""
+    """The answer and its citations, without the passages that were read."""
 
     answer: str
     """Short, or a sentence or a text with marks, as `answer_type` says; empty when there is none."""
     markdown: bool  # whether it is Markdown, inert, as a full answer is
     explanation: str  # the model's reason, in its own words; may be empty
     citations: list[Citation]
-    """What the answer rests on, in the order of the marks [1], [2] in the text."""
+    """Passages that support the answer, in the order of the marks [1], [2] in the text."""
     method: str
     """The method that looked it up; empty where nothing was looked up, as after small talk."""
     stop_reason: StopReason | None  # None where nothing was looked up

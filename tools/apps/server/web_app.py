@@ -51,7 +51,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     """Create the web app; its lifespan opens the service, as `app.state.service`, and closes it.
 
     It can be mounted in another app. If that does not run its lifespan, the first request opens it.
-    Inside a LangGraph server, which has an MCP endpoint and a start page of its own, it is not `alone`.
+    Inside a LangGraph server, which has an MCP endpoint and a start page, it is not `alone`.
     """
     mcp, logins = McpOverHttp(), Logins()
 

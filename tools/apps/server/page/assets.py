@@ -11,7 +11,7 @@ HEAD = f"""<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3
 %3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">
 <script>document.documentElement.lang = navigator.languages.map((each) => each.slice(0, 2).toLowerCase())
   .find((each) => {json.dumps(LANGUAGES)}.includes(each)) ?? "en";</script>"""
-"""What stands in the page's head: its icon, and which of its languages it is in."""
+"""The page's head: its icon and its language."""
 
 
 def read_asset(name: str) -> str:

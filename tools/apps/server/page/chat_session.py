@@ -1,4 +1,4 @@
-"""What the page does when a person asks, stops, reviews, or opens a thread; `page_events` shows what comes of it."""
+"""A person's session: asking, stopping, reviewing, opening threads; `page_events` shows the results."""
 
 import asyncio
 import time
@@ -53,11 +53,11 @@ class ChatSession:
     service: Callable[[], Service]
     _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])  # by the key of the thread
     closed: bool = False
-    """Whether the app is closing: there is no service to read from any more."""
+    """True if the app is closing: there is no service to read from any more."""
 
     @property
     def turn_store(self) -> TurnStore:
-        """Where turns are stored."""
+        """Return where turns are stored."""
         return TurnStore(self.service().threads)
 
     @cached_property
@@ -72,7 +72,7 @@ class ChatSession:
 
     @property
     def is_owner(self) -> bool:
-        """Whether the person at the page may choose everything: without keys only the owner reaches it."""
+        """Return whether the person at the page may choose everything: without keys only the owner reaches it."""
         return not self.service().options.has_users
 
     def known_changes(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -257,7 +257,7 @@ class ChatSession:
         return [RemoveMessage(id=each) for each in ids[first:]]
 
     async def resume(self, user: str, thread: str) -> LiveTurn:
-        """Continue a stopped or failed last turn or begin it anew if it had no question; its time limit begins anew."""
+        """Continue a stopped or failed last turn or restart it if it had no question; its time limit restarts."""
         before = await self.open(user, thread)
         if not before.turns or before.turns[-1].ended not in ("stopped", "failed"):
             return LiveTurn(before, over=True)
@@ -294,7 +294,7 @@ class ChatSession:
     def _start(
         self, user: str, view: ThreadView, given: Any, settings: ChatContext, choice: DocumentChoice
     ) -> LiveTurn:
-        """Run the last turn in a task of its own."""
+        """Run the last turn in its own task."""
         service, turn, key = self.service(), view.turns[-1], thread_key(user, view.thread)
         live = self._live[key] = LiveTurn(view)
 

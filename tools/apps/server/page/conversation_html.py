@@ -50,7 +50,7 @@ class View:
 
     texts: Texts = ENGLISH
     simple: bool = False
-    """Whether steps are one folded line, without method and model."""
+    """True if steps are one folded line, without method and model."""
     welcome: str = ""
     """HTML in place of the page's own greeting."""
     examples: Sequence[str] = ()
@@ -97,7 +97,7 @@ def conversation_markdown(turns: Iterable[PageTurn], title: str) -> str:
 
 
 def picture_html(turn: PageTurn | None, texts: Texts = ENGLISH) -> str:
-    """Draw a turn's tree or chain; a placeholder where there is none."""
+    """Draw a turn's tree or chain; a placeholder if there is none."""
     drawn = picture(turn.told.get("question") or turn.asked, turn.events, turn.passages) if turn else ""
     return replace_surrogates(drawn or f'<p class="hg-nothing">{escape(texts("picture_grows"))}</p>')
 
@@ -220,7 +220,7 @@ def picture(question: str, events: Sequence[StepEvent], passages: Mapping[str, P
     """Draw the tree or chain of reasoning of a run so far, narrow enough for a phone; empty for a run without events.
 
     Once there is an answer, the nodes that it rests on come first, and the whole is folded below them. All texts are
-    escaped and cut. It is drawn anew from all events, in any order, each time: 500 nodes take about 0.1 s, and 65 kB.
+    escaped and cut. It is redrawn from all events, in any order, each time: 500 nodes take about 0.1 s, and 65 kB.
     Of the passages that the events name any may be unknown.
     """
     if not events:

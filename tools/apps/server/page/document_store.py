@@ -1,8 +1,8 @@
 """Users' own documents: uploaded files become a corpus that questions can be asked about.
 
 Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index, the files, which their user
-can open again, and `corpus.json`, which is written last, so that a folder without it is no corpus. No name of a user or
-a file becomes part of the path.
+can open again, and `corpus.json`, which is written last, so that a folder without it is not a corpus. No name of a user
+or a file becomes part of the path.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ MAX_CORPORA = 20  # of one user
 DOCUMENTS, UPLOADS = "documents", "hopgraph-uploads"
 """The names of the folders of all users' documents, and of what is uploaded until it is indexed."""
 JOINED = "+"
-"""What follows the id of a chosen corpus where it is asked together with the app's documents."""
+"""Suffix of the id of a corpus that is asked together with the app's documents."""
 SET = "@"
 """What a chosen set of the app's documents has before its name."""
 _MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others wait
@@ -97,7 +97,7 @@ class UserDocuments:
         return _read_record(self._find(user, corpus))["files"]
 
     def file(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
-        """Return where a corpus's file with a `document_id` lies, and its name; None where it has none."""
+        """Return where a corpus's file with a `document_id` lies, and its name; None if it has none."""
         folder = self._find(user, corpus)
         name = next((each for each in _read_record(folder)["files"] if document_id(each) == identity), None)
         place = folder / _FILES / identity
@@ -106,7 +106,7 @@ class UserDocuments:
     async def delete(self, user: str, corpus: str) -> None:
         """Delete a corpus."""
         folder = self._find(user, corpus)
-        # From now on it is no corpus any more, even if the rest cannot be deleted.
+        # From now on it is no longer a corpus, even if the rest cannot be deleted.
         (folder / _RECORD).unlink()
         close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -121,7 +121,7 @@ class UserDocuments:
         language: str | None = None,
         remove: Collection[str] = (),
     ) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Index uploaded files, in a process of its own; yield the stages, and the corpus at last.
+        """Index uploaded files, in a separate process; yield the stages, and the corpus at last.
 
         They replace files of the same name in the `corpus` with that id, or become a new one, with a `name` (empty:
         after the files) and a `language` (None: English). Its files named in `remove` go; what cannot be read is named
@@ -285,7 +285,7 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
 
 def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):  # a link could lead to any file of this machine
-        return "this is no file"
+        return "this is not a file"
     if not status.st_size:
         return "the file is empty"
     if unread := describe_unread(count_unread([path])):

@@ -88,7 +88,7 @@ def read_logo(path: Path) -> str:
 
 
 def settings_fields(method: str, changes: Mapping[str, JsonValue], mark: str = "") -> dict[str, Any]:
-    """Return what the settings' fields are built for; they are built anew when this changes."""
+    """Return what the settings' fields are built for; they are rebuilt when this changes."""
     return {"method": method, "changes": dict(changes), "mark": mark}
 
 

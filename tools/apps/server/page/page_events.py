@@ -183,7 +183,7 @@ class _PageEvents:
             button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **QUIET)
 
         with parts.review:
-            # Not on load, too, which would build the form anew over what was entered.
+            # Not on load, too, which would rebuild the form over what was entered.
             @self.gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
             def render(asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
                 review_form(self.gr, asked, connect)
@@ -202,7 +202,7 @@ class _PageEvents:
 
         if not parts.simple:
             self._connect_settings()
-        # Gradio reports one choice twice: concurrently both would build the fields anew, over what was entered.
+        # Gradio reports one choice twice: concurrently both would rebuild the fields, over what was entered.
         inputs, outputs = [parts.method, parts.fields], [parts.changes, parts.fields]
         one_at_a_time: dict[str, Any] = {"concurrency_limit": 1, "trigger_mode": "always_last"}
         parts.method.input(choose_method, inputs, outputs, **one_at_a_time, **QUIET)

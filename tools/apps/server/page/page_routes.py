@@ -1,4 +1,4 @@
-"""What the page links to besides itself: the documents of its sources, and conversations as Markdown files."""
+"""Routes that the page links to: the documents of its sources, and conversations as Markdown files."""
 
 from urllib.parse import quote
 

@@ -36,7 +36,7 @@ runs at another endpoint of the app."""
 
 @dataclass(kw_only=True)
 class TurnOptions:
-    """What a question is asked with."""
+    """Options of a question."""
 
     method: str = AUTO
     changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -75,7 +75,7 @@ class PageTurn(TurnOptions):
 
 @dataclass(frozen=True)
 class ThreadView:
-    """What a tab shows of a thread."""
+    """A tab's view of a thread."""
 
     thread: str  # empty for a new one
     turns: Sequence[PageTurn]
@@ -84,7 +84,7 @@ class ThreadView:
 
     @property
     def runs(self) -> bool:
-        """Whether the last turn is running."""
+        """Return whether the last turn is running."""
         return bool(self.turns) and not self.turns[-1].ended
 
 

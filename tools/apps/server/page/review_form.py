@@ -21,7 +21,7 @@ class ReviewRequest:
 
     @property
     def kind(self) -> str:
-        """What is to be reviewed: queries or evidence."""
+        """Return the kind of review: queries or evidence."""
         return str(self.payload["kind"])
 
     @property

@@ -29,7 +29,7 @@ _ACTIVE = {
     ".svg": "image/svg+xml",
     ".xhtml": "application/xhtml+xml",
 }
-"""What could run scripts, were it not for the policy that it is sent with."""
+"""Types that could run scripts without the policy that they are sent with."""
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 _PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
 """Browsers show no PDF in a sandbox, and run no script of one on our origin."""

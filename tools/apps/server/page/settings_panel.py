@@ -21,7 +21,7 @@ from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
-"""What the page asks for in another place, and passages, which are too long for a field; and so are prompts."""
+"""Settings that the page asks for elsewhere, and passages and prompts, which are too long for a field."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
 _MAX_SLIDER_STEPS = 100  # more are too fine for a finger
 
@@ -38,7 +38,7 @@ class SettingField:
 
     @property
     def kind(self) -> str:
-        """What is entered, as a JSON schema names it; objects and arrays are written as JSON."""
+        """Return the JSON schema type of the input; objects and arrays are entered as JSON."""
         return self.schema["type"]
 
     @property
@@ -48,7 +48,7 @@ class SettingField:
 
     @property
     def info(self) -> str:
-        """What it does, with its bounds."""
+        """Return its description, with its bounds."""
         schema, described = self.schema, self.schema.get("description", "")
         bounds = {"above": "exclusiveMinimum", "from": "minimum", "to": "maximum"}
         notes = [
@@ -75,7 +75,7 @@ def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
             variants = [schemas[name], *schemas[name].get("anyOf", ())]
             typed = next((each for each in variants if each.get("type", "null") != "null"), None)
             if typed is None:
-                continue  # a record of its own, which no field here could hold
+                continue  # a record, which no field here could hold
             optional = any(each.get("type") == "null" for each in variants)
             found.append(SettingField(name, {**schemas[name], **typed}, value, optional))
     return sorted(found, key=lambda each: _GROUP_ORDER.index(each.group))
@@ -94,7 +94,7 @@ def apply_change(
 ) -> tuple[dict[str, JsonValue], str]:
     """Return the changes with a setting's value, as its field gives it, and what is wrong with it, empty for nothing.
 
-    The effective value is no change. A wrong one stays, so that a question is refused instead of asked without it.
+    The effective value is not a change. A wrong one stays, so that a question is refused instead of asked without it.
     """
     others = {name: each for name, each in changes.items() if name != setting.name}
     try:

@@ -1,4 +1,4 @@
-"""What the page says, in the language of the person's browser: one of those in `texts.yaml`, else English."""
+"""Texts of the page in the browser's language: one of those in `texts.yaml`, else English."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ FILE_PATH = f"{_API_PATH}file="
 _NEEDED = re.compile(
     r"(?:queue/(?:join|data|status)|heartbeat/[^/]+|upload|upload_progress|startup-events|cancel|reset/?|info/?)\Z"
 )
-"""What the page asks of Gradio's interface."""
+"""Routes of Gradio's interface that the page uses."""
 
 
 def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
@@ -109,7 +109,7 @@ def _log_failure(what: str, error: Exception) -> str:
     line = f"{what} failed ({type(error).__name__})"
     _log.warning("%s at %s:%s", line, Path(place.filename).name, place.lineno)
     _log.debug("%s", line, exc_info=error)
-    return f"{line}; load the page anew"
+    return f"{line}; reload the page"
 
 
 class UploadGuard:
@@ -197,7 +197,7 @@ class UploadGuard:
 
 
 class _UploadReply:
-    """What Gradio answers to an upload, with names in place of paths; an error waits until what failed is known."""
+    """Gradio's reply to an upload, with names in place of paths; an error waits until its cause is known."""
 
     def __init__(self, folder: Path, send: Send) -> None:
         self._folder, self._send, self._start = folder, send, dict[str, Any]()
