@@ -130,7 +130,8 @@ class LongAnswer:
         for start, end in pairwise(starts):
             part, bare = line[start:end], line[start:end].rstrip()
             added = self._settle(_plain(part, mask[start:end]), mask[start:end])
-            written += f"{bare}{added}{part[len(bare) :]}"
+            behind = part[len(bare) :] or (" " if added and end < len(line) else "")  # `[?](` would begin a link
+            written += f"{bare}{added}{behind}"
         return written
 
     def _settle(self, text: str, mask: str) -> str:

@@ -1,7 +1,7 @@
 """A model's Markdown written anew: inert for every client, its marks settled, what nothing supports marked."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -33,7 +33,15 @@ def test_hostile_markdown_is_inert() -> None:
     assert [each for each in HOSTILE_MARKDOWN if active_parts(LongAnswer(3).write(each))] == []
 
 
+@pytest.mark.parametrize(
+    "text", ["_.()", "So._(https://evil.example)", "A 1.[x](y)"]
+)
+def test_a_mark_is_no_part_of_a_link(text: str) -> None:
+    assert not active_parts(LongAnswer(3).write(text))
+
+
 @given(MARKDOWN | ANY_TEXT)
+@example("_.()")
 @settings(max_examples=400)
 def test_whatever_a_model_writes_is_inert_and_is_never_taken_back(text: str) -> None:
     whole = LongAnswer(3).write(text)
