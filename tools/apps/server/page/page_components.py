@@ -114,6 +114,7 @@ class PageComponents:
                 self._add_threads(gr)
                 if self.simple:
                     self.documents = self._panel()
+                self.account = gr.HTML(elem_id="hg-account", padding=False)  # who is logged in
             with gr.Column(elem_id="hg-middle", min_width=0):
                 self._add_conversation(gr, options.footer)
             with gr.Column(elem_id="hg-right", scale=0, min_width=0, visible=not self.simple):
@@ -144,7 +145,6 @@ class PageComponents:
                         t("delete_it"), variant="stop", size="sm", min_width=60, elem_classes="hg-done"
                     )
                     self.keep_it = gr.Button(t("keep_it"), size="sm", min_width=60)
-        self.account = gr.HTML(elem_id="hg-account", padding=False)  # who is logged in
 
     def _add_conversation(self, gr: Any, footer: str) -> None:
         t = self.i18n
