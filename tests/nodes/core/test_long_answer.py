@@ -33,9 +33,7 @@ def test_hostile_markdown_is_inert() -> None:
     assert [each for each in HOSTILE_MARKDOWN if active_parts(LongAnswer(3).write(each))] == []
 
 
-@pytest.mark.parametrize(
-    "text", ["_.()", "So._(https://evil.example)", "A 1.[x](y)"]
-)
+@pytest.mark.parametrize("text", ["_.()", "So._(https://evil.example)", "A 1.[x](y)"])
 def test_a_mark_is_no_part_of_a_link(text: str) -> None:
     assert not active_parts(LongAnswer(3).write(text))
 
