@@ -157,10 +157,8 @@ class ChatSession:
             return error_line(error), ""
         if choice.own:  # the path where the app stores it is not shown
             names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
-            apps = (
-                "" if choice.alone else f" + {', '.join(sets) or _name_corpus(settings.retriever or DEFAULT_RETRIEVER)}"
-            )
-            shown = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”{apps}"
+            apps = ", ".join(sets) or _name_corpus(settings.retriever or DEFAULT_RETRIEVER)
+            shown = f"“{names.get(options.corpus.removesuffix(JOINED), '')}”{'' if choice.alone else f' + {apps}'}"
             settings = settings.model_copy(update={"retriever": shown})
         elif sets:
             settings = settings.model_copy(update={"retriever": ", ".join(sets)})
