@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hopgraph.tools.apps.cli import main
+from hopgraph.tools.apps.server.identity import HeaderUsers
 from hopgraph.tools.apps.server.server_options import serving_options
 from support.paths import ROOT
 
@@ -48,10 +49,11 @@ def test_variables_of_the_page_are_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("HOPGRAPH_API_KEY", "ann=0123456789abcdef,ben=fedcba9876543210")
     monkeypatch.setenv("HOPGRAPH_HOSTS", "qa.example.org")
     monkeypatch.setenv("HOPGRAPH_PROXIES", "127.0.0.1")
+    monkeypatch.setenv("HOPGRAPH_USER_HEADER", "X-Forwarded-User")
     options = serving_options()
+    assert options.user_of == HeaderUsers("X-Forwarded-User", ("127.0.0.1",))
     assert set(options.keys.values()) == {"ann", "ben"}
     assert (options.hosts, options.proxies) == (("qa.example.org",), ("127.0.0.1",))
     named = set(re.findall(r"HOPGRAPH_[A-Z_]+", PAGE))
-    assert named == {
-        f"HOPGRAPH_{name}" for name in ("API_KEY", "DEADLINE_SECONDS", "HOSTS", "MODEL", "PROXIES", "RETRIEVER")
-    }
+    names = ("API_KEY", "DEADLINE_SECONDS", "HOSTS", "MODEL", "PROXIES", "RETRIEVER", "USER_HEADER")
+    assert named == {f"HOPGRAPH_{name}" for name in names}

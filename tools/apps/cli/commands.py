@@ -268,6 +268,16 @@ class ChatOptions:
         metavar="FILE|ADDRESS",
         show_default="a file in your data folder",
     )
+    audit_log: Path | None = option(
+        "Write each question with its user to this file, as JSON lines.",
+        metavar="FILE",
+        show_default="HOPGRAPH_AUDIT_LOG, else none",
+    )
+    keep_days: float | None = option(
+        "Delete conversations, and documents that users have added, so many days after their last change.",
+        metavar="DAYS",
+        show_default="HOPGRAPH_KEEP_DAYS, else kept",
+    )
     origins: list[str] | None = option(
         "A page of another origin that may call the endpoints.", "--allow-origin", metavar="URL"
     )

@@ -46,7 +46,19 @@ _LOCK = "lock"
 """A file in a temporary folder that its process holds locked."""
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
 """Without the last, a caller that claims to be Studio would need no key."""
-_SAME_OPTIONS = ("host", "port", "threads", "title", "logo", "simple", "color", "welcome", "footer")
+_SAME_OPTIONS = (
+    "host",
+    "port",
+    "threads",
+    "title",
+    "logo",
+    "simple",
+    "color",
+    "welcome",
+    "footer",
+    "audit_log",
+    "keep_days",
+)
 _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""
 

@@ -16,9 +16,11 @@ from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from pydantic import JsonValue
 from typing_extensions import override
 
 from hopgraph.state import Context, HopgraphError
+from hopgraph.tools.apps.server.audit_log import AuditLog
 from hopgraph.tools.apps.server.document_sets import Retriever
 from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
@@ -33,7 +35,7 @@ from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
 LOG_QUESTIONS = "HOPGRAPH_LOG_QUESTIONS"
 _BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
-_MAX_TEXT = 500
+_MAX_TEXT, _MAX_AUDITED = 500, 10_000  # characters
 _CHECK_SECONDS = 5.0
 _FRESH_SECONDS = 10.0  # for which it is given again: `/health` is open to everybody
 _log, _question_log = logging.getLogger(__name__), logging.getLogger("hopgraph.questions")
@@ -51,6 +53,7 @@ class QuestionMetrics:
         self.seconds = Histogram("hopgraph_question_seconds", seconds, ["method"], buckets=_BUCKETS, **own)
         self.calls = Counter("hopgraph_model_calls", "Requests to models", ["method"], **own)
         self.tokens = Counter("hopgraph_tokens", "Tokens of answered questions", ["kind"], **own)
+        self.feedback = Counter("hopgraph_feedback", "Answers rated on the page", ["rating"], **own)
         Gauge("hopgraph_turns_active", "Turns that run or wait", **own).set_function(active)
 
 
@@ -63,6 +66,9 @@ class QuestionRecord(BaseCallbackHandler):
     text: str
     metrics: QuestionMetrics
     daily: DailyCalls | None = None  # where its calls count as the user's of today
+    audit: AuditLog | None = None
+    thread: str = ""
+    documents: Sequence[str] = ()  # the names of the sets that it is asked of
     request_id: str = field(default_factory=current_request_id)
     calls: int = 0
     end: TurnEnd | None = None  # once the run has come to its end
@@ -102,6 +108,11 @@ class QuestionRecord(BaseCallbackHandler):
         line += f" cause={json.dumps(truncate_line(cause, _MAX_TEXT), ensure_ascii=False)}" if cause else ""
         if os.environ.get(LOG_QUESTIONS, "").lower() in {"1", "true", "yes"}:
             line += f" question={json.dumps(truncate_line(redact(self.text), _MAX_TEXT), ensure_ascii=False)}"
+        if self.audit:
+            cited: list[JsonValue] = [each["passage_id"] for each in end.state["citations"]] if end else []
+            asked: dict[str, JsonValue] = {"thread": self.thread, "documents": [*self.documents], "cited": cited}
+            question = redact(self.text)[:_MAX_AUDITED]
+            self.audit.write({**parts, **asked, "seconds": round(seconds, 3), "question": question})
         _question_log.log(logging.WARNING if outcome == "failed" else logging.INFO, "question %s", line)
 
 

@@ -42,6 +42,7 @@ UPLOAD_PATH = f"{PAGE_PATH}/gradio_api/upload"
 OWNER = "local"  # the user where no key is required
 
 _KEYS, _PROXIES = "HOPGRAPH_API_KEY", "HOPGRAPH_PROXIES"
+_AUDIT_LOG, _KEEP_DAYS = "HOPGRAPH_AUDIT_LOG", "HOPGRAPH_KEEP_DAYS"
 _DOCUMENTS, _DOCUMENTS_OF = "HOPGRAPH_DOCUMENTS", "HOPGRAPH_DOCUMENTS_OF"
 _MIN_KEY_LENGTH = 16
 _SAMPLE_QUESTIONS = (
@@ -75,6 +76,10 @@ class ServingOptions:
     """Addresses or networks whose `X-Forwarded-For` is believed."""
     threads: str | Path | None = None
     """Where threads are stored, as for `open_threads`; a file becomes a path, with `~` expanded."""
+    audit_log: Path | None = None
+    """A file to which each question is written with its user; none without one."""
+    keep_days: float | None = None
+    """Conversations, and documents that users have added, are deleted so many days after their last change."""
     page: bool = True
     title: str = "hopgraph"
     logo: Path | None = None
@@ -108,6 +113,8 @@ class ServingOptions:
             object.__setattr__(self, "user_of", load_function(self.user_of, "user_of"))
         if isinstance(self.documents_of, str):
             object.__setattr__(self, "documents_of", load_documents_of(self.documents_of))
+        if self.keep_days is not None and not self.keep_days > 0:
+            raise SettingsError(f"keep_days: {self.keep_days:g} is not a number of days above 0")
         if self.document_sets.sets:
             check_no_other_retriever(self.settings)
         if not is_loopback(self.host) and not self.has_users:
@@ -218,12 +225,21 @@ def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), **given: Any) -> ServingOptions:
-    """Return options with what the environment says: keys, users, documents, limits, proxies, origins and names."""
+def serving_options(
+    *,
+    origins: Iterable[str] = (),
+    hosts: Iterable[str] = (),
+    audit_log: Path | None = None,
+    keep_days: float | None = None,
+    **given: Any,
+) -> ServingOptions:
+    """Return options with what the environment says about what is not given; origins and hosts are added to it."""
     proxies = proxies_from_environment()
     return ServingOptions(
         keys=keys_from_environment(),
         user_of=user_of_from_environment(proxies),
+        audit_log=audit_log or (Path(named) if (named := os.environ.get(_AUDIT_LOG)) else None),
+        keep_days=_read_days() if keep_days is None else keep_days,
         documents=read_sets(os.environ.get(_DOCUMENTS) or "{}", _DOCUMENTS),
         documents_of=os.environ.get(_DOCUMENTS_OF) or None,
         origins=(*origins, *origins_from_environment()),
@@ -232,6 +248,14 @@ def serving_options(*, origins: Iterable[str] = (), hosts: Iterable[str] = (), *
         streams_per_address=read_limit("HOPGRAPH_STREAMS_PER_ADDRESS"),
         **given,
     )
+
+
+def _read_days() -> float | None:
+    given = os.environ.get(_KEEP_DAYS, "")
+    try:
+        return float(given) if given else None
+    except ValueError:
+        raise SettingsError(f"{_KEEP_DAYS}: {given!r:.80} is not a number of days") from None
 
 
 def origins_from_environment() -> tuple[str, ...]:

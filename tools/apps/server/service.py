@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,10 +15,11 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat, list_methods
 from hopgraph.nodes.core.compiled_method import CompiledMethod
-from hopgraph.state import SettingsError
+from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings
 from hopgraph.state.environment import with_environment
+from hopgraph.tools.apps.server.audit_log import AuditLog
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.document_sets import ALL_DOCUMENTS, DocumentChoice, DocumentSets
 from hopgraph.tools.apps.server.guards import DailyCalls
@@ -29,6 +31,7 @@ from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep, run_turn
 from hopgraph.tools.text.sanitize import truncate_line
 
 _USERS_PART = 4
+_CLEANING_SECONDS = 3600.0
 MAX_FIRST_TITLE = 60  # characters of a thread's first question
 _log = logging.getLogger(__name__)
 
@@ -113,6 +116,7 @@ class Service:
     health: HealthCheck
     documents: DocumentSets = field(default_factory=DocumentSets)
     calls: DailyCalls | None = None  # None where users are not told apart
+    audit: AuditLog | None = None
     threadless_chat: CompiledMethod = field(default_factory=lambda: chat.graph)  # for callers who hold the conversation
 
     def settings(
@@ -177,10 +181,11 @@ class Service:
     async def _run(
         self, user: str, thread: str, asked: str, given: Any, settings: ChatContext, documents: DocumentChoice
     ) -> AsyncGenerator[TurnStep]:
-        record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls)
+        record = QuestionRecord(user, settings.use_method, asked, self.metrics, self.calls, self.audit, thread)
         graph, config = self.threadless_chat, RunnableConfig()
         with record.watch():
             settings, names = await self.documents.restrict(settings, user, documents)
+            record.documents = names
             if self.calls:  # within the model calls that are left today
                 most = min(self.calls.left(user), settings.max_llm_calls or self.calls.limit)
                 settings = settings.model_copy(update={"max_llm_calls": most})
@@ -207,6 +212,20 @@ class Service:
         """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
         if self.options.has_users:
             await self.threads.check_room(user, thread)
+
+    async def delete_old(self) -> None:
+        """Delete the threads that have not changed for `keep_days`, now and every hour; one that is in use is left."""
+        while True:
+            before = time.time() - (self.options.keep_days or 0) * 24 * 3600
+            try:
+                for user, thread in await self.threads.list_old(before):
+                    with suppress(BusyError), self.admission.exclusive(thread_key(user, thread)):
+                        async with self.threads.lock(user, thread) as acquired:
+                            if acquired:
+                                await self.threads.delete(user, thread)
+            except HopgraphError as error:
+                _log.warning("old conversations were not deleted: %s", error)
+            await asyncio.sleep(_CLEANING_SECONDS)
 
     async def check_open(self, user: str, thread: str) -> None:
         """Raise a SettingsError for a thread of a user's in which documents were asked that they no longer may ask."""
@@ -235,4 +254,13 @@ async def open_service(options: ServingOptions) -> AsyncGenerator[Service]:
         admission = Admission(options.max_running, options.max_waiting, shared=shared)
         metrics = QuestionMetrics(lambda: admission.active)
         health = HealthCheck(settings, options.retrievers)
-        yield Service(options, threads, graph, admission, metrics, health, options.document_sets, calls, threadless)
+        with closing(AuditLog(options.audit_log)) if options.audit_log else nullcontext() as audit:
+            sets = options.document_sets
+            service = Service(options, threads, graph, admission, metrics, health, sets, calls, audit, threadless)
+            cleaning = asyncio.create_task(service.delete_old()) if options.keep_days else None
+            try:
+                yield service
+            finally:
+                if cleaning:
+                    cleaning.cancel()
+                    await asyncio.wait([cleaning])

@@ -197,6 +197,11 @@ class Threads(ABC):
         rows = await self.rows(sql, (user,))
         return [Thread(id=row[0], title=row[1], changed=row[2]) for row in rows]
 
+    async def list_old(self, before: float) -> list[tuple[str, str]]:
+        """Return user and id of the threads of all users that were last changed before a time."""
+        rows = await self.rows("SELECT owner, thread FROM hopgraph_threads WHERE changed < ?", (before,))
+        return [(str(row[0]), str(row[1])) for row in rows]
+
     async def rename(self, user: str, thread: str, title: str) -> None:
         """Give a thread another title; a SettingsError where the user has no such thread."""
         _check_names(user, thread)
@@ -208,9 +213,9 @@ class Threads(ABC):
             raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread and its messages; nothing happens if there is none."""
+        """Delete a thread, its messages and its turns; nothing happens if there is none."""
         await self.saver.adelete_thread(thread_key(user, thread))
-        for table in ("hopgraph_thread_documents", "hopgraph_threads"):
+        for table in ("hopgraph_turns", "hopgraph_thread_documents", "hopgraph_threads"):
             await self.rows(f"DELETE FROM {table} WHERE owner = ? AND thread = ?", (user, thread))  # noqa: S608 - ours
 
     async def note_documents(self, user: str, thread: str, names: Sequence[str]) -> None:

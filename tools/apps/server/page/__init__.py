@@ -84,9 +84,9 @@ def _create_private(folder: Path) -> Path:
 
 @asynccontextmanager
 async def page_open(app: FastAPI) -> AsyncGenerator[None]:
-    """Remove old uploads now and then; at the end the page's turns are stopped and stored."""
+    """Remove old uploads and documents now and then; at the end the page's turns are stopped and stored."""
     app.state.chat_session.closed = False  # an app may be opened again
-    cleaning = asyncio.create_task(_remove_old_uploads(Path(os.environ[_UPLOADS])))
+    cleaning = asyncio.create_task(_remove_old_files(Path(os.environ[_UPLOADS]), app.state.chat_session))
     try:
         yield
     finally:
@@ -94,8 +94,10 @@ async def page_open(app: FastAPI) -> AsyncGenerator[None]:
         await app.state.chat_session.close()
 
 
-async def _remove_old_uploads(folder: Path) -> None:
+async def _remove_old_files(folder: Path, session: ChatSession) -> None:
     while True:
+        if keep_days := session.service().options.keep_days:
+            await session.documents.delete_old(keep_days * 24 * 3600)
         if folder.name == UPLOADS:
             await asyncio.to_thread(remove_old_files, folder, UPLOAD_SECONDS)
         await asyncio.sleep(UPLOAD_SECONDS / 6)

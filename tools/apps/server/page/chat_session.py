@@ -188,11 +188,10 @@ class ChatSession:
         return ThreadView(thread, turns, _requests(state.interrupts) if waits else ())
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread and its turns; a BusyError while it is being answered, as that would be written again."""
+        """Delete a thread; a BusyError while it is being answered, as that would be written again."""
         service = self.service()
         with service.admission.exclusive(thread_key(user, thread)):
             await service.threads.delete(user, thread)
-            await self.turn_store.delete(user, thread)
 
     async def close(self) -> None:
         """Stop every turn and store it; afterwards nothing is read or written any more."""
@@ -215,6 +214,8 @@ class ChatSession:
         turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
         if turn := turns.get(turn_id):
             turn.feedback = feedback
+            if feedback:
+                self.service().metrics.feedback.labels(feedback).inc()
             await self.turn_store.save(user, thread, turn)
 
     def live_turn(self, user: str, thread: str) -> LiveTurn | None:

@@ -105,11 +105,20 @@ class UserDocuments:
 
     async def delete(self, user: str, corpus: str) -> None:
         """Delete a corpus."""
-        folder = self._find(user, corpus)
+        await self._delete(self._find(user, corpus))
+
+    async def _delete(self, folder: Path) -> None:
         # From now on it is no longer a corpus, even if the rest cannot be deleted.
         (folder / _RECORD).unlink()
         close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def delete_old(self, seconds: float) -> None:
+        """Delete all users' corpora that were changed longer ago; one that is being changed is left."""
+        for record in await asyncio.to_thread(lambda: list(self.folder.glob(f"*/*/{_RECORD}"))):
+            with suppress(OSError):
+                if time.time() - record.stat().st_mtime > seconds and record.parent not in self._busy:
+                    await self._delete(record.parent)
 
     async def index(
         self,

@@ -116,13 +116,11 @@ class TurnStore:
             turns[turn.id] = turn
         return turns
 
-    async def delete(self, owner: str, thread: str, turns: Sequence[str] | None = None) -> None:
-        """Delete some of a thread's turns, all for None; nothing happens if there are none."""
-        every = "DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ?"
-        if turns is None:
-            await self.threads.rows(every, (owner, thread))
-        for turn in turns or ():
-            await self.threads.rows(f"{every} AND turn = ?", (owner, thread, turn))
+    async def delete(self, owner: str, thread: str, turns: Sequence[str]) -> None:
+        """Delete some of a thread's turns; nothing happens if there are none."""
+        for turn in turns:
+            sql = "DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ? AND turn = ?"
+            await self.threads.rows(sql, (owner, thread, turn))
 
 
 async def record_run(

@@ -1,0 +1,172 @@
+"""What is kept of the users' questions, and for how long: the audit log, old conversations and old documents."""
+
+import asyncio
+import json
+import os
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hopgraph.state import SettingsError
+from hopgraph.tools.apps.cli import main
+from hopgraph.tools.apps.server import audit_log, page, service
+from hopgraph.tools.apps.server.audit_log import AuditLog
+from hopgraph.tools.apps.server.page.chat_session import ChatSession
+from hopgraph.tools.apps.server.server_options import ServingOptions, serving_options
+from support.servers.by_hand import by_hand
+from support.servers.trap import ANN, BEN
+from support.servers.web_app import WebApp, open_app, without_page
+from support.waiting import until
+
+DAY = 24 * 3600
+
+
+async def ask(app: WebApp, text: str, key: str = ANN, **more: Any) -> httpx.Response:
+    body = {"model": "one_step", "messages": [{"role": "user", "content": text}], **more}
+    async with httpx.AsyncClient(timeout=60) as client:
+        return await client.post(
+            f"{app.base_url}/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"}
+        )
+
+
+def entries(path: Path) -> Sequence[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+async def test_the_audit_log_says_who_asked_what(tmp_path: Path) -> None:
+    file = tmp_path / "logs" / "audit.jsonl"
+    options = without_page(
+        tmp_path,
+        keys={ANN: "ann", BEN: "ben"},
+        audit_log=file,
+        documents={"all": "sample", "hr": "sample"},
+        documents_of=lambda user: ["all", "hr"] if user == "ann" else ["all"],
+    )
+    async with open_app(options) as app:
+        await ask(app, "Who painted Guernica?")
+        await ask(app, "Line\none: Wer malte Guernica? ü \udc80".encode("utf-8", "replace").decode(), BEN)
+        await ask(app, "Who painted Guernica?", BEN, hopgraph={"documents": "hr"})
+    first, second, refused = entries(file)
+    assert {name: first[name] for name in ("user", "method", "outcome", "documents", "question", "thread")} == {
+        "user": "ann",
+        "method": "one_step",
+        "outcome": "answered",
+        "documents": ["all", "hr"],
+        "question": "Who painted Guernica?",
+        "thread": "",
+    }
+    assert first["cited"]
+    assert all(each.partition("/")[0] in ("all", "hr") for each in first["cited"])
+    assert (second["user"], second["question"].partition("\n")[0]) == ("ben", "Line")
+    assert (refused["user"], refused["outcome"], refused["documents"]) == ("ben", "failed", [])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert ANN not in file.read_text()
+
+
+def test_the_audit_log_is_bounded_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "_BYTES", 2_000)
+    monkeypatch.setattr(audit_log, "_FILES", 3)
+    (tmp_path / "audit.jsonl").write_text("")
+    (tmp_path / "audit.jsonl").chmod(0o644)
+    log = AuditLog(tmp_path / "audit.jsonl")
+    for number in range(200):
+        log.write({"question": f"{number} {'x' * 80}"})
+    log.close()
+    files = list(tmp_path.glob("audit.jsonl*"))
+    assert len(files) == 4
+    assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
+    assert all(each.stat().st_size <= 2_000 for each in files)
+    assert entries(tmp_path / "audit.jsonl")[-1]["question"].startswith("199 ")
+
+
+async def test_a_log_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """At the start it is refused; later a question is answered, and a line says that it is missing."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="name another file"):
+        AuditLog(tmp_path / "file" / "audit.jsonl")
+    (tmp_path / "full.jsonl").symlink_to("/dev/full")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "chmod", lambda *_: None)  # of the device, which is everyone's
+        log = AuditLog(tmp_path / "full.jsonl")
+    log.write({"question": "x"})
+    log.close()
+    assert "a question is missing in it" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+async def test_old_conversations_and_documents_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With their messages, turns and sets; younger ones stay, and so does one that is in use."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    monkeypatch.setattr(service, "_CLEANING_SECONDS", 0.1)
+    monkeypatch.setattr(page, "UPLOAD_SECONDS", 12.0)
+    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"}, keep_days=30)
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann:
+        threads = app.service.threads
+        for _ in range(3):
+            await ann.call("ask", [None, "Who painted Guernica?", "one_step", None, "", []])
+        old, used, young = [each["id"] for each in await threads.list_for("ann")]
+        with app.service.admission.exclusive(f"ann:{used}"):
+            await threads.rows(
+                "UPDATE hopgraph_threads SET changed = ? WHERE thread <> ?", (time.time() - 31 * DAY, young)
+            )
+            await gone(threads, old)
+            assert {each["id"] for each in await threads.list_for("ann")} == {used, young}
+        await gone(threads, used)
+        for table, column in (("hopgraph_turns", "thread"), ("checkpoints", "thread_id"), ("writes", "thread_id")):
+            rows = await threads.rows(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608 - the names are ours
+            assert {str(row[0]).removeprefix("ann:") for row in rows} <= {young}
+        place = json.dumps([await ann.uploaded("rain.txt", "Rain falls.")])
+        assert "1 passage indexed" in await ann.call("_add", [None, place, None, "mine", "english"])
+        (record,) = tmp_path.glob("documents/*/*/corpus.json")
+        long_ago = time.time() - 31 * DAY
+        os.utime(record, (long_ago, long_ago))
+        await until(lambda: not record.parent.exists())
+
+
+async def gone(threads: Any, thread: str) -> None:
+    for _ in range(600):
+        if thread not in [each["id"] for each in await threads.list_for("ann")]:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("the conversation is still there")
+
+
+async def test_ratings_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"})
+    async with open_app(options) as app, by_hand(app.url, ANN) as ann:
+        await ann.call("ask", [None, "Who painted Guernica?", "one_step", None, "", []])
+        (row,) = await app.service.threads.rows("SELECT thread, turn FROM hopgraph_turns")
+        await ChatSession(lambda: app.service).rate("ann", str(row[0]), str(row[1]), "bad")
+        metrics = (await ann.client.get("/metrics", headers={"Authorization": f"Bearer {ANN}"})).text
+    assert 'hopgraph_feedback_total{rating="bad"} 1.0' in metrics
+
+
+@pytest.mark.parametrize("given", ["-1", "0", "soon"])
+def test_days_that_are_none_are_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOPGRAPH_KEEP_DAYS", given)
+    with pytest.raises(SettingsError, match="number of days"):
+        serving_options()
+
+
+def test_options_win_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOPGRAPH_KEEP_DAYS", "90")
+    monkeypatch.setenv("HOPGRAPH_AUDIT_LOG", "/var/log/a.jsonl")
+    assert (serving_options().keep_days, serving_options().audit_log) == (90, Path("/var/log/a.jsonl"))
+    chosen = serving_options(keep_days=7, audit_log=tmp_path / "b.jsonl")
+    assert (chosen.keep_days, chosen.audit_log) == (7, tmp_path / "b.jsonl")
+    (tmp_path / "file").write_text("")
+    threads = ("--threads", str(tmp_path / "t.sqlite"))
+    for options, said in (
+        (("--keep-days", "0"), "is not a number of days above 0"),
+        (("--audit-log", str(tmp_path / "file" / "a.jsonl")), "name another file"),
+    ):
+        assert main(("chat", "--no-browser", "--port", "0", *threads, *options)) in (1, 2)
+        assert said in capsys.readouterr().err
