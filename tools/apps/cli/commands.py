@@ -244,27 +244,27 @@ class ChatOptions:
         Path | None,
         typer.Argument(
             metavar="[DOCUMENTS]",
-            help="A folder of documents, or one document: it is indexed in your cache folder and watched, so that "
-            "answers follow its files. In place of --corpus.",
+            help="A folder of documents, or one document, instead of --corpus. It is indexed in your cache folder and "
+            "watched, so that answers follow its files.",
         ),
     ] = None
     corpus: CorpusOption = None
     model: ModelOption = None
     method: str | None = option(
-        "The method that the page starts with and that auto stands for; auto itself chooses by the question.",
+        "The method preselected on the page, which auto then stands for. Without it auto chooses by the question.",
         metavar="NAME|FILE.py",
         show_default="HOPGRAPH_USE_METHOD, else auto",
     )
     assignments: ChatSetOption = None
     host: str = option(
-        "The address to listen on. If it is not this machine's own, callers need a key: set "
-        "HOPGRAPH_API_KEY, to one key or to USER=KEY,USER=KEY. HOPGRAPH_CALLS_PER_DAY (20,000), "
-        "HOPGRAPH_STREAMS_PER_ADDRESS (64) and others of SECURITY.md limit them; HOPGRAPH_PROXIES names proxies.",
+        "The address to listen on. Any address but this machine's needs HOPGRAPH_API_KEY: one key, or "
+        "USER=KEY,USER=KEY. SECURITY.md lists the limits, such as HOPGRAPH_CALLS_PER_DAY (20,000); HOPGRAPH_PROXIES "
+        "names trusted proxies.",
         default="127.0.0.1",
     )
-    port: int = option("The port; 0 takes a free one.", default=7860, min=0, max=65535)
+    port: int = option("The port; 0 chooses a free one.", default=7860, min=0, max=65535)
     threads: str | None = option(
-        "Where conversations are kept: a file, or postgresql://USER@HOST/DATABASE.",
+        "Storage of conversations: a file, or postgresql://USER@HOST/DATABASE.",
         metavar="FILE|ADDRESS",
         show_default="a file in your data folder",
     )
@@ -279,18 +279,18 @@ class ChatOptions:
         show_default="HOPGRAPH_KEEP_DAYS, else kept",
     )
     origins: list[str] | None = option(
-        "A page of another origin that may call the endpoints.", "--allow-origin", metavar="URL"
+        "Another origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
     )
-    hosts: list[str] | None = option(
-        "A host name under which a proxy forwards requests.", "--allow-host", metavar="NAME"
-    )
-    title: str = option("What the page is called.", default="hopgraph")
-    logo: Path | None = option("An image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
+    hosts: list[str] | None = option("A host name of the proxy in front; repeatable.", "--allow-host", metavar="NAME")
+    title: str = option("Title of the page.", default="hopgraph")
+    logo: Path | None = option("Image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
     simple: bool = flag("A page for people who only ask: question, answer and sources, without methods and settings.")
     color: str = option("The page's colour.", default="", metavar="#RRGGBB")
-    welcome: str = option("What greets people on the page, in Markdown.", default="", metavar="TEXT")
-    footer: str = option("What stands below the box for questions, in Markdown.", default="", metavar="TEXT")
-    page_examples: list[str] | None = option("A question that the page offers.", "--example", metavar="QUESTION")
+    welcome: str = option("Greeting on the page, in Markdown.", default="", metavar="TEXT")
+    footer: str = option("Text below the question box, in Markdown.", default="", metavar="TEXT")
+    page_examples: list[str] | None = option(
+        "Example question on the page; repeatable.", "--example", metavar="QUESTION"
+    )
     browser: bool = option("Open the page in the browser.", "--browser/--no-browser", default=True)
 
     def __post_init__(self) -> None:
@@ -310,7 +310,7 @@ class McpOptions:
     corpus: CorpusOption = None
     assignments: ChatSetOption = None
     methods: OwnMethodsOption = None
-    only: list[str] | None = option("Offer these tools alone, as auto,migres; repeatable.", metavar="A,B,…")
+    only: list[str] | None = option("Offer only these tools, e.g. auto,migres; repeatable.", metavar="A,B,…")
 
 
 @command(
@@ -324,7 +324,7 @@ class ServeOptions:
     HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY (20,000) limit each user of HOPGRAPH_API_KEY.
     """
 
-    host: str = option("The address to listen on; 0.0.0.0 lets other machines in.", default="127.0.0.1")
+    host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1")
     port: int = option("The port.", default=2024, min=1, max=65535)
     browser: bool = flag("Open LangGraph Studio, a page of LangSmith's.", "--browser/--no-browser")
     methods: OwnMethodsOption = None
