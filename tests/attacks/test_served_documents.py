@@ -106,6 +106,21 @@ def test_each_kind_is_sent_as_what_it_is(tmp_path: Path) -> None:
         assert headers["content-security-policy"].startswith("sandbox;") == sandboxed
 
 
+def test_a_text_that_is_none_any_more_is_downloaded(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(bytes(range(256)) * 64)
+    for name in ("a.txt", "a.html", "a.svg"):
+        headers = send_document(tmp_path / "x", name).headers
+        assert headers["content-type"] == "application/octet-stream"
+        assert headers["content-disposition"].startswith("attachment")
+
+
+def test_a_text_is_sent_in_its_own_encoding(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes("Die Wartung bei Müller & Söhne kostet 1.250 € für größere Geräte.".encode("cp1252"))
+    assert send_document(tmp_path / "x", "a.csv").headers["content-type"] == "text/plain; charset=cp1252"
+    (tmp_path / "x").write_text("Müller", "utf-16")
+    assert send_document(tmp_path / "x", "a.html").headers["content-type"] == "text/html; charset=utf-16"
+
+
 @pytest.fixture
 def app(index: Path, tmp_path: Path) -> Iterator[WebApp]:
     with ExitStack() as running:

@@ -1,5 +1,6 @@
 """Routes that the page links to: the documents of its sources, and conversations as Markdown files."""
 
+import asyncio
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -27,7 +28,7 @@ async def open_document(request: Request, corpus: str, identity: str) -> Respons
         found = None
     if found is None:
         raise HTTPException(404, _NO_DOCUMENT)
-    return send_document(*found)
+    return await asyncio.to_thread(send_document, *found)
 
 
 @router.get("/conversations/{thread}")

@@ -16,6 +16,7 @@ from starlette.responses import FileResponse
 
 from hopgraph.state import Citation, HopgraphError
 from hopgraph.tools.documents.conversion import CONVERTED
+from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding
 from hopgraph.tools.retrieval.corpora.formats import TEXT
 from hopgraph.tools.retrieval.index_folder import MANIFEST
@@ -84,11 +85,11 @@ def find_document(index: Path, identity: str) -> Path | None:
 def send_document(path: Path, name: str) -> FileResponse:
     """Return the response with a document, which is shown where a browser can, and else downloaded."""
     suffix = Path(name).suffix.lower()
-    shown = suffix == ".pdf" or suffix in _ACTIVE or suffix not in CONVERTED
-    if suffix in CONVERTED - _ACTIVE.keys():
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    else:
-        kind = f"{_ACTIVE.get(suffix, 'text/plain')}; charset={_charset(path)}"
+    is_text = suffix in _ACTIVE or suffix not in CONVERTED
+    charset = _charset(path) if is_text else ""
+    shown = suffix == ".pdf" or bool(charset)
+    kind = f"{_ACTIVE.get(suffix, 'text/plain')}; charset={charset}" if charset else mimetypes.guess_type(name)[0]
+    kind = "application/octet-stream" if kind is None or (is_text and not charset) else kind
     headers = {
         "Cache-Control": "private, no-cache",
         "Content-Security-Policy": _PDF_POLICY if suffix == ".pdf" else _SANDBOX,
@@ -100,7 +101,11 @@ def send_document(path: Path, name: str) -> FileResponse:
 
 
 def _charset(path: Path) -> str:
-    encoding = detect_encoding(path)
+    """Return what a browser calls the encoding of a text; empty for a file that is none, or not any more."""
+    try:
+        encoding = detect_encoding(path)
+    except UnreadableFileError:
+        return ""
     return "utf-8" if encoding in (UTF_8, DAMAGED_UTF_8) else codecs.lookup(encoding).name
 
 
