@@ -121,6 +121,7 @@ PAGES = [
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    assert [each for each in re.findall(r'src="([^"]+)"', text) if not (page.parent / each).is_file()] == []
     for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
         if target.startswith("https://") or target == "settings.md":  # which `make docs` writes
             continue
@@ -145,8 +146,9 @@ def test_every_method_is_in_its_table_or_on_the_page_on_choosing() -> None:
     assert f"and {len(baselines)} baselines" in README
 
 
-def test_it_has_at_most_1500_words() -> None:
+def test_it_has_at_most_1500_words_and_the_page_for_agents_40_lines() -> None:
     assert len(README.split()) <= 1500
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 40
 
 
 def test_its_table_has_the_figures_of_the_page_with_a_language_model() -> None:
