@@ -18,6 +18,8 @@ from hopgraph.tools.apps.server import audit_log, page, service
 from hopgraph.tools.apps.server.audit_log import AuditLog
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.server_options import ServingOptions, serving_options
+from support.servers.app_in_thread import app_in_thread
+from support.servers.browsing import Chat, chromium_browser
 from support.servers.by_hand import by_hand
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
@@ -136,15 +138,49 @@ async def gone(threads: Any, thread: str) -> None:
     raise AssertionError("the conversation is still there")
 
 
-async def test_ratings_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what a person says about a reply: in the conversation's export, and in the audit log."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
-    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"})
+    file = tmp_path / "audit.jsonl"
+    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={ANN: "ann"}, audit_log=file)
     async with open_app(options) as app, by_hand(app.url, ANN) as ann:
         await ann.call("ask", [None, "Who painted Guernica?", "one_step", None, "", []])
-        (row,) = await app.service.threads.rows("SELECT thread, turn FROM hopgraph_turns")
-        await ChatSession(lambda: app.service).rate("ann", str(row[0]), str(row[1]), "bad")
+        ((thread, turn),) = await app.service.threads.rows("SELECT thread, turn FROM hopgraph_turns")
+        session = ChatSession(lambda: app.service)
+        await session.rate("ann", thread, turn, "bad")
+        await session.rate("ann", thread, turn, "bad", f"The *year* is\nmissing. {'x' * 3_000}")
         metrics = (await ann.client.get("/metrics", headers={"Authorization": f"Bearer {ANN}"})).text
+        exported = (await ann.client.get(f"/chat/conversations/{thread}")).text
+        await session.rate("ann", thread, turn, "")
+        without = (await ann.client.get(f"/chat/conversations/{thread}")).text
     assert 'hopgraph_feedback_total{rating="bad"} 1.0' in metrics
+    assert "*Rating: Bad*: The \\*year\\* is missing. xxx" in exported
+    assert "Rating" not in without
+    _, first, second, third = entries(file)
+    assert (first["rating"], first["comment"]) == ("bad", "")
+    assert (second["user"], second["question"], len(second["comment"])) == ("ann", "Who painted Guernica?", 2_000)
+    assert third["rating"] == ""
+
+
+@pytest.mark.slow
+def test_a_reply_is_rated_with_a_comment_in_a_browser(tmp_path: Path) -> None:
+    with app_in_thread(ServingOptions(threads=tmp_path / "t.sqlite")) as app, chromium_browser() as browser:
+        chat = Chat(app, browser.new_context())
+        chat.page.goto(f"{app.url}/")
+        chat.ready()
+        chat.ask("Who painted Guernica?")
+        chat.last.get_by_role("button", name="Bad").click()
+        chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
+        chat.last.get_by_role("button", name="Send comment").click()
+        chat.last.get_by_text("Thank you for your comment.").wait_for()
+        with chat.page.expect_download() as download:
+            chat.manage()
+            chat.page.locator("#hg-export a").click()
+        assert "*Rating: Bad*: The year is missing." in Path(download.value.path()).read_text()
+        chat.last.get_by_role("button", name="Bad").click()
+        assert chat.last.locator(".hg-comment").count() == 0
+        chat.page.context.close()
+        assert not chat.errors
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "soon"])

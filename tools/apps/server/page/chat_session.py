@@ -43,6 +43,7 @@ from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.text.sanitize import truncate_line
 
+_MAX_COMMENT = 2_000  # characters
 APP = "app"  # the app's documents, in an address
 
 
@@ -208,14 +209,20 @@ class ChatSession:
         if live and live.task:
             live.task.cancel()
 
-    async def rate(self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"]) -> None:
+    async def rate(
+        self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"], comment: str = ""
+    ) -> None:
         """Keep what a person says of a reply with its turn; nothing happens if there is no such turn."""
+        service = self.service()
         live = self.live_turn(user, thread)
         turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
         if turn := turns.get(turn_id):
-            turn.feedback = feedback
-            if feedback:
-                self.service().metrics.feedback.labels(feedback).inc()
+            if feedback and feedback != turn.feedback:
+                service.metrics.feedback.labels(feedback).inc()
+            turn.feedback, turn.comment = feedback, comment[:_MAX_COMMENT]
+            if service.audit:
+                rated: dict[str, JsonValue] = {"user": user, "thread": thread, "turn": turn.id, "question": turn.asked}
+                service.audit.write({**rated, "rating": feedback, "comment": turn.comment})
             await self.turn_store.save(user, thread, turn)
 
     def live_turn(self, user: str, thread: str) -> LiveTurn | None:

@@ -87,12 +87,15 @@ def conversation_html(turns: Iterable[PageTurn], view: View | None = None, *, we
     return replace_surrogates(str(_elements(view.texts).conversation(drawn, welcome, view)))
 
 
-def conversation_markdown(turns: Iterable[PageTurn], title: str) -> str:
-    """Write a conversation as Markdown: each question as a heading, its answer, and its numbered sources."""
+def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGLISH) -> str:
+    """Write a conversation as Markdown: each question as a heading, its answer, its numbered sources and its rating."""
     written = [f"# {escape_markup(title)}"]
     for turn in turns:
         answer = reply_text(cast("LookUpState", turn.told)) if turn.told else turn.said
         written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(turn.problem)]
+        if turn.feedback:
+            comment = escape_markup(sanitize_line(" ".join(turn.comment.split())))
+            written.append(f"*{t('rated')}: {t(turn.feedback)}*{': ' if comment else ''}{comment}")
     return "\n\n".join(filter(None, written)) + "\n"
 
 

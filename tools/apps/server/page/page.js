@@ -134,11 +134,28 @@ const copy = async (button) => {
   button.textContent = navigator.clipboard ? t.copied : t.only_https;
   setTimeout(() => { button.textContent = label; }, 1500);
 };
+/* Whoever has rated a reply may say why. */
+const comment = (turn, feedback) => {
+  turn.querySelector(".hg-comment")?.remove();
+  if (!feedback) return;
+  const form = make("form", {className: "hg-edit hg-comment"});
+  const field = make("input", {maxLength: 2000, placeholder: t.comment});
+  field.setAttribute("aria-label", t.comment);
+  form.append(field, make("button", {textContent: t.send_comment}));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!field.value.trim()) return;
+    trigger("like", {turn: turn.dataset.turn, feedback, comment: field.value});
+    form.replaceWith(make("p", {className: "hg-comment", role: "status", textContent: t.comment_sent}));
+  });
+  turn.querySelector(".hg-actions").after(form);
+};
 const rate = (button, turn) => {
   const on = button.getAttribute("aria-pressed") !== "true";
   for (const each of turn.querySelectorAll("[data-act=rate]"))
     each.setAttribute("aria-pressed", String(on && each === button));
   trigger("like", {turn: turn.dataset.turn, feedback: on ? button.dataset.value : ""});
+  comment(turn, on ? button.dataset.value : "");
 };
 talk.addEventListener("click", ({target}) => {
   const button = target.closest("button[data-act]"), turn = button?.closest(".hg-turn");

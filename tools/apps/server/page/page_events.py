@@ -148,7 +148,8 @@ class _PageEvents:
     async def rate(self, request: Request, thread: str, told: EventData) -> None:
         turn, feedback = str(getattr(told, "turn", "")), str(getattr(told, "feedback", ""))
         if feedback in ("", "good", "bad"):
-            await self.session.rate(_user(request), thread, turn, feedback)
+            comment = str(getattr(told, "comment", ""))
+            await self.session.rate(_user(request), thread, turn, feedback, comment)
 
     async def new(self, request: Request) -> Updates:
         self._leave(request)

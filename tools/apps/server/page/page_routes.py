@@ -42,7 +42,7 @@ async def export_conversation(request: Request, thread: str) -> Response:
     view, title = await session.open(user, thread), titles[thread] or texts("untitled")
     name = quote(f"{title[:60]}.md", safe="")
     return Response(
-        conversation_markdown(view.turns, title).encode("utf-8", "replace"),
+        conversation_markdown(view.turns, title, texts).encode("utf-8", "replace"),
         headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}", "Cache-Control": "private, no-cache"},
         media_type="text/markdown; charset=utf-8",
     )

@@ -63,6 +63,7 @@ class PageTurn(TurnOptions):
     """The reply's text, as Markdown, where nothing was looked up, and while it is written."""
     problem: str = ""  # why it failed, in one line
     feedback: Literal["", "good", "bad"] = ""
+    comment: str = ""  # why it was rated so; untrusted text
     ended: TurnStatus = ""
 
     def record_reply(self, message: Any) -> None:
