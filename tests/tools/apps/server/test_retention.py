@@ -154,7 +154,7 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
         await session.rate("ann", thread, turn, "")
         without = (await ann.client.get(f"/chat/conversations/{thread}")).text
     assert 'hopgraph_feedback_total{rating="bad"} 1.0' in metrics
-    assert "*Rating: Bad*: The \\*year\\* is missing. xxx" in exported
+    assert "*Rating: Bad*: The *year\\* is missing. xxx" in exported
     assert "Rating" not in without
     _, first, second, third = entries(file)
     assert (first["rating"], first["comment"]) == ("bad", "")

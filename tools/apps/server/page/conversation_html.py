@@ -94,7 +94,7 @@ def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGL
         answer = reply_text(cast("LookUpState", turn.told)) if turn.told else turn.said
         written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(turn.problem)]
         if turn.feedback:
-            comment = escape_markup(sanitize_line(" ".join(turn.comment.split())))
+            comment = escape_markup(turn.comment)
             written.append(f"*{t('rated')}: {t(turn.feedback)}*{': ' if comment else ''}{comment}")
     return "\n\n".join(filter(None, written)) + "\n"
 
