@@ -50,29 +50,29 @@ from hopgraph.nodes.blend import (
 )
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.draft_answers import draft_answers, shorten
-from hopgraph.nodes.filter_passages import select_passages, weigh_passages
+from hopgraph.nodes.filter_passages import judge_passages, select_passages
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.selection import unite
+from hopgraph.nodes.selection import merge_branches
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState, SampledOutput
 
 Context = BlendFilterContext
 
 
-def what_to_ask(
+def route_first_steps(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> list[Literal["reason", "recall", "topic", "blend"]]:
     """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
     return [*first_steps(runtime.context)] or ["blend"]
 
 
-def filter_each(
+def route_branch_filter(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> Literal["each to filter", "as found"]:
     """Return whether each query's passages are filtered before their union."""
     return "each to filter" if runtime.context.filtering == "branch" else "as found"
 
 
-def filter_the_union(
+def route_union_filter(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> Literal["union to filter", "ready"]:
     """Return whether the filter comes after the union."""
@@ -89,26 +89,26 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("blend", blend)
     builder.add_node("retrieve_blended", retrieve)
     builder.add_node("take_top", add_found)
-    builder.add_node("judge", weigh_passages)
+    builder.add_node("judge", judge_passages)
     builder.add_node("select", select_passages)
-    builder.add_node("unite", unite)
-    builder.add_node("judge_union", weigh_passages)
+    builder.add_node("unite", merge_branches)
+    builder.add_node("judge_union", judge_passages)
     builder.add_node("select_union", select_passages)
     builder.add_node("answer", draft_answers)
     builder.add_node("shorten", shorten)
 
-    builder.add_path("prepare", "retrieve")
-    builder.add_conditional_edges("retrieve", what_to_ask, ["reason", "recall", "topic", "blend"])
+    builder.chain("prepare", "retrieve")
+    builder.add_conditional_edges("retrieve", route_first_steps, ["reason", "recall", "topic", "blend"])
     builder.add_edge("reason", "blend")
     builder.add_edge("recall", "blend")
     builder.add_edge("topic", "blend")
-    builder.add_choice("blend", "queries", {"blended queries": "retrieve_blended"}, {"the question alone": "take_top"})
-    builder.add_path("retrieve_blended", "take_top")
-    builder.add_conditional_edges("take_top", filter_each, {"each to filter": "judge", "as found": "unite"})
-    builder.add_path("judge", "select", "unite")
-    builder.add_conditional_edges("unite", filter_the_union, {"union to filter": "judge_union", "ready": "answer"})
-    builder.add_path("judge_union", "select_union", "answer", "shorten")
-    return builder.end("shorten")
+    builder.add_branch("blend", "queries", {"blended queries": "retrieve_blended"}, {"the question alone": "take_top"})
+    builder.chain("retrieve_blended", "take_top")
+    builder.add_conditional_edges("take_top", route_branch_filter, {"each to filter": "judge", "as found": "unite"})
+    builder.chain("judge", "select", "unite")
+    builder.add_conditional_edges("unite", route_union_filter, {"union to filter": "judge_union", "ready": "answer"})
+    builder.chain("judge_union", "select_union", "answer", "shorten")
+    return builder.finish_after("shorten")
 
 
 graph = build().compile(name="BlendFilter")

@@ -13,7 +13,7 @@ events; `stage_ended` says after each what became of its answer.
 from typing import Unpack
 
 from hopgraph.graphs.registry import METHODS
-from hopgraph.nodes.cascade import accept_stage, route_stage, run_stage_with
+from hopgraph.nodes.cascade import accept_stage, make_run_stage_node, route_stage
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.state.cascade import CascadeContext, CascadeState
 
@@ -23,12 +23,12 @@ Context = CascadeContext
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(CascadeState, Context, **changes)
-    builder.add_node("run_stage", run_stage_with(METHODS))
+    builder.add_node("run_stage", make_run_stage_node(METHODS))
     builder.add_node("accept", accept_stage)
 
-    builder.add_path("prepare", "run_stage", "accept")
+    builder.chain("prepare", "run_stage", "accept")
     builder.add_conditional_edges("accept", route_stage, {"next stage": "run_stage", "accepted": "finish"})
-    return builder.end()
+    return builder.finish_after()
 
 
 graph = build().compile(name="Cascade")

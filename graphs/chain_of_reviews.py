@@ -19,27 +19,27 @@ Where the paper is silent:
 
 from typing import Literal, Unpack
 
-from hopgraph.graphs.tree_of_reviews import what_was_found
+from hopgraph.graphs.tree_of_reviews import route_after_gather
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.fuse import conclude
-from hopgraph.nodes.gather import gather
-from hopgraph.nodes.prune import lengthen
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.fuse import accept_chain_answer
+from hopgraph.nodes.gather import collect_evidence
+from hopgraph.nodes.prune import extend_chain
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.review import every_open, review_with
+from hopgraph.nodes.review import every_open, make_review_node
 from hopgraph.nodes.review_tree.paths import nodes_with_status
 from hopgraph.state.tree_of_reviews import ChainOfReviewsContext, ReviewTreeState
 
 Context = ChainOfReviewsContext
 
 
-def anything_new(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:
+def route_after_extension(state: ReviewTreeState) -> Literal["new paragraphs", "nothing new"]:
     """Return whether the chain grew."""
     return "new paragraphs" if nodes_with_status(state["tree"], "open") else "nothing new"
 
 
-def what_was_decided(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or the last turn"]:
+def route_chain_review(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or the last turn"]:
     """Go on with a new query, or end the chain; a budget ends it too."""
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
@@ -48,23 +48,25 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("lengthen", lengthen)
-    builder.add_node("review", review_with(every_open), reserve_calls=1)
+    builder.add_node("lengthen", extend_chain)
+    builder.add_node("review", make_review_node(every_open), reserve_calls=1)
     builder.add_node("expand", expand, reserve_calls=2)
-    builder.add_node("gather", gather)
-    builder.add_node("conclude", conclude)
-    builder.add_node("answer", answer_with("answer_step_by_step"))
+    builder.add_node("gather", collect_evidence)
+    builder.add_node("conclude", accept_chain_answer)
+    builder.add_node("answer", make_answer_node("answer_step_by_step"))
 
-    builder.add_path("prepare", "retrieve", "lengthen")
-    builder.add_conditional_edges("lengthen", anything_new, {"new paragraphs": "review", "nothing new": "gather"})
+    builder.chain("prepare", "retrieve", "lengthen")
     builder.add_conditional_edges(
-        "review", what_was_decided, {"SEARCH": "expand", "ACCEPT, or the last turn": "gather"}
+        "lengthen", route_after_extension, {"new paragraphs": "review", "nothing new": "gather"}
+    )
+    builder.add_conditional_edges(
+        "review", route_chain_review, {"SEARCH": "expand", "ACCEPT, or the last turn": "gather"}
     )
     builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
-        "gather", what_was_found, {"evidence": "conclude", "no evidence": "answer", "nothing to read": "finish"}
+        "gather", route_after_gather, {"evidence": "conclude", "no evidence": "answer", "nothing to read": "finish"}
     )
-    return builder.end("conclude", "answer")
+    return builder.finish_after("conclude", "answer")
 
 
 graph = build().compile(name="Chain of Reviews")

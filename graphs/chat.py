@@ -4,7 +4,7 @@ Messages in, messages out, so that any chat client of LangGraph can be put befor
 
 * `prepare` reads the user's newest message, given as text or as blocks. The reply says what is wrong with an unreadable
   one.
-* `contextualise` makes a follow-up stand alone with the help of the last turns: after "Who wrote
+* `condense_question` makes a follow-up stand alone with the help of the last turns: after "Who wrote
   Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother. What other agents and their tools
   said after the user's message, before they handed over, helps as well.
 * `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
@@ -34,11 +34,11 @@ from typing import Any, Literal
 from langgraph.graph import END, START
 
 from hopgraph.graphs import Method, list_methods
-from hopgraph.nodes.chat.contextualise import contextualise
+from hopgraph.nodes.chat.contextualise import condense_question
 from hopgraph.nodes.chat.prepare_turn import prepare_turn
 from hopgraph.nodes.chat.reply import reply
 from hopgraph.nodes.chat.route import route
-from hopgraph.nodes.chat.run_method import LentMethod
+from hopgraph.nodes.chat.run_method import MethodNode
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import SettingsError
@@ -54,22 +54,22 @@ def chat_methods() -> dict[str, Method]:
 
 def takes_questions(method: Method) -> bool:
     """Return whether a method is given nothing but a question, no file either."""
-    return not method.takes_gold_passages and not method.Context().lacks
+    return not method.takes_gold_passages and not method.Context().missing
 
 
-def what_was_read(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
+def route_message(state: ChatState) -> Literal["refused", "follow-up", "first message"]:
     """Return whether there is anything to look up, and whether earlier messages may explain it."""
     if state["kind"] == "refused":
         return "refused"
     return "follow-up" if len(state["messages"]) > 1 else "first message"
 
 
-def is_question(state: ChatState) -> Literal["question", "small talk"]:
+def route_kind(state: ChatState) -> Literal["question", "small talk"]:
     """Return whether the message is a question rather than small talk."""
     return "question" if state["chosen"] else "small talk"
 
 
-def chosen_method(state: ChosenMethod) -> str:
+def route_to_method(state: ChosenMethod) -> str:
     """Read the choice; `route` has made one, or else a person has."""
     chosen = state["chosen"] or "one_step"
     if chosen not in Context.choices:
@@ -83,9 +83,9 @@ def look_up() -> CompiledMethod:
     methods = chat_methods()
     Context.choices = (AUTO, *methods)
     for name, method in methods.items():
-        builder.add_node(name, LentMethod.of(method.graph.copy()))
+        builder.add_node(name, MethodNode.of(method.graph.copy()))
         builder.add_edge(name, END)
-    builder.add_conditional_edges(START, chosen_method, {name: name for name in methods})
+    builder.add_conditional_edges(START, route_to_method, {name: name for name in methods})
     return builder.compile(name="Look up")
 
 
@@ -96,18 +96,18 @@ def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
     """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))
-    builder.add_node("contextualise", contextualise)
+    builder.add_node("contextualise", condense_question)
     builder.add_node("route", route)
     builder.add_node("look_up", look_up())
     builder.add_node("reply", reply)
 
     builder.add_edge(START, "prepare")
     builder.add_conditional_edges(
-        "prepare", what_was_read, {"refused": "reply", "follow-up": "contextualise", "first message": "route"}
+        "prepare", route_message, {"refused": "reply", "follow-up": "contextualise", "first message": "route"}
     )
     builder.add_edge("contextualise", "route")
-    builder.add_conditional_edges("route", is_question, {"question": "look_up", "small talk": "reply"})
-    builder.add_path("look_up", "reply", END)
+    builder.add_conditional_edges("route", route_kind, {"question": "look_up", "small talk": "reply"})
+    builder.chain("look_up", "reply", END)
     return builder
 
 

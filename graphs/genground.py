@@ -32,23 +32,23 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.deduce import deduce_with, route_deduced
+from hopgraph.nodes.deduce import make_deduce_node, route_deduced
 from hopgraph.nodes.ground import ground
 from hopgraph.nodes.hops.next_step import NextQuestion
-from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, generate, read_hop_with
+from hopgraph.nodes.read_hop import accept_last_answer, answer_from_memory, make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.revise import keep, revise
+from hopgraph.nodes.revise import keep_memory_answer, revise
 from hopgraph.state.genground import GengroundContext, GengroundState
 
 Context = GengroundContext
 
 
-def how_to_use(_state: GengroundState, runtime: Runtime[GengroundContext]) -> Literal["grounding", "no grounding"]:
+def route_retrieved(_state: GengroundState, runtime: Runtime[GengroundContext]) -> Literal["grounding", "no grounding"]:
     """Choose between grounding the generated answer and reading one off the passages."""
     return "grounding" if runtime.context.grounding else "no grounding"
 
 
-def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:
+def route_grounding(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:
     """Read the grounding: revise by it, go on to the next batch, or keep the generated answer."""
     if state["grounding"] and state["grounding"]["evidence"]:
         return "cited"
@@ -59,28 +59,28 @@ def what_was_cited(state: GengroundState) -> Literal["cited", "empty, more", "em
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(GengroundState, Context, **changes)
-    builder.add_node("deduce", deduce_with("deduce", NextQuestion), reserve_calls=1)
-    builder.add_node("generate", generate, reserve_calls=0)
+    builder.add_node("deduce", make_deduce_node("deduce", NextQuestion), reserve_calls=1)
+    builder.add_node("generate", answer_from_memory, reserve_calls=0)
     builder.add_node("retrieve", retrieve)
     builder.add_node("ground", ground)
     builder.add_node("revise", revise)
-    builder.add_node("keep", keep)
-    builder.add_node("read_passages", read_hop_with(key="candidates", alone=True, edits=True))
-    builder.add_node("best_answer", best_answer_with())
+    builder.add_node("keep", keep_memory_answer)
+    builder.add_node("read_passages", make_read_hop_node(key="candidates", alone=True, edits=True))
+    builder.add_node("best_answer", make_best_answer_node())
     builder.add_node("accept", accept_last_answer)
 
-    builder.add_choice("prepare", "deduction", {"hop by hop": "deduce"}, {"at once": "generate"})
+    builder.add_branch("prepare", "deduction", {"hop by hop": "deduce"}, {"at once": "generate"})
     builder.add_edge("generate", "retrieve")
     builder.add_conditional_edges(
         "deduce", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
-    builder.add_conditional_edges("retrieve", how_to_use, {"grounding": "ground", "no grounding": "read_passages"})
+    builder.add_conditional_edges("retrieve", route_retrieved, {"grounding": "ground", "no grounding": "read_passages"})
     builder.add_conditional_edges(
-        "ground", what_was_cited, {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"}
+        "ground", route_grounding, {"cited": "revise", "empty, more": "ground", "empty, none left": "keep"}
     )
     for closing in ("revise", "keep", "read_passages"):
-        builder.add_choice(closing, "deduction", {"hop by hop": "deduce"}, {"at once": "accept"})
-    return builder.end("best_answer", "accept")
+        builder.add_branch(closing, "deduction", {"hop by hop": "deduce"}, {"at once": "accept"})
+    return builder.finish_after("best_answer", "accept")
 
 
 graph = build().compile(name="GenGround")

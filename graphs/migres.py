@@ -40,7 +40,7 @@ from hopgraph.nodes.extract import extract
 from hopgraph.nodes.generate_queries import generate_queries
 from hopgraph.nodes.nli_verify import nli_verify
 from hopgraph.nodes.recall_knowledge import recall_knowledge
-from hopgraph.nodes.retrieve import passages_per_query, retrieve_with
+from hopgraph.nodes.retrieve import make_retrieve_node, top_k
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.migres import MigresContext, MigresState
 
@@ -73,7 +73,7 @@ def after_decision(state: MigresState) -> Literal["answerable", "missing", "limi
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(MigresState, Context, **changes)
-    builder.add_node("retrieve", retrieve_with(passages_per_query, allow_added_queries=True))
+    builder.add_node("retrieve", make_retrieve_node(top_k, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
     # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final
     # answer; 1 = the final answer alone, where a run goes when no call is left for a decision. In runs that ask for
@@ -86,7 +86,7 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("generate_queries", generate_queries, reserve_calls=1)
     builder.add_node("final_answer", final_answer)
 
-    builder.add_path("prepare", "retrieve", "sentence_filter")
+    builder.chain("prepare", "retrieve", "sentence_filter")
     builder.add_conditional_edges(
         "sentence_filter",
         after_filter,
@@ -95,14 +95,14 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_conditional_edges(
         "compress", extract_or_recall, {"to extract": "extract", "to recall": "recall_knowledge"}
     )
-    builder.add_path("recall_knowledge", "extract", "nli_verify", "decide")
+    builder.chain("recall_knowledge", "extract", "nli_verify", "decide")
     builder.add_conditional_edges(
         "decide",
         after_decision,
         {"answerable": "finish", "missing": "generate_queries", "limit reached": "final_answer"},
     )
-    builder.add_choice("generate_queries", "queries", {"new queries": "retrieve"}, {"none left": "final_answer"})
-    return builder.end("final_answer")
+    builder.add_branch("generate_queries", "queries", {"new queries": "retrieve"}, {"none left": "final_answer"})
+    return builder.finish_after("final_answer")
 
 
 graph = build().compile(name="MIGRES")

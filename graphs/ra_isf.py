@@ -1,6 +1,6 @@
 """RA-ISF: retrieval augmentation with iterative self-feedback.
 
-The paper's claim: a model that first judges whether it knows the answer itself, then whether a retrieved
+The paper's claim: a model that first judges whether it route_self_knowledge the answer itself, then whether a retrieved
 passage is relevant, and breaks a question down only when neither helps, is not led astray by irrelevant
 passages and spends its effort on the hard parts. Each part is solved in the same way, down to a depth of D_th.
 
@@ -44,15 +44,15 @@ from hopgraph.nodes.judge_relevance import judge_relevance
 from hopgraph.nodes.question_tree.branch import branch_input, question_of
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import self_knowledge
-from hopgraph.nodes.solve_question import answer_question, best_effort, compose, give_up
-from hopgraph.nodes.split import plant, split
-from hopgraph.state.question_tree import ROOT
+from hopgraph.nodes.solve_question import best_effort, compose, give_up, make_answer_question_node
+from hopgraph.nodes.split import init_tree, split
+from hopgraph.state.question_tree import ROOT_QUESTION
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
 
 Context = RaIsfContext
 
 
-def where_to_begin(
+def route_start(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
     """Choose the first module: none beyond D_th; the self-knowledge module unless it is switched off."""
@@ -65,24 +65,26 @@ def _without_knowledge(settings: RaIsfContext) -> Literal["look up", "break down
     return "look up" if settings.passage_relevance else _without_passages(settings)
 
 
-def knows(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["known", "look up", "break down", "give up"]:
+def route_self_knowledge(
+    state: SolveState, runtime: Runtime[RaIsfContext]
+) -> Literal["known", "look up", "break down", "give up"]:
     """Read the self-knowledge module's verdict."""
     return "known" if state["known"] else _without_knowledge(runtime.context)
 
 
-def known_after_all(
+def route_known_answer(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["answered", "look up", "break down", "give up"]:
-    """Return whether the model did answer from what it knows; what it cannot is looked up."""
+    """Return whether the model did answer from what it route_self_knowledge; what it cannot is looked up."""
     return "answered" if question_of(state)["how"] else _without_knowledge(runtime.context)
 
 
-def any_relevant(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["relevant", "break down", "give up"]:
+def route_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["relevant", "break down", "give up"]:
     """Return whether there are passages to answer from; if not, the question is decomposed unless that is off."""
     return "relevant" if state["knowledge"][0]["excerpts"] else _without_passages(runtime.context)
 
 
-def enough_after_all(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["answered", "break down", "give up"]:
+def route_answer(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["answered", "break down", "give up"]:
     """Return whether the passages did give an answer; if not, the question is broken down as if there were none."""
     return "answered" if question_of(state)["how"] else _without_passages(runtime.context)
 
@@ -91,36 +93,36 @@ def _without_passages(settings: RaIsfContext) -> Literal["break down", "give up"
     return "break down" if settings.decomposition else "give up"
 
 
-def what_can_go_on(
+def route_frontier(
     state: RaIsfState, runtime: Runtime[RaIsfContext]
 ) -> list[Send] | Literal["settled", "left unsolved"]:
     """Send every question that can go on to its step; without any, end."""
     if state["branches"]:
         return [Send(branch["step"], branch_input(state, branch)) for branch in state["branches"]]
-    return "left unsolved" if is_left_unsolved(state["tree"][ROOT], runtime.context) else "settled"
+    return "left unsolved" if is_left_unsolved(state["tree"][ROOT_QUESTION], runtime.context) else "settled"
 
 
 def build_solve() -> MethodGraph:
     """Draw how one question is solved (Algorithm 1, lines 2-16)."""
     builder = MethodGraph(SolveState, Context, output_schema=SolveOutput)
     builder.add_node("self_knowledge", self_knowledge)
-    builder.add_node("answer_known", answer_question(own_knowledge=True))
+    builder.add_node("answer_known", make_answer_question_node(own_knowledge=True))
     builder.add_node("retrieve", retrieve)
     builder.add_node("judge_relevance", judge_relevance)
-    builder.add_node("answer", answer_question(own_knowledge=False))
+    builder.add_node("answer", make_answer_question_node(own_knowledge=False))
     builder.add_node("decompose", split, reserve_calls=1)
     builder.add_node("give_up", give_up)
 
     unsolved = {"break down": "decompose", "give up": "give_up"}
     unknown = {"look up": "retrieve", **unsolved}
     builder.add_conditional_edges(
-        START, where_to_begin, {"within D_th": "self_knowledge", "too deep": "give_up", **unknown}
+        START, route_start, {"within D_th": "self_knowledge", "too deep": "give_up", **unknown}
     )
-    builder.add_conditional_edges("self_knowledge", knows, {"known": "answer_known", **unknown})
-    builder.add_conditional_edges("answer_known", known_after_all, {"answered": END, **unknown})
+    builder.add_conditional_edges("self_knowledge", route_self_knowledge, {"known": "answer_known", **unknown})
+    builder.add_conditional_edges("answer_known", route_known_answer, {"answered": END, **unknown})
     builder.add_edge("retrieve", "judge_relevance")
-    builder.add_conditional_edges("judge_relevance", any_relevant, {"relevant": "answer", **unsolved})
-    builder.add_conditional_edges("answer", enough_after_all, {"answered": END, **unsolved})
+    builder.add_conditional_edges("judge_relevance", route_relevance, {"relevant": "answer", **unsolved})
+    builder.add_conditional_edges("answer", route_answer, {"answered": END, **unsolved})
     builder.add_edge("decompose", END)
     builder.add_edge("give_up", END)
     return builder
@@ -129,21 +131,21 @@ def build_solve() -> MethodGraph:
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(RaIsfState, Context, **changes)
-    builder.add_node("plant", plant)
+    builder.add_node("plant", init_tree)
     builder.add_node("frontier", frontier)
     builder.add_node("solve", build_solve().compile(name="solve"))
     builder.add_node("compose", compose)
     builder.add_node("best_effort", best_effort)
 
-    builder.add_path("prepare", "plant", "frontier")
+    builder.chain("prepare", "plant", "frontier")
     builder.add_conditional_edges(
         "frontier",
-        what_can_go_on,
+        route_frontier,
         {"open": "solve", "parts settled": "compose", "settled": "finish", "left unsolved": "best_effort"},
     )
     builder.add_edge("solve", "frontier")
     builder.add_edge("compose", "frontier")
-    return builder.end("best_effort")
+    return builder.finish_after("best_effort")
 
 
 graph = build().compile(name="RA-ISF")

@@ -22,7 +22,7 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.state.chat import METHOD_ALIASES as ALIASES
 from hopgraph.state.errors import did_you_mean
 from hopgraph.state.schemas import AnswerOutput
-from hopgraph.tools.io.code_objects import CodePlace, load_object, parse_place
+from hopgraph.tools.io.load_object import CodePlace, load_object, parse_place
 
 METHOD_PACKAGES = "hopgraph.methods"
 """The entry-point group of installed packages that offer methods: name → a compiled graph."""
@@ -64,10 +64,10 @@ class Method:
     graph: CompiledMethod
     Context: Any
     """Its settings: a subclass of `hopgraph.state.Context`."""
-    about: str
+    docstring: str
     """The docstring of its module: a first line `Title: what it does`, and more; may be empty."""
     place: CodePlace
-    figure: AnyGraph
+    drawn_graph: AnyGraph
     """Return the graph to draw: an external graph as it is, without the nodes around it."""
     file: str
 
@@ -130,7 +130,7 @@ class Methods(Mapping[str, Method]):
         self._places[method.name], self._loaded[method.name] = place, method
         return method
 
-    def of_others(self) -> list[str]:
+    def external(self) -> list[str]:
         """List, for `find_method` in another process, the methods loaded so far that are not hopgraph's."""
         own = ((name, each) for name, each in self._loaded.items() if not each.is_built_in)
         return [name if _FOUND.get(name) == each.place else str(each.place) for name, each in own]

@@ -37,23 +37,23 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
 from hopgraph.nodes.fuse import fuse, rank_passages
-from hopgraph.nodes.gather import gather
+from hopgraph.nodes.gather import collect_evidence
 from hopgraph.nodes.prune import prune
-from hopgraph.nodes.reading import answer_with
-from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.review import by_search_order, review_with
+from hopgraph.nodes.reading import make_answer_node
+from hopgraph.nodes.retrieve import make_retrieve_node
+from hopgraph.nodes.review import by_search_order, make_review_node
 from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState, TreeOfReviewsContext
 
 Context = TreeOfReviewsContext
 
 
-def anything_new(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
+def route_after_prune(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
     """Return whether a paragraph waits for its review."""
     return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
-def what_was_decided(
+def route_after_review(
     state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]
 ) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
     """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
@@ -65,7 +65,7 @@ def what_was_decided(
     return "next paragraph" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
-def what_was_found(
+def route_after_gather(
     state: ReviewTreeState, runtime: Runtime[ReviewContext]
 ) -> Literal["evidence", "no evidence", "nothing to read"]:
     """Read the evidence pool; an empty one leaves paragraphs, and without these what the model knows."""
@@ -78,29 +78,29 @@ def what_was_found(
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
-    builder.add_node("retrieve", retrieve_with(Context.width))
+    builder.add_node("retrieve", make_retrieve_node(Context.width))
     builder.add_node("prune", prune)
-    builder.add_node("review", review_with(by_search_order), reserve_calls=1)
+    builder.add_node("review", make_review_node(by_search_order), reserve_calls=1)
     builder.add_node("expand", expand, reserve_calls=2)
-    builder.add_node("gather", gather)
+    builder.add_node("gather", collect_evidence)
     builder.add_node("fuse", fuse)
-    builder.add_node("answer", answer_with("answer_step_by_step"))
+    builder.add_node("answer", make_answer_node("answer_step_by_step"))
     builder.add_node("rank_passages", rank_passages)
 
-    builder.add_path("prepare", "retrieve", "prune")
+    builder.chain("prepare", "retrieve", "prune")
     builder.add_conditional_edges(
-        "prune", anything_new, {"paragraphs to review": "review", "all paths closed": "gather"}
+        "prune", route_after_prune, {"paragraphs to review": "review", "all paths closed": "gather"}
     )
     builder.add_conditional_edges(
-        "review", what_was_decided, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
+        "review", route_after_review, {"SEARCH": "expand", "next paragraph": "review", "all paths closed": "gather"}
     )
     builder.add_edge("expand", "retrieve")
     builder.add_conditional_edges(
-        "gather", what_was_found, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
+        "gather", route_after_gather, {"evidence": "fuse", "no evidence": "answer", "nothing to read": "finish"}
     )
     builder.add_edge("fuse", "rank_passages")
-    builder.add_path("answer", "rank_passages")
-    return builder.end("rank_passages")
+    builder.chain("answer", "rank_passages")
+    return builder.finish_after("rank_passages")
 
 
 graph = build().compile(name="Tree of Reviews")

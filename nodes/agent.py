@@ -19,14 +19,14 @@ from langgraph.types import Command
 from pydantic import Field, JsonValue
 
 from hopgraph.nodes.cascade import RememberingRetriever
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.budget import seconds_left
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.human_review import Item, approve_evidence, review_queries
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, retrieval_calls, search_all, to_passages
-from hopgraph.nodes.core.step_events import emit, node_place
+from hopgraph.nodes.core.step_events import emit, node_position
 from hopgraph.nodes.hops.hop_history import observed_lines, open_hop
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
@@ -34,8 +34,9 @@ from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update
 from hopgraph.state.agent import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.state.hops import Hop
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.io.background import run_in_background
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.models.tool_calls import ToolCall, ToolsRefusedError, ToolTurn, takes_tools
 from hopgraph.tools.prompts import format_attribute, format_block, unescape
 from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
@@ -57,8 +58,8 @@ async def search(
     settings, state, hop = runtime.context, runtime.state, _turns(runtime.state["messages"])
     retrievers = await get_retrievers(settings)
     emit(cast("Any", runtime), QuerySent(query=query, why="", hop=hop))
-    leave_out = state["question"] if settings.leave_out_question else ""
-    request = SearchRequest(query, k or settings.passages_per_query, frozenset(state["excluded"]), hop, leave_out)
+    leave_out = state["question"] if settings.exclude_question_text else ""
+    request = SearchRequest(query, k or settings.top_k, frozenset(state["excluded"]), hop, leave_out)
     found = await search_all(retrievers, request, seconds_left(settings, state))
     passages = distinguish_texts(found.passages, passages_by_id(state["passages"]))
     emit(cast("Any", runtime), Retrieved.of(query, passages, found.left_out))
@@ -83,7 +84,7 @@ async def read(
         retriever = await get_retriever(given)
         if isinstance(retriever, RememberingRetriever):
             retriever = retriever.retriever
-        if documents := await read_document(retriever, passage["id"], offset, settings.passages_per_query):
+        if documents := await read_document(retriever, passage["id"], offset, settings.top_k):
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
             return _observed(runtime, distinguish_texts(passages, passages_by_id(runtime.state["passages"])))
     if offset:
@@ -162,7 +163,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
     async def awrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
         """Ask for the next turn; the model of the request is never called."""
         del handler
-        with node_place(get_config()):
+        with node_position(get_config()):
             message, update = await _next_turn(cast("AgentRunState", request.state), cast("Any", request.runtime))
         return ExtendedModelResponse(ModelResponse([message]), Command(update=update))
 
@@ -174,7 +175,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
         """Let a person review what is about to be searched, or what an answer would cite."""
-        with node_place(get_config()):
+        with node_position(get_config()):
             return await _reviewed(state, runtime)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
@@ -192,7 +193,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
 def _place_of(runtime: ToolRuntime[AgentContext, AgentRunState]) -> Generator[None]:
     token = _runtime.set(runtime)
     try:
-        with node_place(runtime.config):
+        with node_position(runtime.config):
             yield
     finally:
         _runtime.reset(token)
@@ -288,10 +289,10 @@ async def _asked(state: AgentRunState, runtime: Runtime[AgentContext], *, ends: 
     fallback = nothing if ends or state["messages"] else searched
     if takes_tools(handle):
         tools = [TOOLS["answer"]] if ends else list(TOOLS.values())
-        variables = {"question": state["question"], **yes_no_variable(settings)}
-        wanted = Ask("use_tools", variables, ToolTurn, fallback, tools=tools, history=state["messages"])
+        variables = {"question": state["question"], **answer_type_variable(settings)}
+        wanted = ModelCall("use_tools", variables, ToolTurn, fallback, tools=tools, history=state["messages"])
         try:
-            answered: AskResult[Any] = await ask(runtime, state, wanted, reserve_calls=reserve)
+            answered: CallResult[Any] = await ask(runtime, state, wanted, reserve_calls=reserve)
             return _Turn(answered.record, answered.outcome), calls_of([answered])
         except ToolsRefusedError:
             pass
@@ -300,7 +301,7 @@ async def _asked(state: AgentRunState, runtime: Runtime[AgentContext], *, ends: 
     return _Turn(record, acted.outcome), calls_of([acted])
 
 
-def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Action]:
+def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> ModelCall[Action]:
     """Ask for ReAct's actions, of a model that takes no tools."""
     hops, results = list[Hop](), {each.tool_call_id: each for each in _results(state)}
     for said in (each for each in state["messages"] if isinstance(each, AIMessage)):
@@ -313,10 +314,10 @@ def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> Ask[Act
         "passages": prompt_passages(excerpts, passages),
         "history": observed_lines(hops, excerpts),
         "question": state["question"],
-        **yes_no_variable(settings),
+        **answer_type_variable(settings),
     }
     fallback = f"finish[{UNANSWERABLE}]" if ends or state["messages"] else f"search[{state['question']}]"
-    return Ask("act", variables, Action, Action(action=fallback))
+    return ModelCall("act", variables, Action, Action(action=fallback))
 
 
 def _order(state: AgentRunState) -> list[str]:
@@ -363,7 +364,7 @@ def tool_agent() -> Runnable[Any, Any]:
     The conversation stays inside: LangGraph would stream what a node returns as the messages of the run.
     """
     made = create_agent(
-        OfflineExtractive(),  # stands for the model of the settings, which the middleware asks
+        RuleBasedModel(),  # stands for the model of the settings, which the middleware asks
         list(TOOLS.values()),
         middleware=[_Turns()],
         context_schema=AgentContext,

@@ -4,7 +4,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, as_short, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of, without_yes_no
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
@@ -56,7 +56,7 @@ async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
         state["question"], settings, step="reason", passages=prompt_passages(excerpts, passages) or None
     )
     answered = await ask(runtime, state, wanted)
-    draft = read_answer(answered, as_short(settings), excerpts, question=state["question"])
+    draft = read_answer(answered, without_yes_no(settings), excerpts, question=state["question"])
     emit(runtime, Reasoned(reasoning=draft["reasoning"], answer=draft["answer"]))
     useful = [draft] if draft["reasoning"] or draft["answer"] else []
     return {"reasoned": useful, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
@@ -71,7 +71,7 @@ async def recall(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) 
 
 async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
     """Name the question's general topic, once for all filters (appendix F); writes `topic`."""
-    wanted = Ask("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
+    wanted = ModelCall("name_topic", {"question": state["question"]}, Topic, Topic(topic=""))
     answered = await ask(runtime, state, wanted)
     named = " ".join(clean(answered.record.topic).split())[:_LONGEST_TOPIC]
     emit(runtime, TopicNamed(topic=named))

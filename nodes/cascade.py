@@ -8,7 +8,7 @@ from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 from pydantic import Field, InstanceOf, SkipValidation
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
 from hopgraph.nodes.core.carried import Carried, carrying
 from hopgraph.nodes.core.compiled_method import CompiledMethod
@@ -22,7 +22,18 @@ from hopgraph.nodes.core.search import to_passages
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.prepare import check_settings
 from hopgraph.nodes.self_knowledge import JudgedTrue
-from hopgraph.state import Call, Citation, Context, Evidence, Passage, SettingsError, Spent, Update, Usage, empty_call
+from hopgraph.state import (
+    BudgetState,
+    Call,
+    Citation,
+    Context,
+    Evidence,
+    Passage,
+    SettingsError,
+    Update,
+    Usage,
+    empty_call,
+)
 from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_stage
 from hopgraph.state.context import OWNER_SETTINGS_OF_METHODS, PROMPT, explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
@@ -58,7 +69,7 @@ class Stage(NamedTuple):
     settings: Context
 
 
-class Verdict(ReplyModel):
+class SupportVerdict(ReplyModel):
     """A reply of the role `judge_support`."""
 
     supported: JudgedTrue
@@ -89,7 +100,7 @@ def _as_document(passage: Passage) -> Document:
     return Document(id=passage["id"], page_content=passage["text"], metadata=metadata)
 
 
-def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
+def make_run_stage_node(methods: Mapping[str, StageMethod]) -> Node:
     """Return the node that runs the next stage, a method of these, as it is.
 
     It gets the limits that are left, and what the stages before have found: their evidence, and the results of their
@@ -118,7 +129,7 @@ def run_stage_with(methods: Mapping[str, StageMethod]) -> Node:
 def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, StageMethod]) -> Stage:
     """Find a stage's method and make its settings: its own, else the cascade's; SettingsError where that cannot be.
 
-    Its own are those of its method alone, `passages_per_query` and `links`: models, retrievers, files and limits are
+    Its own are those of its method alone, `top_k` and `links`: models, retrievers, files and limits are
     the cascade's. A stage answers briefly: the cascade itself writes the sentence that is asked for.
     """
     name, own = read_stage(given)
@@ -139,12 +150,12 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
 
 def _settings_of_stages(cls: type[Context]) -> set[str]:
     own = cls.model_fields.keys() - Context.model_fields.keys() - OWNER_SETTINGS_OF_METHODS
-    return {*(name for name in own if not name.startswith(PROMPT)), "passages_per_query", "links"}
+    return {*(name for name in own if not name.startswith(PROMPT)), "top_k", "links"}
 
 
 async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, RememberingRetriever]:
     """Return the retrievers of a stage, which write what they find to `searched`."""
-    if "retriever" not in settings.uses:
+    if "retriever" not in settings.required_resources:
         return {}
     given = {"retriever": settings.retriever, "second_retriever": settings.second_retriever}
     made: dict[str, RememberingRetriever] = {}
@@ -240,7 +251,7 @@ async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) ->
     problem, calls = "", dict[str, Call]()
     if not is_last:
         problem, calls = await _problem_with(state, runtime)
-    spent = Spent(calls={**state["calls"], **calls}, started_at=state["started_at"])
+    spent = BudgetState(calls={**state["calls"], **calls}, started_at=state["started_at"])
     stops = bool(problem) and is_exhausted(settings, spent, 1)
     said: dict[str, Any] = {"number": state["stage"], "method": name, "answer": state["answer"], "why": problem}
     ended = StageEnded(**said, accepted=not problem, last=is_last or stops)
@@ -266,7 +277,9 @@ async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -
     if runtime.context.verify == "model":
         shown = [{"title": passages[key]["title"], "text": passages[key]["text"]} for key in cited]
         variables = {"passages": shown, "question": state["question"], "short_answer": state["answer"]}
-        answered = await ask(runtime, state, Ask("judge_support", variables, Verdict, Verdict(supported=False)))
+        answered = await ask(
+            runtime, state, ModelCall("judge_support", variables, SupportVerdict, SupportVerdict(supported=False))
+        )
         said = "the budget is used up" if answered.outcome == "budget" else "the model does not find it supported"
         return "" if answered.record.supported else said, calls_of([answered])
     return "", {}

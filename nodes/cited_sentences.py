@@ -5,7 +5,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted, whole_excerpt, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
@@ -51,8 +51,10 @@ async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update
     question, excerpts, written = state["question"], memory_of(state), [each["statement"] for each in state["evidence"]]
     shown = prompt_passages(excerpts, passages_by_id(state["passages"]))
     variables: dict[str, Value] = {"passages": shown, "sentences": written, "rejected": rejected, "question": question}
-    variables |= yes_no_variable(settings)
-    answered = await ask(runtime, state, Ask("next_sentence", variables, CitedSentence, CitedSentence(sentence="")))
+    variables |= answer_type_variable(settings)
+    answered = await ask(
+        runtime, state, ModelCall("next_sentence", variables, CitedSentence, CitedSentence(sentence=""))
+    )
     update["calls"] = calls_of([answered])
     if answered.outcome == "budget":
         return {**update, "stop_reason": "budget"}

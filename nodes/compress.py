@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, spending_update
+from hopgraph.nodes.core.ask import CallResult, ModelCall, ask_all, calls_of, usage_update
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
@@ -24,10 +24,12 @@ class CompressionReply(ReplyModel):
     text: ShortText
 
 
-def compress_ask(step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[CompressionReply]:
+def compress_ask(
+    step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]
+) -> ModelCall[CompressionReply]:
     """Make the call that cuts one passage down to what matters to a query; step is `summarise` or `snippet`."""
     variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": query}
-    return Ask(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
+    return ModelCall(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
 
 async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Update:
@@ -54,7 +56,7 @@ async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Up
     return {"knowledge": knowledge, "calls": calls_of(answers)}
 
 
-def rewritten(excerpt: Excerpt, answer: AskResult[CompressionReply]) -> Excerpt | None:
+def rewritten(excerpt: Excerpt, answer: CallResult[CompressionReply]) -> Excerpt | None:
     """Put the model's text in place of an excerpt's; None where the passage is irrelevant or the reply unusable."""
     text = clean(answer.record.text).strip()
     if text.casefold().rstrip(".") in {"", "irrelevant"}:
@@ -68,7 +70,7 @@ def report_compressed(runtime: Runtime[Any], step: str, query: str, passages_in:
     emit(runtime, Compressed(query=query, how=step, passages_in=passages_in, kept=texts))
 
 
-def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
+def make_compress_next_node(step: Literal["summarise", "snippet"]) -> Node:
     """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
     What is irrelevant makes room for a passage further down the ranking: MIGRES, section 4.4, counts about 8 calls for
@@ -79,7 +81,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
         settings, passages = runtime.context, passages_by_id(state["passages"])
         [ranking], kept = state["candidates"], excerpts_of_all_queries(state["knowledge"])
         first = state["read"]
-        last = min(first + settings.passages_per_extraction - len(kept), settings.max_compressed)
+        last = min(first + settings.context_passages - len(kept), settings.max_compressed)
         scored = zip(ranking["passage_ids"][first:last], ranking["scores"][first:last], strict=True)
         batch = [whole_excerpt(passages[key], score) for key, score in scored]
         wanted = [compress_ask(step, ranking["query"], each, passages) for each in batch]
@@ -92,7 +94,7 @@ def compress_next_with(step: Literal["summarise", "snippet"]) -> Node:
         return {
             "knowledge": [Knowledge(query=ranking["query"], excerpts=[*kept, *found])],
             "read": first + len(batch),
-            **spending_update(state, answers),
+            **usage_update(state, answers),
         }
 
     return compress_next

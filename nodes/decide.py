@@ -6,14 +6,15 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, Field, field_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_statement_review
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Spent, StopReason, Update
+from hopgraph.state import BudgetState, StopReason, Update
 from hopgraph.state.events import Decided
 from hopgraph.state.migres import MigresContext, MigresState
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
@@ -67,12 +68,12 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     fallback = Decision(answer=DecidedAnswer(text=UNANSWERABLE), missing_information=state["question"])
     is_new = any(each["id"].startswith(f"{state['iteration']}.") for each in state["evidence"])
     if is_new or state["iteration"] == 1 or settings.review_evidence:
-        answered = await ask(runtime, state, Ask("decide", _variables(state, settings), Decision, fallback))
+        answered = await ask(runtime, state, ModelCall("decide", _variables(state, settings), Decision, fallback))
         update, cut_off = _read(answered, state, settings), answered.outcome == "budget"
         emit(runtime, Decided.from_record(update, final=False))
     else:
         update, cut_off = Update(answer="", missing=state["missing"], calls={}), False
-    spent = Spent(calls={**state["calls"], **update["calls"]}, started_at=state["started_at"])
+    spent = BudgetState(calls={**state["calls"], **update["calls"]}, started_at=state["started_at"])
     if update["answer"]:
         update["stop_reason"] = "answered"
     elif cut_off or is_exhausted(settings, spent, _CALLS_OF_AN_ITERATION):
@@ -91,7 +92,7 @@ async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> U
     found = [] if settings.abstain else state["evidence"]
     text = found[-1]["statement"][:MAX_TEXT_CHARACTERS] if found else UNANSWERABLE
     fallback = Decision(answer=DecidedAnswer(text=text), used_information=[len(found)])
-    answered = await ask(runtime, state, Ask("final_answer", _variables(state, settings), Decision, fallback))
+    answered = await ask(runtime, state, ModelCall("final_answer", _variables(state, settings), Decision, fallback))
     update = _read(answered, state, settings)
     ended: StopReason = "answered" if update["answer"] else "unanswerable"
     update["stop_reason"] = state["stop_reason"] or ("budget" if answered.outcome == "budget" else ended)
@@ -101,10 +102,10 @@ async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> U
 
 def _variables(state: MigresState, settings: MigresContext) -> dict[str, Value]:
     statements = [each["statement"] for each in state["evidence"]]
-    return {"information": statements, "question": state["question"], **yes_no_variable(settings)}
+    return {"information": statements, "question": state["question"], **answer_type_variable(settings)}
 
 
-def _read(answered: AskResult[Decision], state: MigresState, settings: MigresContext) -> Update:
+def _read(answered: CallResult[Decision], state: MigresState, settings: MigresContext) -> Update:
     decision, evidence = answered.record, state["evidence"]
     text = short_answer(decision.answer.text, yes_no=settings.answer_type == "yes_no")  # empty for "unanswerable"
     missing, explanation = clean(decision.missing_information).strip(), clean(decision.explanation).strip()

@@ -4,7 +4,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask, calls_of, without_yes_no
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import is_dont_know, normalized_query, short_answer
@@ -25,7 +25,9 @@ from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.tools.prompts import Value, clean
 
 
-def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False, answers_last: bool = False) -> Node:
+def make_deduce_node(
+    step: str, reply: type[NextStep], *, show_passages: bool = False, answers_last: bool = False
+) -> Node:
     """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
     `show_passages`: the passages of all hops, with the hops as thoughts, actions and observations; else the hops'
@@ -43,7 +45,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
         shows = show_passages or answers_last
         excerpts = observed_excerpts(state, passages_by_id(state["passages"])) if shows else []
         variables = _variables(state, runtime.context, excerpts if shows else None, answers_last=answers_last)
-        wanted = Ask[NextStep](step, variables, reply, reply.asking(state["question"]))
+        wanted = ModelCall[NextStep](step, variables, reply, reply.asking(state["question"]))
         answered = await ask(runtime, state, wanted)
         calls, wish = calls_of([answered]), answered.record.deduction()
         if answered.outcome == "budget":
@@ -62,7 +64,7 @@ def deduce_with(step: str, reply: type[NextStep], *, show_passages: bool = False
 def _variables(
     state: HopsState, settings: HopsContext, excerpts: list[Excerpt] | None, *, answers_last: bool
 ) -> dict[str, Value]:
-    variables: dict[str, Value] = {"question": state["question"], **yes_no_variable(settings)}
+    variables: dict[str, Value] = {"question": state["question"], **answer_type_variable(settings)}
     hops = state["hops"]
     if answers_last:
         variables["history"] = answered_lines(hops[:-1], settings)
@@ -74,16 +76,16 @@ def _variables(
     return variables
 
 
-def _with_record(answered: AskResult[NextStep], record: AnswerReply) -> AskResult[AnswerReply]:
-    return AskResult(record, answered.outcome, answered.id, answered.call)
+def _with_record(answered: CallResult[NextStep], record: AnswerReply) -> CallResult[AnswerReply]:
+    return CallResult(record, answered.outcome, answered.id, answered.call)
 
 
 def _close_last(
-    state: HopsState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
+    state: HopsState, runtime: Runtime[HopsContext], answered: CallResult[AnswerReply], excerpts: list[Excerpt]
 ) -> Update:
     """Close the last hop with the answer that the reply gives; the hop keeps the passages that its search brought."""
     hop, passages = state["hops"][-1], passages_by_id(state["passages"])
-    settings = as_short(runtime.context)
+    settings = without_yes_no(runtime.context)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])
     evidence = [quoted(each, passages) for each in reading["evidence"]]
     *before, closed = close_hop(state["hops"], evidence, reading["answer"], runtime)
@@ -91,7 +93,7 @@ def _close_last(
 
 
 def _finished(
-    state: HopsState, runtime: Runtime[HopsContext], answered: AskResult[AnswerReply], excerpts: list[Excerpt]
+    state: HopsState, runtime: Runtime[HopsContext], answered: CallResult[AnswerReply], excerpts: list[Excerpt]
 ) -> Update:
     number = len(state["hops"]) + 1
     reading = read_answer(answered, runtime.context, excerpts, evidence_id=f"{number}.1.1", question=state["question"])

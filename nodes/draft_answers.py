@@ -6,10 +6,17 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask_all, calls_of, is_cut_off, yes_no_variable
+from hopgraph.nodes.core.ask import (
+    CallResult,
+    ModelCall,
+    answer_type_variable,
+    ask_all,
+    calls_of,
+    ran_out_of_budget,
+    without_yes_no,
+)
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.reply_text import (
-    UNANSWERABLE,
     ReplyModel,
     ShortText,
     knowledge_passage,
@@ -21,6 +28,7 @@ from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask, readi
 from hopgraph.state import Context, Draft, Evidence, Passage, Update
 from hopgraph.state.blendfilter import BlendFilterContext, BlendFilterState
 from hopgraph.state.events import Shortened
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.prompts import Value
 from hopgraph.tools.text.comparison import normalize_answer
 
@@ -39,14 +47,16 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
         runtime, state, [replace(wanted, sample=number, sampling=sampling) for number, sampling in enumerate(samples)]
     )
     drafts = [
-        read_answer(answered, as_short(settings), excerpts, evidence_id=f"1.1.{number}", question=state["question"])
+        read_answer(
+            answered, without_yes_no(settings), excerpts, evidence_id=f"1.1.{number}", question=state["question"]
+        )
         for number, answered in enumerate(answers, start=1)
         if answered.outcome == "replied"
     ] or [Draft(**each) for each in state["reasoned"]]
     return {
         "drafts": drafts,
         "passages": _own_words(drafts),
-        "cut_off": is_cut_off(answers),
+        "cut_off": ran_out_of_budget(answers),
         "calls": calls_of(answers),
     }
 
@@ -99,7 +109,7 @@ async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
     )
     replies = dict(zip(said, answers, strict=True))
     sampled = [_short(draft, replies.get(number), settings) for number, draft in enumerate(drafts)]
-    cut_off = state["cut_off"] or is_cut_off(answers)
+    cut_off = state["cut_off"] or ran_out_of_budget(answers)
     chosen = majority_answer(sampled)
     nothing = Draft(reasoning="", answer="", evidence=[])
     reading: Draft = nothing if chosen is None else {**drafts[chosen], "answer": sampled[chosen]}
@@ -111,14 +121,14 @@ async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
     }
 
 
-def _short_ask(question: str, draft: Draft, settings: Context, *, sample: int) -> Ask[ShortAnswer]:
+def _short_ask(question: str, draft: Draft, settings: Context, *, sample: int) -> ModelCall[ShortAnswer]:
     said = " ".join(part for part in (draft["reasoning"], f"The answer is: {draft['answer']}") if part)
     reasoning = said if draft["answer"] else draft["reasoning"]
-    variables: dict[str, Value] = {"reasoning": reasoning, "question": question, **yes_no_variable(settings)}
-    return Ask("shorten", variables, ShortAnswer, ShortAnswer(answer=draft["answer"] or UNANSWERABLE), sample)
+    variables: dict[str, Value] = {"reasoning": reasoning, "question": question, **answer_type_variable(settings)}
+    return ModelCall("shorten", variables, ShortAnswer, ShortAnswer(answer=draft["answer"] or UNANSWERABLE), sample)
 
 
-def _short(draft: Draft, answered: AskResult[ShortAnswer] | None, settings: Context) -> str:
+def _short(draft: Draft, answered: CallResult[ShortAnswer] | None, settings: Context) -> str:
     yes_no = settings.answer_type == "yes_no"
     shorter = short_answer(answered.record.answer, yes_no=yes_no) if answered else ""
     return shorter or short_answer(draft["answer"], yes_no=yes_no)

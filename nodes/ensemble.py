@@ -6,7 +6,15 @@ from itertools import product
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
+from hopgraph.nodes.core.ask import (
+    CallResult,
+    ModelCall,
+    answer_type_variable,
+    ask_all,
+    calls_of,
+    ran_out_of_budget,
+    usage_update,
+)
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask, reading_update
@@ -29,7 +37,7 @@ async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Upd
         for number, (answered, excerpt) in enumerate(zip(answers, excerpts, strict=True), start=1)
     ]
     emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
-    return {"drafts": drafts, **spending_update(state, answers)}
+    return {"drafts": drafts, **usage_update(state, answers)}
 
 
 async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Update:
@@ -57,15 +65,15 @@ async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Upda
     chosen = None if best is None else keys.index(best)
     emit(runtime, AnswersScored(answers=[draft["answer"] for draft in drafts], scores=scores, chosen=chosen))
     resting = [each for key, draft in zip(keys, drafts, strict=True) if key == best for each in draft["evidence"]]
-    limit = "budget" if is_cut_off(scored) else state["stop_reason"]
+    limit = "budget" if ran_out_of_budget(scored) else state["stop_reason"]
     reading = Draft(reasoning="", answer="" if best is None else texts[best], evidence=resting)
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(scored)}
 
 
-def _score_ask(question: str, settings: Context, passage: Mapping[str, str], answer: str) -> Ask[TokenLogprobs]:
-    variables = {"passages": [passage], "question": question, **yes_no_variable(settings)}
+def _score_ask(question: str, settings: Context, passage: Mapping[str, str], answer: str) -> ModelCall[TokenLogprobs]:
+    variables = {"passages": [passage], "question": question, **answer_type_variable(settings)}
     text = TextRequest(continuation=f" {answer}")
-    return Ask("score_answer", variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
+    return ModelCall("score_answer", variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
 
 
 def _softmax(scores: Sequence[float]) -> list[float]:
@@ -75,7 +83,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
 
 
 def _weighted_sums(
-    scored: Sequence[AskResult[TokenLogprobs]], weights: Sequence[float], answers: int
+    scored: Sequence[CallResult[TokenLogprobs]], weights: Sequence[float], answers: int
 ) -> tuple[list[float], float]:
     """Add each answer's probabilities up over the passages with a score for all; empty where no passage has.
 

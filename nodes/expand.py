@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, RecordT, ask_all, calls_of
+from hopgraph.nodes.core.ask import CallResult, ModelCall, RecordT, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
@@ -43,8 +43,8 @@ class OpenPath:
 ExpandNode = Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Update]]
 
 
-def expand_with(
-    write: Callable[[OpenPath, ReviewContextT], Ask[RecordT] | None], read: Callable[[RecordT], str]
+def make_expand_node(
+    write: Callable[[OpenPath, ReviewContextT], ModelCall[RecordT] | None], read: Callable[[RecordT], str]
 ) -> ExpandNode[ReviewContextT]:
     """Return the node that writes a query for each path of the frontier, side by side (section 3.4).
 
@@ -57,7 +57,7 @@ def expand_with(
     async def expand(state: ReviewTreeState, runtime: Runtime[ReviewContextT]) -> Update:
         nodes = [state["tree"][key] for key in state["frontier"]]
         passages = passages_by_id(state["passages"])
-        wanted: dict[str, Ask[RecordT] | None] = {}
+        wanted: dict[str, ModelCall[RecordT] | None] = {}
         for node in nodes:
             excerpts = whole_excerpts(passages_on_path(state["tree"], node), passages)
             path = OpenPath(state["question"], node, prompt_passages(excerpts, passages), state["asked"])
@@ -89,19 +89,19 @@ def expand_with(
     return expand
 
 
-def _written(answer: AskResult[RecordT] | None, read: Callable[[RecordT], str]) -> str:
+def _written(answer: CallResult[RecordT] | None, read: Callable[[RecordT], str]) -> str:
     if answer is None or answer.outcome != "replied":
         return ""
     text = " ".join(clean(read(answer.record)).split())
     return "" if is_dont_know(text) else text
 
 
-def _complete(path: OpenPath, settings: ReviewContext) -> Ask[Completion] | None:
+def _complete(path: OpenPath, settings: ReviewContext) -> ModelCall[Completion] | None:
     if settings.expansion != "mpc":
         return None
     variables = {"passages": path.passages, "question": path.question}
-    return Ask("complete", variables, Completion, Completion(passage=""))
+    return ModelCall("complete", variables, Completion, Completion(passage=""))
 
 
-expand = expand_with(_complete, attrgetter("passage"))
+expand = make_expand_node(_complete, attrgetter("passage"))
 """Expand as the setting `expansion` says: with missing paragraph completion, or the review's own queries."""

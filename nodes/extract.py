@@ -6,7 +6,7 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, read_list, schema_hint
 from hopgraph.nodes.core.shown_memory import count_shown
@@ -14,7 +14,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Extracted, ExtractedStatement
 from hopgraph.state.migres import MigresContext, MigresState
-from hopgraph.tools.io.background import LONG_TEXT, in_thread_if
+from hopgraph.tools.io.background import LONG_TEXT, maybe_to_thread
 from hopgraph.tools.prompts import Value, clean
 
 
@@ -37,7 +37,7 @@ _NOTHING = Extraction(useful_information=[])
 async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
     """Ask for useful statements with citations (section 3.2, the paper's Leaf Module): once, or per query.
 
-    Each prompt shows at most `passages_per_extraction` passages. With `extraction=joint` these are the best of all
+    Each prompt shows at most `context_passages` passages. With `extraction=joint` these are the best of all
     queries. Without passages there is no call. A statement that cites no passage shown is dropped. Writes `knowledge`
     (what was shown) and `drafts`, in the order of queries and replies; with `memory` also `shown`, where it counts what
     a usable reply was made from, and `excluded`: the passages of which no sentence is left.
@@ -46,7 +46,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
     settings, knowledge = runtime.context, state["knowledge"]
     queries, joint = [entry["query"] for entry in knowledge], settings.extraction == "joint"
     if joint:
-        knowledge = best_of_all(knowledge, settings.passages_per_extraction)
+        knowledge = best_of_all(knowledge, settings.context_passages)
     entries = [(number, entry) for number, entry in enumerate(knowledge, start=1) if entry["excerpts"]]
     variables = [
         {
@@ -55,7 +55,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
         }
         for _, entry in entries
     ]
-    asks = [Ask("extract", each, Extraction, _NOTHING) for each in variables]
+    asks = [ModelCall("extract", each, Extraction, _NOTHING) for each in variables]
     answers = await ask_all(runtime, state, asks)
     drafts: list[Evidence] = []
     shown: list[Excerpt] = []
@@ -63,7 +63,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
         prefix = f"{state['iteration']}.{number}"
         size = sum(len(passages[each["passage_id"]]["text"]) for each in entry["excerpts"])
         long = size * len(answer.record.useful_information) > LONG_TEXT  # quotes take time in long passages
-        found = await in_thread_if(long, _statements, answer.record, entry["excerpts"], passages, prefix)
+        found = await maybe_to_thread(long, _statements, answer.record, entry["excerpts"], passages, prefix)
         drafts.extend(found)
         if answer.outcome == "replied" and settings.memory:
             shown += entry["excerpts"]

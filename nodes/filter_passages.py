@@ -6,13 +6,13 @@ from langgraph.runtime import Runtime
 from pydantic import field_validator
 
 from hopgraph.nodes.blend import CALLS_OF_A_FILTER, FINAL_CALLS
-from hopgraph.nodes.core.ask import Ask, ask_all, calls_of, is_cut_off, yes_no_variable
+from hopgraph.nodes.core.ask import ModelCall, answer_type_variable, ask_all, calls_of, ran_out_of_budget
 from hopgraph.nodes.core.budget import calls_left, is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, read_numbers, schema_hint
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.sentence_filter import describe_excerpt
-from hopgraph.state import Context, Knowledge, Passage, Spent, Update
+from hopgraph.state import BudgetState, Context, Knowledge, Passage, Update
 from hopgraph.state.events import Filtered, Weighed
 from hopgraph.tools.prompts import Value, clean
 
@@ -32,12 +32,12 @@ class Relevance(ReplyModel):
 
 
 class PassageJudgement(ReplyModel):
-    """A reply of the role `weigh_passages`."""
+    """A reply of the role `judge_passages`."""
 
     judgement: LongText
 
 
-class FilterState(Spent):
+class FilterState(BudgetState):
     """Keys that the filter's two steps read, before or after the union."""
 
     question: str
@@ -47,7 +47,7 @@ class FilterState(Spent):
     judgements: list[str | None]
 
 
-async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
+async def judge_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
     """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
 
     Writes `judgements`, one for each entry of `knowledge`; empty, without a call, for one without passages. Entries
@@ -58,7 +58,7 @@ async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
     covered = entries if left is None else entries[: max(0, left - FINAL_CALLS) // CALLS_OF_A_FILTER]
     topic: dict[str, Value] = {"topic": state["topic"]} if state["topic"] else {}
     shown = [{**topic, **_variables(entry, state, runtime)} for entry in covered]
-    asks = [Ask("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
+    asks = [ModelCall("weigh_passages", each, PassageJudgement, PassageJudgement(judgement="")) for each in shown]
     answers = await ask_all(runtime, state, asks, reserve_calls=len(covered) + FINAL_CALLS)
     said = iter([clean(answer.record.judgement).strip() for answer in answers])
     judgements = [next(said, None) if entry["excerpts"] else "" for entry in state["knowledge"]]
@@ -67,7 +67,7 @@ async def weigh_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
             emit(runtime, Weighed(query=entry["query"], judgement=judgement))
     return {
         "judgements": judgements,
-        "cut_off": is_cut_off(answers) or len(covered) < len(entries),
+        "cut_off": ran_out_of_budget(answers) or len(covered) < len(entries),
         "calls": calls_of(answers),
     }
 
@@ -79,11 +79,11 @@ async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Upda
     """
     judged = list(zip(state["knowledge"], state["judgements"], strict=True))
     entries = [(entry, said) for entry, said in judged if entry["excerpts"] and said is not None]
-    asks: list[Ask[Relevance]] = []
+    asks: list[ModelCall[Relevance]] = []
     for entry, judgement in entries:
         variables: dict[str, Value] = {"judgement": judgement, **_variables(entry, state, runtime)}
         every = Relevance(relevant=list(range(1, len(entry["excerpts"]) + 1)))
-        asks.append(Ask("select_passages", variables, Relevance, every))
+        asks.append(ModelCall("select_passages", variables, Relevance, every))
     answers = await ask_all(runtime, state, asks, reserve_calls=FINAL_CALLS)
     passages, replies = passages_by_id(state["passages"]), iter(answers)
     knowledge: list[Knowledge] = []
@@ -97,9 +97,9 @@ async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Upda
             kept = [describe_excerpt(each, passages[each["passage_id"]]) for each in excerpts]
             size = len(entry["excerpts"])
             emit(runtime, Filtered(query=entry["query"], threshold=None, passages_in=size, sentences_in=0, kept=kept))
-    return {"knowledge": knowledge, "cut_off": is_cut_off(answers), "calls": calls_of(answers)}
+    return {"knowledge": knowledge, "cut_off": ran_out_of_budget(answers), "calls": calls_of(answers)}
 
 
 def _variables(entry: Knowledge, state: FilterState, runtime: Runtime[Context]) -> dict[str, Value]:
     passages = prompt_passages(entry["excerpts"], passages_by_id(state["passages"]))
-    return {"passages": passages, "question": state["question"], **yes_no_variable(runtime.context)}
+    return {"passages": passages, "question": state["question"], **answer_type_variable(runtime.context)}

@@ -14,12 +14,12 @@ from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.marked_text import marked_answer
 from hopgraph.nodes.core.message_stream import AnswerStream
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
-from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.nodes.core.step_events import current_position, emit
 from hopgraph.nodes.write_answer import write_full_answer, write_sentence
 from hopgraph.state import Call, Citation, Context, Evidence, MethodState, Passage, Update, Usage
 from hopgraph.state.events import Answered
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.retrieval.passage_metadata import find_origin
 from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote, read_quote
@@ -39,12 +39,17 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
     """
     passages = passages_by_id(state["passages"])
     used = cited_evidence(state, own_knowledge=not runtime.context.abstain) if state["answer"] else []
-    if state["answer"] and not used and not runtime.context.abstain and "retriever" in runtime.context.uses:
+    if (
+        state["answer"]
+        and not used
+        and not runtime.context.abstain
+        and "retriever" in runtime.context.required_resources
+    ):
         said = knowledge_passage("answer", (state["explanation"] or state["answer"])[:MAX_TEXT_CHARACTERS])
         passages = {said["id"]: said}
         used = [Evidence(id="", statement=state["answer"], passage_ids=[said["id"]], quote="", verified=False)]
     long = sum(len(passages[key]["text"]) for each in used for key in each["passage_ids"]) > LONG_SPLIT
-    written = await _write_in_form(state, runtime, await in_thread_if(long, cite, used, passages))
+    written = await _write_in_form(state, runtime, await maybe_to_thread(long, cite, used, passages))
     calls = written.pop("calls")
     usage = total({**state["calls"], **calls}.values(), state["iteration"])
     stop_reason = state["stop_reason"] or "unanswerable"
@@ -82,7 +87,7 @@ async def _write_in_form(state: MethodState, runtime: Runtime[Context], citation
     elif answer and form == "sentence":
         answer, calls = await write_sentence(state, runtime, citations)
         return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}
-    is_hosted = "|" in current_place().path  # the host graph writes its own messages
+    is_hosted = "|" in current_position().path  # the host graph writes its own messages
     if answer and not is_hosted and (stream := AnswerStream.if_wanted("answer", str)):
         stream.end(marked_answer(answer, len(citations)))
     return {"answer": answer, "markdown": False, "citations": citations, "calls": calls}

@@ -12,7 +12,7 @@ from hopgraph.nodes.question_tree.settlement import evidence_under, reached_limi
 from hopgraph.nodes.solve_question import at_hand
 from hopgraph.state import Update
 from hopgraph.state.events import ReferencesFilled
-from hopgraph.state.question_tree import ROOT, Branch, QuestionNode
+from hopgraph.state.question_tree import ROOT_QUESTION, Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState
 
 
@@ -29,12 +29,12 @@ async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
     changed = _release(tree, runtime)
     reached = max(node["depth"] for node in tree.values() if node["depth"] <= settings.max_depth)
     update: Update = {"iteration": reached + 1, "branches": [], "tree": changed}
-    root = tree[ROOT]
+    root = tree[ROOT_QUESTION]
     limit = "budget" if state["cut_off"] else None
     if root["how"] and is_left_unsolved(root, settings):
         return {**update, "stop_reason": limit or reached_limit(tree), "knowledge": [at_hand(state, settings)]}
     if root["how"]:
-        return {**update, **settle_root(tree, evidence_under(tree, ROOT), limit=limit)}
+        return {**update, **settle_root(tree, evidence_under(tree, ROOT_QUESTION), limit=limit)}
     ready = [node for node in tree.values() if _is_ready(tree, node)]
     branches = [
         Branch(id=node["id"], step="solve" if node["status"] == "open" else "compose")

@@ -7,13 +7,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from pydantic import Field
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, with_title
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import cited_evidence
 from hopgraph.nodes.gather import within
-from hopgraph.nodes.reading import AnswerReply, answer_update, read, reading_update
+from hopgraph.nodes.reading import AnswerReply, answer_update, ask_reader, reading_update
 from hopgraph.nodes.review_tree.paths import accepted_nodes, majority_nodes, whole_excerpts
 from hopgraph.state import Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Fused
@@ -46,11 +46,11 @@ async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -
     excerpts = whole_excerpts(list(dict.fromkeys(key for piece in chosen for key in piece["passage_ids"])), passages)
     if settings.fusion == "paragraph":
         step, fallback = "answer_step_by_step", AnswerReply(answer=best)
-        reading, said = await read(runtime, state, state["question"], excerpts, step=step, fallback=fallback)
-        answered: AskResult[Any] = said
+        reading, said = await ask_reader(runtime, state, state["question"], excerpts, step=step, fallback=fallback)
+        answered: CallResult[Any] = said
     else:
         variables = _variables(state, chosen, excerpts, settings)
-        fused = await ask(runtime, state, Ask("fuse", variables, Fusion, Fusion(answer=best)))
+        fused = await ask(runtime, state, ModelCall("fuse", variables, Fusion, Fusion(answer=best)))
         reading, answered = _read(fused, chosen, settings), fused
     if answered.outcome != "replied":
         reading["evidence"] = [piece for piece in pool if piece["id"] in agreed]
@@ -74,7 +74,11 @@ def _variables(
     state: ReviewTreeState, chosen: Sequence[Evidence], excerpts: Sequence[Excerpt], settings: TreeOfReviewsContext
 ) -> dict[str, Value]:
     assertions = [piece["statement"] for piece in chosen]
-    variables: dict[str, Value] = {"question": state["question"], "assertions": assertions, **yes_no_variable(settings)}
+    variables: dict[str, Value] = {
+        "question": state["question"],
+        "assertions": assertions,
+        **answer_type_variable(settings),
+    }
     if settings.fusion == "evidence":
         numbers = {excerpt["passage_id"]: str(number) for number, excerpt in enumerate(excerpts, start=1)}
         places = [", ".join(numbers[key] for key in piece["passage_ids"]) for piece in chosen]
@@ -83,14 +87,14 @@ def _variables(
     return variables
 
 
-def _read(fused: AskResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Draft:
+def _read(fused: CallResult[Fusion], chosen: Sequence[Evidence], settings: TreeOfReviewsContext) -> Draft:
     reply = fused.record
     used = [chosen[number - 1] for number in dict.fromkeys(reply.used_assertions) if 1 <= number <= len(chosen)]
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
     return Draft(reasoning=clean(reply.reasoning).strip(), answer=answer, evidence=used if answer else [])
 
 
-async def conclude(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+async def accept_chain_answer(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
     """Write the answer of most accepted paths, and the first's analysis, without a call (CoR, Table 13)."""
     chosen = majority_nodes(accepted_nodes(state["tree"], state["evidence"]))
     ids = {node["id"] for node in chosen}

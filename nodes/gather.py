@@ -7,14 +7,14 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.evidence_review import with_statement_review
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.review import needs_more
-from hopgraph.nodes.review_tree.paths import Tree, nodes_with_status, passages_on_path, whole_excerpts
+from hopgraph.nodes.review_tree.paths import ReviewTree, nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.state import Knowledge, Update
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState
 from hopgraph.tools.models import count_tokens
 
 
 @with_statement_review
-async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+async def collect_evidence(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
     """Collect what a reader falls back on when no path was accepted (*ours*): the paragraphs of relevant paths.
 
     Without any, those that no review has read yet, else all, up to `reader_tokens`. `iteration` is the depth of the
@@ -37,7 +37,7 @@ async def gather(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Upd
     return update
 
 
-def passages_of(tree: Tree, nodes: Sequence[ReviewNode]) -> list[str]:
+def passages_of(tree: ReviewTree, nodes: Sequence[ReviewNode]) -> list[str]:
     """List the passages on the paths to nodes, each once, in their order."""
     return list(dict.fromkeys(key for node in nodes for key in passages_on_path(tree, node)))
 

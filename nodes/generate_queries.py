@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, model_validator
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, spending_update
+from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, calls_of, usage_update
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, normalized_query, read_list, schema_hint
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages
@@ -67,11 +67,11 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
-) -> Ask[NewQueries]:
+) -> ModelCall[NewQueries]:
     """Build the request for at most `most` queries for what is `missing`, in words; the fallback is to have none."""
     variables: dict[str, Value] = {"question": question, "asked": asked, "information": information}
     variables |= {"missing": missing, "max_queries": most}
-    return Ask("generate_queries", variables, NewQueries, NewQueries(queries=[]))
+    return ModelCall("generate_queries", variables, NewQueries, NewQueries(queries=[]))
 
 
 def new_queries(reply: NewQueries, *, known: Sequence[str], why: str) -> list[Query]:
@@ -103,7 +103,7 @@ async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Update
     variables: dict[str, Value] = {"question": state["question"]}
     if hop > 1:
         variables["passages"] = kept_passages(state)[1]
-    wanted = Ask("write_query", variables, SearchQuery, SearchQuery(query=""))
+    wanted = ModelCall("write_query", variables, SearchQuery, SearchQuery(query=""))
     answers = await ask_all(
         runtime, state, [replace(wanted, sample=n, sampling=sampling_of(settings, n, count)) for n in range(count)]
     )
@@ -118,7 +118,7 @@ async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Update
         "queries": [*queries, *whole] or [Query(text=state["question"], why="")],
         "sampled": dict(sampled),
         "iteration": hop,
-        **spending_update(state, answers),
+        **usage_update(state, answers),
     }
 
 

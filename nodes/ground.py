@@ -7,7 +7,7 @@ from typing import Self, cast
 from langgraph.runtime import Runtime
 from pydantic import JsonValue, field_validator, model_validator
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask_all, calls_of
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted, with_title
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
@@ -98,19 +98,19 @@ async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> U
 
 def ground_ask(
     state: HopsState, settings: GengroundContext, batch: Sequence[Mapping[str, str]], not_found: Sequence[str] = ()
-) -> Ask[GroundReply]:
+) -> ModelCall[GroundReply]:
     """Make the question to a model about the open hop and a batch of passages; the fallback is Empty."""
     hop = state["hops"][-1]
     variables: dict[str, Value] = {"passages": batch, "question": hop["question"], "generated_answer": hop["generated"]}
     if asks_whole_question(hop, state["question"]):
-        variables |= yes_no_variable(settings)
+        variables |= answer_type_variable(settings)
     if not_found:
         variables["not_found"] = not_found
-    return Ask("ground", variables, GroundReply, GroundReply(ref="Empty"))
+    return ModelCall("ground", variables, GroundReply, GroundReply(ref="Empty"))
 
 
 def _read(
-    answered: AskResult[GroundReply],
+    answered: CallResult[GroundReply],
     number: int,
     batch: Sequence[Excerpt],
     passages: Mapping[str, Passage],

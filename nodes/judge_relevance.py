@@ -7,7 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import Field, JsonValue
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off
+from hopgraph.nodes.core.ask import CallResult, ModelCall, ask_all, calls_of, ran_out_of_budget
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers
 from hopgraph.nodes.core.step_events import emit
@@ -65,25 +65,25 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
     reserved = 1 + reserved_by_branch(node)  # an answer
     if settings.judge == "each":
         asks = [relevance_ask(node["question"], each, passages) for each in excerpts]
-        answers: Sequence[AskResult[Any]] = await ask_all(runtime, state, asks, reserve_calls=reserved)
+        answers: Sequence[CallResult[Any]] = await ask_all(runtime, state, asks, reserve_calls=reserved)
         kept = [excerpt for excerpt, answer in zip(excerpts, answers, strict=True) if answer.record.relevant]
     else:
         shown = _shown(node["question"], excerpts, passages)
-        together = Ask("judge_together", shown, JointRelevance, JointRelevance(enough=False))
+        together = ModelCall("judge_together", shown, JointRelevance, JointRelevance(enough=False))
         answers = await ask_all(runtime, state, [together] if excerpts else [], reserve_calls=reserved)
         kept = [each for answer in answers for each in _needed(answer.record, excerpts)]
     seen, relevant = ([each["passage_id"] for each in some] for some in (excerpts, kept))
     emit(runtime, RelevanceJudged.from_record(node, passage_ids=seen, relevant=relevant))
     return {
         "knowledge": [Knowledge(query=node["question"], excerpts=kept)],
-        "cut_off": state["cut_off"] or is_cut_off(answers),
+        "cut_off": state["cut_off"] or ran_out_of_budget(answers),
         "calls": calls_of(answers),
     }
 
 
-def relevance_ask(question: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> Ask[PassageRelevance]:
+def relevance_ask(question: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> ModelCall[PassageRelevance]:
     """Make the question to a model whether one passage is relevant; the fallback is that it is not."""
-    return Ask(
+    return ModelCall(
         "judge_relevance", _shown(question, [excerpt], passages), PassageRelevance, PassageRelevance(relevant=False)
     )
 

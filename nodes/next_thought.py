@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, abstains, normalized_query
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages
@@ -40,9 +40,9 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
         "passages": kept_passages(state)[1],
         "thoughts": state["thoughts"],
         "question": state["question"],
-        **yes_no_variable(settings),
+        **answer_type_variable(settings),
     }
-    answered = await ask(runtime, state, Ask("next_thought", variables, Thought, Thought(thought="")))
+    answered = await ask(runtime, state, ModelCall("next_thought", variables, Thought, Thought(thought="")))
     said = " ".join(clean(answered.record.thought).split())
     thought = next((said[start:end] for start, end in split_sentences(said)), "")
     new = bool(normalized_query(thought)) and normalized_query(thought) not in {

@@ -5,7 +5,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, spending_update
+from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, usage_update
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import majority_answer
@@ -27,7 +27,7 @@ from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.comparison import contains
 
 
-def sub_questions_with(*, question_last: bool = False) -> Node:
+def make_sub_questions_node(*, question_last: bool = False) -> Node:
     """Return the node that breaks the question down; `question_last`: the question itself is the last part.
 
     Writes `sub_questions`, in order; later ones may refer to earlier answers.
@@ -39,7 +39,7 @@ def sub_questions_with(*, question_last: bool = False) -> Node:
         found = read_sub_questions(answered.record, most=most, known=[question])
         report_parts(question, found, runtime)
         parts = [*found, question] if question_last else found
-        return {"sub_questions": parts, **spending_update(state, [answered])}
+        return {"sub_questions": parts, **usage_update(state, [answered])}
 
     return sub_questions
 
@@ -50,7 +50,7 @@ def report_parts(question: str, parts: Sequence[str], runtime: Runtime[Any], *, 
     emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=listed))
 
 
-def next_sub_question_with(*, answers_in_query: bool = False) -> Node:
+def make_next_sub_question_node(*, answers_in_query: bool = False) -> Node:
     """Return the node that opens a hop for the next part, with the answers that it refers to, as the only query.
 
     A part whose answer is not known stands for it in quotation marks; `answers_in_query`: the answers so far are looked
@@ -81,14 +81,14 @@ def next_sub_question_with(*, answers_in_query: bool = False) -> Node:
     return next_sub_question
 
 
-next_sub_question = next_sub_question_with()
+next_sub_question = make_next_sub_question_node()
 """Take up the next part; its query is what it asks."""
 
 
-def verifying_ask(sentence: str, question: str, *, most: int) -> Ask[NewQueries]:
+def verifying_ask(sentence: str, question: str, *, most: int) -> ModelCall[NewQueries]:
     """Make the request for the questions that must be looked up to check a sentence; the fallback is to have none."""
     variables = {"sentence": sentence, "question": question, "max_queries": most}
-    return Ask("verifying_questions", variables, NewQueries, NewQueries(queries=[]))
+    return ModelCall("verifying_questions", variables, NewQueries, NewQueries(queries=[]))
 
 
 async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Update:
@@ -108,4 +108,4 @@ async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEdi
     replies = [new_queries(each.record, known=[], why="") for each in answers]
     found = [(*new, own)[0]["text"] for new, own in zip(replies, sentences, strict=True)]
     report_parts(whole, found, runtime)
-    return {"sub_questions": found, "claims": claims, **spending_update(state, answers)}
+    return {"sub_questions": found, "claims": claims, **usage_update(state, answers)}

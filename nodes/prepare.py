@@ -15,7 +15,7 @@ from hopgraph.state import Context, Query, QuestionError, QuestionInput, Setting
 from hopgraph.state.context import PROMPT, own_prompt_folders
 from hopgraph.state.fingerprint import record_changes
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
-from hopgraph.tools.io.background import gather_or_cancel, in_thread_if
+from hopgraph.tools.io.background import gather_or_cancel, maybe_to_thread
 from hopgraph.tools.models.reply_cache import check_cache
 from hopgraph.tools.prompts import check_demonstrations, check_prompt_names, check_prompts_dir, clean, read_prompt
 from hopgraph.tools.resources import get_entailment_checker, get_model, get_reranker, get_retrievers
@@ -110,11 +110,11 @@ async def check_settings(settings: Context) -> None:
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)
-    await in_thread_if(reads_prompt_files(settings, settings.all_steps()), _check_prompts, settings)
+    await maybe_to_thread(reads_prompt_files(settings, settings.all_steps()), _check_prompts, settings)
     await gather_or_cancel([get_model(settings, role) for role in (f"{settings.method}/", *settings.models)])
-    if "retriever" in settings.uses:
+    if "retriever" in settings.required_resources:
         await get_retrievers(settings)
-    if "reranker" in settings.uses:
+    if "reranker" in settings.required_resources:
         await get_reranker(settings)
-    if "entailment" in settings.uses or settings.check_statements:
+    if "entailment" in settings.required_resources or settings.check_statements:
         await get_entailment_checker(settings)

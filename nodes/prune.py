@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.review_tree.paths import Tree, make_child, make_root, passages_on_path
+from hopgraph.nodes.review_tree.paths import ReviewTree, make_child, make_root, passages_on_path
 from hopgraph.state import Passage, QuestionError, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.tree_of_reviews import ROOT, ReviewContext, ReviewNode, ReviewTreeState, TreeOfReviewsContext
@@ -46,7 +46,7 @@ async def prune(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) 
     return grow_tree(state, grown, passages, runtime)
 
 
-def _paths_to_review_once(tree: Tree) -> set[frozenset[str]]:
+def _paths_to_review_once(tree: ReviewTree) -> set[frozenset[str]]:
     return {
         frozenset(passages_on_path(tree, node))
         for node in tree.values()
@@ -101,11 +101,11 @@ def grow_tree(
         ]
         if nodes:
             emit(runtime, event(nodes=nodes))
-    first: Tree = {} if state["tree"] else {ROOT: make_root(state["question"])}
+    first: ReviewTree = {} if state["tree"] else {ROOT: make_root(state["question"])}
     return {"tree": {**first, **{node["id"]: node for node in grown}}, "frontier": []}
 
 
-async def lengthen(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
+async def extend_chain(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
     """Add to `tree` one node of all retrieved paragraphs that are not on the path yet, if any (CoR, section 4.4)."""
     grown: list[ReviewNode] = []
     for parent, found in zip(parents_of(state), state["candidates"], strict=True):

@@ -9,7 +9,7 @@ from hopgraph.nodes.core.ask import calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, quoted
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import Confidence
 from hopgraph.nodes.hops.hop_history import (
@@ -26,14 +26,15 @@ from hopgraph.nodes.reading import (
     AnswerReply,
     DirectAnswer,
     answer_update,
+    ask_reader,
     excerpts_of_all_queries,
-    read,
     reading_update,
 )
 from hopgraph.state import Context, Draft, Excerpt, Knowledge, MethodState, Update
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.state.question_tree import DecomposingContext
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.revising import SearchainContext
 from hopgraph.tools.text.comparison import contains
 
@@ -44,7 +45,7 @@ class SureAnswer(DirectAnswer):
     confidence: Confidence = None
 
 
-def read_hop_with(
+def make_read_hop_node(
     step: str = "answer",
     reply: type[AnswerReply] = DirectAnswer,
     *,
@@ -69,7 +70,7 @@ def read_hop_with(
         excerpts = _found(state, settings) if key == "candidates" else excerpts_of_all_queries(state["knowledge"])
         if not excerpts and not own_knowledge:
             return accept_generated(hops, runtime)
-        reading, answered = await read(
+        reading, answered = await ask_reader(
             runtime,
             state,
             hop["question"],
@@ -107,10 +108,10 @@ def _is_doubtful(reply: AnswerReply, settings: Context) -> bool:
     return False
 
 
-async def generate(state: MethodState, runtime: Runtime[Context]) -> Update:
+async def answer_from_memory(state: MethodState, runtime: Runtime[Context]) -> Update:
     """Answer without passages, and write it as the only entry of `hops` (GenGround without deduction, Table 4)."""
     question = state["question"]
-    reading, answered = await read(runtime, state, question)
+    reading, answered = await ask_reader(runtime, state, question)
     hop = open_hop(1, question, generated=reading["answer"])
     said = {"question": question, "thought": "", "generated": hop["generated"]}
     emit(runtime, Deduced(hop=1, **said, repeated=False, limit=False))
@@ -131,7 +132,7 @@ async def observe(state: HopsState) -> Update:
     return {"hops": [*state["hops"][:-1], Hop({**state["hops"][-1], "passage_ids": seen})]}
 
 
-def best_answer_with(*, show_passages: bool = False) -> Node:
+def make_best_answer_node(*, show_passages: bool = False) -> Node:
     """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
 
     It shows the passages of all hops, or else the hops' answers, with what was retrieved for the last one where the
@@ -142,7 +143,7 @@ def best_answer_with(*, show_passages: bool = False) -> Node:
     async def best_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
         hops, passages = state["hops"], passages_by_id(state["passages"])
         excerpts = observed_excerpts(state, passages) if show_passages else _unread(state, runtime.context) or None
-        reading, answered = await read(
+        reading, answered = await ask_reader(
             runtime,
             state,
             state["question"],
@@ -164,7 +165,7 @@ def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
     if state["stop_reason"] != "budget" or state["hops"][-1]["answer"]:
         return []
     found = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
-    return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.passages_per_query]
+    return list({excerpt["passage_id"]: excerpt for excerpt in found}.values())[: settings.top_k]
 
 
 async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) -> Update:

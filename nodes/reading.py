@@ -1,6 +1,6 @@
 """Read an answer off what is given: passages, answered sub-questions, thoughts, or own knowledge.
 
-Every node that answers a question asks its reader by `read`: which passages it is shown, and which question it is
+Every node that answers a question asks its reader by `ask_reader`: which passages it is shown, and which question it is
 asked, are arguments; where the answer goes is the node's own update.
 """
 
@@ -12,14 +12,15 @@ from langgraph.runtime import Runtime
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from hopgraph.nodes.core.ask import Ask, AskResult, as_short, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask, calls_of, without_yes_no
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, LongText, ReplyModel, ShortText, ShownNumbers, short_answer
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import (
+    BudgetState,
     Context,
     Draft,
     Evidence,
@@ -28,18 +29,18 @@ from hopgraph.state import (
     MethodState,
     Passage,
     Query,
-    Spent,
     StopReason,
     Update,
 )
 from hopgraph.state.baselines import IrcotContext, IrcotState, IterRetgenContext, IterRetgenState
 from hopgraph.state.events import Decided
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 
-class PassagesState(Spent):
+class PassagesState(BudgetState):
     """Keys of the state that a reader reads."""
 
     passages: list[Passage]
@@ -67,13 +68,13 @@ def reader_ask(
     passages: Sequence[Mapping[str, str]] | None = None,
     sub_answers: Sequence[str] | None = None,
     thoughts: Sequence[str] = (),
-) -> Ask[AnswerReply]:
+) -> ModelCall[AnswerReply]:
     """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
     `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None;
     so do `thoughts`, which only `answer_step_by_step` reads, if there are none.
     """
-    variables: dict[str, Value] = {"question": question, **yes_no_variable(settings)}
+    variables: dict[str, Value] = {"question": question, **answer_type_variable(settings)}
     if passages is not None:
         variables["passages"] = passages
     if sub_answers is not None:
@@ -81,11 +82,11 @@ def reader_ask(
     if thoughts:
         variables["thoughts"] = thoughts
     schema = DirectAnswer if step == "answer" else AnswerReply
-    return Ask(step, variables, schema, AnswerReply(answer=UNANSWERABLE))
+    return ModelCall(step, variables, schema, AnswerReply(answer=UNANSWERABLE))
 
 
 def read_answer(
-    answered: AskResult[AnswerReply],
+    answered: CallResult[AnswerReply],
     settings: Context,
     excerpts: Sequence[Excerpt] = (),
     *,
@@ -108,7 +109,7 @@ def read_answer(
     return Draft(reasoning=reasoning, answer=answer, evidence=[evidence])
 
 
-async def read(
+async def ask_reader(
     runtime: Runtime[Any],
     state: PassagesState,
     question: str,
@@ -122,13 +123,13 @@ async def read(
     fallback: AnswerReply | None = None,
     short: bool = False,
     reserve_calls: int | None = None,
-) -> tuple[Draft, AskResult[AnswerReply]]:
+) -> tuple[Draft, CallResult[AnswerReply]]:
     """Ask a reader a question, over these excerpts of the state's passages (None: over none), and read its answer.
 
     `short`: never yes or no, as a part of the question is answered. The others are those of `reader_ask`, `read_answer`
     and `ask`.
     """
-    settings: Context = as_short(runtime.context) if short else runtime.context
+    settings: Context = without_yes_no(runtime.context) if short else runtime.context
     passages = None if excerpts is None else prompt_passages(excerpts, passages_by_id(state["passages"]))
     wanted = reader_ask(question, settings, step=step, passages=passages, sub_answers=sub_answers, thoughts=thoughts)
     wanted = replace(wanted, schema=schema or wanted.schema, fallback=fallback or wanted.fallback)
@@ -136,7 +137,7 @@ async def read(
     return read_answer(answered, settings, excerpts or (), evidence_id=evidence_id, question=question), answered
 
 
-def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
+def make_answer_node(step: str = "answer", *, own_knowledge: bool = False) -> Node:
     """Return the node that answers from all kept passages, or from the model's `own_knowledge` alone, without passages.
 
     It writes the keys of a final answer: `answer`, `explanation`, `evidence`, `used` and, if none is set,
@@ -145,7 +146,7 @@ def answer_with(step: str = "answer", *, own_knowledge: bool = False) -> Node:
 
     async def answer(state: MethodState, runtime: Runtime[Context]) -> Update:
         excerpts = None if own_knowledge else excerpts_of_all_queries(state["knowledge"])
-        reading, answered = await read(runtime, state, state["question"], excerpts, step=step)
+        reading, answered = await ask_reader(runtime, state, state["question"], excerpts, step=step)
         return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
     return answer if own_knowledge else with_passage_review("knowledge")(answer)
@@ -159,9 +160,11 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
     """
     settings, turn = runtime.context, state["iteration"]
     excerpts, step = excerpts_of_all_queries(state["knowledge"]), "answer_step_by_step"
-    reading, answered = await read(runtime, state, state["question"], excerpts, evidence_id=f"{turn}.1.1", step=step)
+    reading, answered = await ask_reader(
+        runtime, state, state["question"], excerpts, evidence_id=f"{turn}.1.1", step=step
+    )
     generated = f"{reading['reasoning']} {reading['answer']}".strip()[:MAX_TEXT_CHARACTERS]
-    spent = Spent(calls=merge_calls(state["calls"], calls_of([answered])), started_at=state["started_at"])
+    spent = BudgetState(calls=merge_calls(state["calls"], calls_of([answered])), started_at=state["started_at"])
     cut_off = answered.outcome == "budget" or (turn < settings.iterations and is_exhausted(settings, spent, 1))
     limit: StopReason | None = "budget" if cut_off else None
     if state["answer"] and not reading["answer"]:
@@ -179,12 +182,14 @@ async def extend_query(state: IterRetgenState) -> Update:
 async def answer_from_thoughts(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
     """Answer step by step from all passages, and from the chain of thought that collected them (IRCoT's reader)."""
     excerpts, step = excerpts_of_all_queries(state["knowledge"]), "answer_step_by_step"
-    reading, answered = await read(runtime, state, state["question"], excerpts, step=step, thoughts=state["thoughts"])
+    reading, answered = await ask_reader(
+        runtime, state, state["question"], excerpts, step=step, thoughts=state["thoughts"]
+    )
     return answer_update(reading, answered, runtime, limit=state["stop_reason"])
 
 
 def answer_update(
-    reading: Draft, answered: AskResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
+    reading: Draft, answered: CallResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
 ) -> Update:
     """Make a node's update of a final reading, and report it as `decided`; a stop reason set before (`limit`) stays."""
     budget: StopReason | None = "budget" if answered.outcome == "budget" else None

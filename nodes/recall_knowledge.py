@@ -4,7 +4,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, spending_update
+from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, calls_of, usage_update
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
@@ -41,7 +41,7 @@ async def recall_knowledge(state: MigresState, runtime: Runtime[MigresContext]) 
     queries = [state["knowledge"][index]["query"] for index in empty]
     nothing = RecallReply(knowledge="")
     variables = [question_of_query(query, state["question"]) for query in queries]
-    asks = [Ask("recall_knowledge", each, RecallReply, nothing) for each in variables]
+    asks = [ModelCall("recall_knowledge", each, RecallReply, nothing) for each in variables]
     answers = await ask_all(runtime, state, asks)
     knowledge, passages = list(state["knowledge"]), list[Passage]()
     for index, answer in zip(empty, answers, strict=True):
@@ -59,9 +59,9 @@ class WrittenPassage(ReplyModel):
     passage: LongText
 
 
-def knowledge_ask(question: str) -> Ask[WrittenPassage]:
+def knowledge_ask(question: str) -> ModelCall[WrittenPassage]:
     """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
-    return Ask("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
+    return ModelCall("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
 
 
 async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> Update:
@@ -75,5 +75,5 @@ async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> 
     return {
         "knowledge": [Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written])],
         "passages": written,
-        **spending_update(state, [answered]),
+        **usage_update(state, [answered]),
     }

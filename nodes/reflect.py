@@ -8,15 +8,24 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, is_cut_off, spending_update, yes_no_variable
+from hopgraph.nodes.core.ask import (
+    ModelCall,
+    answer_type_variable,
+    ask,
+    ask_all,
+    calls_of,
+    ran_out_of_budget,
+    usage_update,
+)
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, ReplyModel, ShortText, short_answer
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages, reader_ask, reading_update
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Draft, Evidence, Update
 from hopgraph.state.baselines import SelfRagContext, SelfRagState
 from hopgraph.state.events import AnswersScored, RetrievalDecided, Sampled
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
 from hopgraph.tools.prompts import escape
 
@@ -53,10 +62,12 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
     settings, question = runtime.context, state["question"]
     if settings.retrieval_threshold in (0.0, 1.0):
         return {"needs_retrieval": settings.retrieval_threshold == 0.0}
-    wanted: Ask[Any] = Ask("self_knowledge", {"question": question}, SelfKnowledge, SelfKnowledge(known=False))
+    wanted: ModelCall[Any] = ModelCall(
+        "self_knowledge", {"question": question}, SelfKnowledge, SelfKnowledge(known=False)
+    )
     if settings.reflection == "tokens":
         text = TextRequest(prompt=instruction(question, yes_no=settings.answer_type == "yes_no"))
-        wanted = Ask(wanted.step, wanted.variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
+        wanted = ModelCall(wanted.step, wanted.variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
     answered = await ask(runtime, state, wanted)
     if isinstance(answered.record, SelfKnowledge):
         share = float(not answered.record.known)
@@ -64,7 +75,7 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
         share = worth(answered.record, RETRIEVAL, missing=1.0)
     needed = share > settings.retrieval_threshold
     emit(runtime, RetrievalDecided(share=share, needed=needed))
-    return {"needs_retrieval": needed, **spending_update(state, [answered])}
+    return {"needs_retrieval": needed, **usage_update(state, [answered])}
 
 
 @with_passage_review("knowledge")
@@ -91,22 +102,22 @@ async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Upd
     if chosen is not None and excerpts:
         stated, ids = f"{state['question']} {answer}", [excerpts[chosen]["passage_id"]]
         reading["evidence"].append(Evidence(id="1.1.1", statement=stated, passage_ids=ids, quote="", verified=False))
-    limit = "budget" if is_cut_off(replies) else state["stop_reason"]
+    limit = "budget" if ran_out_of_budget(replies) else state["stop_reason"]
     return {**reading_update(reading, runtime, limit=limit), "calls": calls_of(replies)}
 
 
-def _critique_ask(question: str, settings: SelfRagContext, passage: Mapping[str, str] | None) -> Ask[Any]:
+def _critique_ask(question: str, settings: SelfRagContext, passage: Mapping[str, str] | None) -> ModelCall[Any]:
     step, given = ("critique", {"passages": [passage]}) if passage else ("answer", {})
-    variables = {**given, "question": question, **yes_no_variable(settings)}
+    variables = {**given, "question": question, **answer_type_variable(settings)}
     if settings.reflection == "tokens":
         before = instruction(question, yes_no=settings.answer_type == "yes_no")
         prompt = with_passage(before, passage) if passage else f"{before}[No Retrieval]"
         text = TextRequest(prompt=prompt, max_tokens=_MOST_TOKENS)
-        return Ask(step, variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
+        return ModelCall(step, variables, TokenLogprobs, TokenLogprobs(tokens=[]), text=text)
     if not passage:
         return reader_ask(question, settings)
     nothing = CritiqueReply(relevant=False, answer=UNANSWERABLE, support="none", utility=1)
-    return Ask(step, variables, CritiqueReply, nothing)
+    return ModelCall(step, variables, CritiqueReply, nothing)
 
 
 def _score(record: Any, settings: SelfRagContext) -> float:

@@ -11,19 +11,19 @@ from hopgraph.nodes.core.excerpts import passages_by_id
 from hopgraph.nodes.core.human_review import review_queries
 from hopgraph.nodes.core.method_graph import HumanReview, reviewed_by
 from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, retrieval_calls, search_all
-from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Candidates, Context, Passage, Query, Spent, Update
+from hopgraph.nodes.core.step_events import current_position, emit
+from hopgraph.state import BudgetState, Candidates, Context, Passage, Query, Update
 from hopgraph.state.context import ContextT
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.tools.io.background import gather_or_cancel
 from hopgraph.tools.resources import get_retrievers
 
 
-class RetrieveState(Spent):
+class RetrieveState(BudgetState):
     """Keys that `retrieve` reads."""
 
     question: str
-    """Read only with `leave_out_question`, and for a reviewer."""
+    """Read only with `exclude_question_text`, and for a reviewer."""
     queries: list[Query]
     approved: NotRequired[list[Query | None]]
     asked: list[str]
@@ -33,14 +33,14 @@ class RetrieveState(Spent):
     iteration: int
 
 
-def retrieve_with(
+def make_retrieve_node(
     count: Callable[[ContextT, int], int], *, allow_added_queries: bool = False
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Update]]:
     """Return the node that searches all queries at once, without the passages that memory excludes.
 
     It writes `passages`, `asked` and `candidates`: per proposed query at most `count(settings, iteration)` passages of
     each retriever, in its order; a second retriever's follow the first's, for a reranker to sort (MIGRES, Table 9).
-    With `leave_out_question` passages that contain the question are left out, and others take their places. A search
+    With `exclude_question_text` passages that contain the question are left out, and others take their places. A search
     that the deadline ends has found nothing. Where a person has reviewed the queries, those approved are sent: a
     rejected query has empty candidates, and what was found for an added one joins the first query's; or, with
     `allow_added_queries`, there are candidates for each query that was sent.
@@ -56,12 +56,12 @@ def retrieve_with(
     return retrieve
 
 
-def passages_per_query(settings: Context, _iteration: int) -> int:
+def top_k(settings: Context, _iteration: int) -> int:
     """Count what each query gets, by the setting of this name."""
-    return settings.passages_per_query
+    return settings.top_k
 
 
-retrieve = retrieve_with(passages_per_query)
+retrieve = make_retrieve_node(top_k)
 """Search all queries at once, for as many passages each as the settings say."""
 
 
@@ -74,10 +74,10 @@ async def _retrieve(
     queries = [query for query in approved if query]
     excluded, hop = frozenset(state["excluded"]), state["iteration"]
     # Numbered up front, so that the order of events does not depend on which search finishes first.
-    emit_first = current_place().next_numbers(2 * len(queries))
+    emit_first = current_position().next_numbers(2 * len(queries))
     for offset, query in enumerate(queries):
         emit(runtime, QuerySent(query=query["text"], why=query["why"], hop=hop), number=emit_first + offset)
-    leave_out = state["question"] if settings.leave_out_question else ""
+    leave_out = state["question"] if settings.exclude_question_text else ""
     searches = [SearchRequest(query["text"], count, excluded, hop, leave_out) for query in queries]
     seconds = seconds_left(settings, state)
     found = await gather_or_cancel(search_all(retrievers, search, seconds) for search in searches)

@@ -7,14 +7,14 @@ from langgraph.runtime import Runtime
 from pydantic import model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask_all, calls_of, is_cut_off, yes_no_variable
+from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask_all, calls_of, ran_out_of_budget
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.nodes.self_knowledge import JudgedTrue
-from hopgraph.state import Evidence, Passage, Spent, Update
+from hopgraph.state import BudgetState, Evidence, Passage, Update
 from hopgraph.state.events import Reviewed
 from hopgraph.state.reducers import merge_calls
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState, TreeOfReviewsContext, Verdict
@@ -66,7 +66,7 @@ class DirectReview(ReviewWithQuery):
     support_thought: SkipJsonSchema[LongText] = ""
 
 
-def review_with(
+def make_review_node(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
 ) -> Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Update]]:
     """Return the node that reviews open paths, one call each, side by side (section 3.2).
@@ -124,19 +124,19 @@ def _ask(
     passages: Mapping[str, Passage],
     settings: ReviewContext,
     asked: Sequence[str],
-) -> Ask[Review]:
+) -> ModelCall[Review]:
     variables: dict[str, Value] = {
         "passages": prompt_passages(whole_excerpts(path, passages), passages),
         "question": question,
         **({"asked": asked} if asked else {}),
-        **yes_no_variable(settings),
+        **answer_type_variable(settings),
     }
     step = "review_directly" if settings.expansion == "direct" else "review"
     schema = {"mpc": Review, "direct": DirectReview}.get(settings.expansion, ReviewWithQuery)
-    return Ask(step, variables, schema, Review(relevant=False))
+    return ModelCall(step, variables, schema, Review(relevant=False))
 
 
-def _reviewed(node: ReviewNode, answered: AskResult[Review], settings: ReviewContext) -> ReviewNode:
+def _reviewed(node: ReviewNode, answered: CallResult[Review], settings: ReviewContext) -> ReviewNode:
     reply = answered.record
     if answered.outcome == "fallback":
         return {**node, "status": "reviewed", "verdict": "unread"}
@@ -172,10 +172,12 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
     return Evidence(id=node["id"], statement=statement, passage_ids=path, quote="", verified=False)
 
 
-def _ends(state: ReviewTreeState, answers: Sequence[AskResult[Review]], expands: bool, settings: ReviewContext) -> bool:
+def _ends(
+    state: ReviewTreeState, answers: Sequence[CallResult[Review]], expands: bool, settings: ReviewContext
+) -> bool:
     """Return whether the budget ends the search: for one step more it takes a review, and the fusion."""
-    if is_cut_off(answers):
+    if ran_out_of_budget(answers):
         return True
     calls = merge_calls(state["calls"], calls_of(answers))
     completion = 1 if expands and settings.expansion == "mpc" else 0
-    return is_exhausted(settings, Spent(calls=calls, started_at=state["started_at"]), 2 + completion)
+    return is_exhausted(settings, BudgetState(calls=calls, started_at=state["started_at"]), 2 + completion)

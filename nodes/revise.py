@@ -27,7 +27,7 @@ async def revise(state: GengroundState, runtime: Runtime[Context]) -> Update:
     return {"hops": hops, "evidence": grounding["evidence"], **done}
 
 
-async def keep(state: GengroundState, runtime: Runtime[Context]) -> Update:
+async def keep_memory_answer(state: GengroundState, runtime: Runtime[Context]) -> Update:
     """Write the generated answer, or one revised without a citation (*ours*), to `hops`, as not grounded (3.3)."""
     revised = state["grounding"]["answer"] if state["grounding"] else ""
     return {**accept_generated(state["hops"], runtime, revised=revised), "grounding": None, "read": 0}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import ask_all, spending_update
+from hopgraph.nodes.core.ask import ask_all, usage_update
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.method_graph import Node
@@ -16,12 +16,12 @@ from hopgraph.nodes.reading import kept_passages, read_answer, reader_ask, readi
 from hopgraph.state import Context, Draft, MethodState, Passage, Update
 from hopgraph.state.baselines import SamplesState, SamplingContext
 from hopgraph.state.events import Compared, Sampled, Voted
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_entailment_checker
 from hopgraph.tools.text import split_sentences
 
 
-def sample_answers_with(*, own_knowledge: bool = False) -> Node:
+def make_sample_answers_node(*, own_knowledge: bool = False) -> Node:
     """Return the node that samples chains of thought, all at the same time, over passages or `own_knowledge`."""
 
     async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Update:
@@ -36,7 +36,7 @@ def sample_answers_with(*, own_knowledge: bool = False) -> Node:
             if answered.outcome != "budget"
         ]
         emit(runtime, Sampled(answers=[draft["answer"] for draft in drafts]))
-        return {"drafts": drafts, **spending_update(state, answers)}
+        return {"drafts": drafts, **usage_update(state, answers)}
 
     return sample_answers if own_knowledge else with_passage_review("knowledge")(sample_answers)
 
@@ -76,7 +76,7 @@ async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Update:
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)
     long = sum(len(draft["reasoning"]) for draft in drafts) > LONG_SPLIT
-    statements = await in_thread_if(long, lambda: [_statements(draft, state["question"]) for draft in drafts])
+    statements = await maybe_to_thread(long, lambda: [_statements(draft, state["question"]) for draft in drafts])
     premises = [_premise(draft, passages) for draft in drafts]
     pairs = [(premise, statement) for premise, said in zip(premises, statements, strict=True) for statement in said]
     scores, calls = await score_pairs(runtime, checker, pairs)

@@ -21,12 +21,12 @@ from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Filtered, Reranked, United
 from hopgraph.state.revising import VerifyAndEditContext
 from hopgraph.state.schemas import FoundState
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 
 
-def take_top_with(count: Callable[[Any], int]) -> Node:
+def make_take_top_node(count: Callable[[Any], int]) -> Node:
     """Return the node that keeps each query's first candidates, whole: as many as `count` gets from the settings."""
 
     async def take_top(state: FoundState, runtime: Runtime[Context]) -> Update:
@@ -37,7 +37,7 @@ def take_top_with(count: Callable[[Any], int]) -> Node:
     return take_top
 
 
-take_top = take_top_with(attrgetter("passages_per_query"))
+take_top = make_take_top_node(attrgetter("top_k"))
 """Take as many passages as were asked for, in the retriever's order."""
 
 
@@ -69,11 +69,11 @@ async def rerank(state: FoundState, runtime: Runtime[RerankedContext]) -> Update
     return {"candidates": candidates, "calls": calls}
 
 
-take_best = take_top_with(attrgetter("passages_per_extraction"))
+take_best = make_take_top_node(attrgetter("context_passages"))
 """Take the k best passages of the ranking."""
 
 
-async def collect(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
+async def add_passages(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
     """Add to `knowledge` what each query newly found, whole, in rank order, up to `max_passages` in all (IRCoT)."""
     passages = passages_by_id(state["passages"])
     knowledge = list(state["knowledge"])
@@ -91,8 +91,8 @@ def reason_of_search(hop: int, why: str) -> list[Passage]:
     return [knowledge_passage(str(hop), why, title="Reason for the search", hop=hop)] if why and hop > 1 else []
 
 
-async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update:
-    """Keep the `passages_per_query` passages with the largest sums of scores (DSP's fused retrieval), whole.
+async def fuse_query_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update:
+    """Keep the `top_k` passages with the largest sums of scores (DSP's fused retrieval), whole.
 
     A query counts as often as it was sampled, the question once. In `knowledge` they replace those of the hops before,
     after the reason for the first query, or follow them (`context`); `passages` are those that any hop has kept.
@@ -101,7 +101,7 @@ async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update
     for each in state["candidates"]:
         for key, score in zip(each["passage_ids"], each["scores"], strict=True):
             sums[key] += score * state["sampled"].get(each["query"], 1)
-    best = sorted(sums, key=lambda key: (-sums[key], key))[: runtime.context.passages_per_query]
+    best = sorted(sums, key=lambda key: (-sums[key], key))[: runtime.context.top_k]
     hop, why = state["iteration"], state["queries"][0]["why"]
     kept = [each for each in state["passages"] if each["hop"] < hop]
     earlier = {each["id"] for each in kept}
@@ -117,7 +117,7 @@ async def fuse_rankings(state: DspState, runtime: Runtime[DspContext]) -> Update
     }
 
 
-async def mix_passages(state: MethodState) -> Update:
+async def append_written_passage(state: MethodState) -> Update:
     """Show each query's retrieved passages in rank order, then its written one (GRG); rewrites `knowledge`."""
     passages = passages_by_id(state["passages"])
     return {
@@ -128,7 +128,7 @@ async def mix_passages(state: MethodState) -> Update:
     }
 
 
-async def unite(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
+async def merge_branches(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
     """Write one entry of `knowledge`: all that was kept for the queries, each passage once, in order (section 3.3)."""
     kept = excerpts_of_all_queries(state["knowledge"])
     emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
@@ -146,7 +146,7 @@ async def nearest_sentences(state: FoundState, runtime: Runtime[VerifyAndEditCon
     found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
     texts = [passages[key]["text"] for _, key in found]
     long = sum(map(len, texts)) > LONG_SPLIT
-    split = await in_thread_if(long, lambda: [*map(split_sentences, texts)])
+    split = await maybe_to_thread(long, lambda: [*map(split_sentences, texts)])
     places = [(query, key, span) for (query, key), spans in zip(found, split, strict=True) for span in spans]
     pairs = [(query, with_title(passages[key], passages[key]["text"][slice(*span)])) for query, key, span in places]
     scores, calls = await score_pairs(runtime, reranker, pairs)

@@ -9,7 +9,7 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator, JsonValue
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch
@@ -52,7 +52,7 @@ class SelfKnowledge(ReplyModel):
 async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Update:
     """Write `known`: whether the model can answer the branch's question without a search (RA-ISF, section 3.1)."""
     node = question_of(state)
-    wanted = Ask("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False))
+    wanted = ModelCall("self_knowledge", {"question": node["question"]}, SelfKnowledge, SelfKnowledge(known=False))
     reserved = 1 + reserved_by_branch(node)  # an answer
     answered = await ask(runtime, state, wanted, reserve_calls=reserved)
     known = answered.record.known
@@ -60,7 +60,7 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Updat
     return {"known": known, "cut_off": answered.outcome == "budget", "calls": calls_of([answered])}
 
 
-async def weigh_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
+async def vote_of_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
     """Let the k labelled questions that are nearest vote (SKR).
 
     Where retrieval helps at least as many of all labelled questions as it harms, they must say clearly that it helps;
@@ -88,7 +88,7 @@ def _vote(question: str, settings: SkrKnnContext) -> tuple[Counter[str], bool]:
     from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint  # here in the thread, as it brings NumPy
 
     if settings.labels is None:
-        raise SettingsError(settings.lacks)
+        raise SettingsError(settings.missing)
     labeled = read_labels(settings.labels)
     corpus = corpus_fingerprint(settings.retriever) if isinstance(settings.retriever, str) else ""
     for name, here in (("model", describe_settings(settings)[0]), ("corpus", corpus)):

@@ -19,7 +19,7 @@ from hopgraph.state.events import Filtered, KeptExcerpt
 from hopgraph.state.passage_filtering import FilterContext
 from hopgraph.state.protocols import AdaptiveReranker
 from hopgraph.state.schemas import FoundState
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.analyser import LONGEST_CACHED
@@ -35,19 +35,19 @@ _POINTS_BACK = re.compile(
 _SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each below the title, are cached
 
 
-class FilterState(FoundState):
+class SentenceFilterState(FoundState):
     """Keys that `sentence_filter` reads."""
 
     shown: NotRequired[dict[str, list[list[int]]]]
     """MIGRES's memory of what was shown."""
 
 
-async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -> Update:
+async def sentence_filter(state: SentenceFilterState, runtime: Runtime[FilterContext]) -> Update:
     """Rerank each passage against its query and keep its relevant sentences (MIGRES section 3.2).
 
     A passage below δ (`threshold`) is dropped. Of the others the sentences that score at least δ are kept; a passage
     that scores above every one of its sentences is kept whole. Of each query's passages the best
-    `passages_per_extraction` stay. What the memory has set aside is neither scored nor kept; the rest of such a passage
+    `context_passages` stay. What the memory has set aside is neither scored nor kept; the rest of such a passage
     is scored in its place.
 
     Reads `candidates`, `passages` and `shown`. Writes `knowledge`: one entry per query, best first, ties in retrieval
@@ -61,7 +61,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
     found = [(each["query"], key) for each in state["candidates"] for key in each["passage_ids"]]
     retrieved = [passages[key] for key in dict.fromkeys(key for _, key in found)]
     long = sum(len(passage["text"]) for passage in retrieved) > LONG_SPLIT
-    parts_left = await in_thread_if(long, lambda: [_remaining(passage, memory) for passage in retrieved])
+    parts_left = await maybe_to_thread(long, lambda: [_remaining(passage, memory) for passage in retrieved])
     remaining = {passage["id"]: part for passage, part in zip(retrieved, parts_left, strict=True)}
     scores, calls = await score_pairs(
         runtime, reranker, [(query, text) for query, key in found for text in remaining[key].texts]
@@ -82,7 +82,7 @@ async def sentence_filter(state: FilterState, runtime: Runtime[FilterContext]) -
         relevant.sort(key=lambda each: -each[0])
         kept = [
             _excerpt(passages[key], remaining[key], scores[index : index + len(remaining[key].texts)], threshold)
-            for _, key, index in relevant[: settings.passages_per_extraction]
+            for _, key, index in relevant[: settings.context_passages]
         ]
         knowledge.append(Knowledge(query=candidates["query"], excerpts=kept))
         event = Filtered(
@@ -101,7 +101,7 @@ def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float
 
     `best` is the score of the query's best passage, by which an `AdaptiveReranker` lowers its own value.
     """
-    holds = settings.threshold_for is None or reranker.name.split(":")[0] == settings.threshold_for
+    holds = settings.threshold_reranker is None or reranker.name.split(":")[0] == settings.threshold_reranker
     if settings.threshold is not None and holds:
         return settings.threshold
     if getattr(reranker, "adapted_threshold", None) is not None:

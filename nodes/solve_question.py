@@ -6,11 +6,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import AskResult, calls_of
+from hopgraph.nodes.core.ask import CallResult, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, truncated_excerpt
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE, UNANSWERABLE, knowledge_passage
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
 from hopgraph.nodes.question_tree.branch import (
     ReadingState,
     parts_of,
@@ -19,11 +19,12 @@ from hopgraph.nodes.question_tree.branch import (
     reserved_by_branch,
 )
 from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
-from hopgraph.nodes.reading import AnswerReply, answer_update, excerpts_of_all_queries, read
+from hopgraph.nodes.reading import AnswerReply, answer_update, ask_reader, excerpts_of_all_queries
 from hopgraph.state import Draft, Evidence, Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Composed
-from hopgraph.state.question_tree import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT_QUESTION, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveState
+from hopgraph.state.records import UNANSWERABLE
 
 _NUMBERS = r"\[?\d{1,2}\]?(?:(?:,? and |, ?)\[?\d{1,2}\]?)*"
 _PASSAGE_NUMBERS = re.compile(
@@ -34,7 +35,7 @@ _PASSAGE_NUMBERS = re.compile(
 """How a reasoning names passages by their numbers."""
 
 
-def answer_question(*, own_knowledge: bool) -> Node:
+def make_answer_question_node(*, own_knowledge: bool) -> Node:
     """Return the step that answers the branch's question with one call (RA-ISF, Equations 2 and 3).
 
     Without an answer the question stays open for the next module, unless the budget is used up. `own_knowledge`, shown
@@ -114,7 +115,7 @@ def _excerpts(passages: Sequence[Passage], settings: RaIsfContext) -> list[Excer
 
 def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
     """List the passages for a best effort: those that the tree's highest answers rest on, and the question's own."""
-    carried = _carried(_highest_answered(state["tree"], ROOT), state, settings)
+    carried = _carried(_highest_answered(state["tree"], ROOT_QUESTION), state, settings)
     found = _excerpts([each for each in state["passages"] if each["hop"] == 1], settings)
     first = {each["passage_id"]: each for each in reversed([*carried, *found])}
     return Knowledge(query=state["question"], excerpts=[*first.values()][::-1])
@@ -127,15 +128,15 @@ async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Upda
     That is the highest answered questions of the tree, and the passages in `knowledge`; without either, own knowledge.
     Writes `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
     """
-    settings, root = runtime.context, state["tree"][ROOT]
-    answered_parts, excerpts = _highest_answered(state["tree"], ROOT), state["knowledge"][0]["excerpts"]
+    settings, root = runtime.context, state["tree"][ROOT_QUESTION]
+    answered_parts, excerpts = _highest_answered(state["tree"], ROOT_QUESTION), state["knowledge"][0]["excerpts"]
     fallback = answered_parts[-1]["answer"] if answered_parts and not settings.abstain else UNANSWERABLE
-    reading, answered = await read(
+    reading, answered = await ask_reader(
         runtime,
         state,
         root["question"],
         excerpts or None,
-        evidence_id=ROOT,
+        evidence_id=ROOT_QUESTION,
         step="answer_step_by_step",
         sub_answers=format_sub_answers(answered_parts) or None,
         fallback=AnswerReply(answer=fallback),
@@ -149,7 +150,7 @@ async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Upda
         **answer_update(reading, answered, runtime, limit=state["stop_reason"]),
         **update,
         "passages": said,
-        **rest_on_evidence(([ROOT] if reading["evidence"] else used) if reading["answer"] else []),
+        **rest_on_evidence(([ROOT_QUESTION] if reading["evidence"] else used) if reading["answer"] else []),
     }
 
 
@@ -165,14 +166,14 @@ async def read_in_branch(
     runtime: Runtime[Any],
     excerpts: Sequence[Excerpt] | None,
     sub_answers: Sequence[str] | None = None,
-) -> tuple[Draft, AskResult[AnswerReply]]:
+) -> tuple[Draft, CallResult[AnswerReply]]:
     """Answer the branch's question step by step, in one call; evidence gets the question's id.
 
     Only the question that was asked is of the asked-for type; parts of a yes-or-no question ask for names and dates.
     The reasoning names passages by their titles, since their numbers mean others in the prompts that show it later.
     """
     node = question_of(state)
-    reading, answered = await read(
+    reading, answered = await ask_reader(
         runtime,
         state,
         node["question"],

@@ -16,15 +16,15 @@ from hopgraph.nodes.question_tree.decomposition import (
 from hopgraph.nodes.question_tree.settlement import settle
 from hopgraph.state import Context, QuestionInput, Update
 from hopgraph.state.events import Decomposed, Planted, SubQuestion
-from hopgraph.state.question_tree import ROOT, QuestionNode
+from hopgraph.state.question_tree import ROOT_QUESTION, QuestionNode
 from hopgraph.state.ra_isf import RaIsfContext
 
 
-async def plant(state: QuestionInput, runtime: Runtime[Context]) -> Update:
+async def init_tree(state: QuestionInput, runtime: Runtime[Context]) -> Update:
     """Make the question the root of the tree; writes `tree`."""
-    root = _open(state["question"], ROOT, parent="", depth=0)
-    emit(runtime, Planted(id=ROOT, question=root["question"]))
-    return {"tree": {ROOT: root}}
+    root = _open(state["question"], ROOT_QUESTION, parent="", depth=0)
+    emit(runtime, Planted(id=ROOT_QUESTION, question=root["question"]))
+    return {"tree": {ROOT_QUESTION: root}}
 
 
 async def split(state: BranchState, runtime: Runtime[RaIsfContext]) -> Update:

@@ -7,7 +7,7 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import AfterValidator
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.excerpts import with_title
 from hopgraph.nodes.core.long_answer import LongAnswer, Statement, write_so_far
 from hopgraph.nodes.core.marked_text import append_marks, escape_but_marks, marked_answer, settle_marks, split_at_marks
@@ -50,10 +50,10 @@ async def write_sentence(
     variables: dict[str, Value] = {"question": state["question"], "short_answer": short}
     if citations:
         variables["passages"] = [{"title": each["title"], "text": each["quote"]} for each in citations]
-    if settings.answer_style:
-        variables["style"] = settings.answer_style
+    if settings.answer_instructions:
+        variables["style"] = settings.answer_instructions
     stream = AnswerStream.if_wanted("answer", lambda text: escape_but_marks(settle_marks(text, count), count))
-    wanted = Ask(
+    wanted = ModelCall(
         SENTENCE_STEP, variables, SentenceReply, SentenceReply(answer=""), on_reply=stream.feed if stream else None
     )
     answered = await ask(runtime, state, wanted)
@@ -88,11 +88,13 @@ async def write_full_answer(
         "passages": [{"title": each["title"], "text": each["text"]} for each in sources],
         "question": state["question"],
         **({"short_answer": state["answer"]} if state["answer"] else {}),
-        **({"style": settings.answer_style} if settings.answer_style else {}),
+        **({"style": settings.answer_instructions} if settings.answer_instructions else {}),
     }
     stream = AnswerStream.if_wanted("answer", lambda text: write_so_far(text, len(sources)), by_line=True)
     feeds = stream.feed if stream and not settings.check_statements else None
-    answered = await ask(runtime, state, Ask(FULL_STEP, variables, FullReply, FullReply(answer=""), on_reply=feeds))
+    answered = await ask(
+        runtime, state, ModelCall(FULL_STEP, variables, FullReply, FullReply(answer=""), on_reply=feeds)
+    )
     reply, calls = answered.record.answer, calls_of([answered])
     answer = LongAnswer(len(sources))
     text = answer.write(reply)

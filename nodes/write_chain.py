@@ -5,7 +5,7 @@ from typing import Annotated
 from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.reply_text import (
     ReplyModel,
     ShortText,
@@ -55,7 +55,7 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
     variables: dict[str, Value] = {"question": question, "history": answered_lines(hops, settings)}
     if hops and (shown := kept_passages(state)[1]):
         variables["passages"] = shown
-    answered = await ask(runtime, state, Ask("write_chain", variables, QueryChain, QueryChain(chain=[])))
+    answered = await ask(runtime, state, ModelCall("write_chain", variables, QueryChain, QueryChain(chain=[])))
     update = {"rounds": state["rounds"] + 1, "calls": calls_of([answered])}
     if answered.outcome == "budget":
         return {**update, "sub_questions": known or [question], "stop_reason": "budget"}

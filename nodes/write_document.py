@@ -2,7 +2,7 @@
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, is_cut_off, spending_update
+from hopgraph.nodes.core.ask import ModelCall, ask, ran_out_of_budget, usage_update
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, whole_excerpt
 from hopgraph.nodes.core.reply_text import is_dont_know, knowledge_passage
 from hopgraph.nodes.core.step_events import emit
@@ -28,7 +28,7 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Upd
     refines = settings.mode == "refine" and bool(before)
     new = [each for each in excerpts if not refines or each["passage_id"] not in state["round_before"]]
     variables: dict[str, Value] = {"question": question, "passages": prompt_passages(new, passages)}
-    wanted = Ask(
+    wanted = ModelCall(
         "rewrite_passage",
         {**variables, "document": before} if refines else variables,
         WrittenPassage,
@@ -37,7 +37,7 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Upd
     answers = [await ask(runtime, state, wanted)] if new else []
     said = "".join(clean(each.record.passage).strip() for each in answers)
     document = before if is_dont_know(said) else said
-    goes_on = document != before and number <= settings.iterations and not is_cut_off(answers)
+    goes_on = document != before and number <= settings.iterations and not ran_out_of_budget(answers)
     emit(runtime, ThoughtAdded(number=number, text=document, new=document != before, reached=not goes_on, limit=False))
     written = [knowledge_passage(str(number), document, hop=number)] if document else []
     own = Knowledge(query=question, excerpts=[whole_excerpt(each, 0.0) for each in written])
@@ -48,5 +48,5 @@ async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Upd
         "queries": [Query(text=f"{question} {document}".strip(), why="")] if goes_on else [],
         "round_before": found,
         "iteration": number + goes_on,
-        **spending_update(state, answers),
+        **usage_update(state, answers),
     }

@@ -5,14 +5,15 @@ from typing import Literal, NamedTuple
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of, yes_no_variable
+from hopgraph.nodes.core.ask import ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, with_title
-from hopgraph.nodes.core.reply_text import UNANSWERABLE, short_answer
+from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages, reading_update
 from hopgraph.state import Draft, Evidence, Knowledge, Query, StopReason, Update
 from hopgraph.state.events import ThoughtAdded
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.state.search_r1 import SearchR1Context, SearchR1State
 from hopgraph.tools.models.completions import TextRequest, WrittenText
@@ -100,19 +101,19 @@ def route_turn(state: SearchR1State) -> Literal["search", "answer", "neither"]:
     return "answer" if state["stop_reason"] else "neither"
 
 
-def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> Ask[WrittenText]:
+def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> ModelCall[WrittenText]:
     """Ask for the next turn, or where the run ends for the answer, whose tag is opened."""
     variables: dict[str, Value] = {
         "passages": kept_passages(state)[1],
         "history": _history(state),
         "question": state["question"],
-        **yes_no_variable(settings),
+        **answer_type_variable(settings),
         **({"last_turn": "answer now"} if ends else {}),
     }
     prompt = prompt_of(state, settings) + ("<answer>" if ends else "")
     request = TextRequest(prompt=prompt, max_tokens=_MOST_TOKENS, stop=_STOP)
     request = None if settings.prompting == "records" else request
-    return Ask("write_turn", variables, WrittenText, WrittenText(text=f"<answer> {UNANSWERABLE}"), text=request)
+    return ModelCall("write_turn", variables, WrittenText, WrittenText(text=f"<answer> {UNANSWERABLE}"), text=request)
 
 
 def prompt_of(state: SearchR1State, settings: SearchR1Context) -> str:

@@ -22,18 +22,19 @@ from hopgraph.state.records import (
     Evidence,
     Excerpt,
     Knowledge,
-    Origin,
     Passage,
     Query,
+    SourceLocation,
     StopReason,
     Usage,
     empty_call,
 )
-from hopgraph.state.schemas import AnswerOutput, MethodState, QuestionInput, Spent, Update
+from hopgraph.state.schemas import AnswerOutput, BudgetState, MethodState, QuestionInput, Update
 
 __all__ = [
     "AnswerOutput",
     "BadRecordError",
+    "BudgetState",
     "Call",
     "Candidates",
     "Citation",
@@ -48,7 +49,6 @@ __all__ = [
     "Knowledge",
     "MethodState",
     "ModelError",
-    "Origin",
     "Passage",
     "PromptError",
     "Query",
@@ -57,8 +57,8 @@ __all__ = [
     "Reranker",
     "RunError",
     "SettingsError",
+    "SourceLocation",
     "SpecError",
-    "Spent",
     "StepEvent",
     "StopReason",
     "Update",

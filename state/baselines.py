@@ -18,7 +18,7 @@ from hopgraph.state.question_tree import DecomposingContext
 from hopgraph.state.records import Draft
 from hopgraph.state.schemas import MethodState, QuestionInput
 
-_DELTA_FOR = {"threshold_for": "bge"}
+_DELTA_FOR = {"threshold_reranker": "bge"}
 
 
 class OwnKnowledgeContext(Context):
@@ -94,9 +94,7 @@ class OneStepCotContext(Context):
 class RerankedContext(RankedContext):
     """Settings of reranking."""
 
-    passages_per_query: int = setting(
-        "Retrieval", 50, "passages retrieved for the question and reranked", ge=1, le=1000
-    )
+    top_k: int = setting("Retrieval", 50, "passages retrieved for the question and reranked", ge=1, le=1000)
     threshold: float | None = method_setting(
         None,
         "passages with a lower reranker score are dropped; on the reranker's raw scale. Default: none are dropped",
@@ -122,7 +120,7 @@ class VanillaSContext(FilterContext):
         "yes_no": {"threshold": 0.0, "answer_type": "yes_no", **_DELTA_FOR},
     }
 
-    passages_per_query: int = setting(
+    top_k: int = setting(
         "Retrieval", 50, "passages retrieved for the question and passed to the sentence filter", ge=1, le=1000
     )
 
@@ -176,7 +174,7 @@ class SkrKnnContext(Context):
 
     @property
     @override
-    def lacks(self) -> str:
+    def missing(self) -> str:
         """Say that there are no labels, and how they are made."""
         return "" if self.labels else f"skr_knn needs labelled training questions: {MAKE_LABELS}"
 
@@ -363,13 +361,13 @@ class DspContext(SamplingContext):
     step_nodes: ClassVar[StepNodes] = {"write_query": ("write_queries",), "answer_step_by_step": ("sample",)}
     presets: ClassVar[Presets] = {
         **SamplingContext.presets,
-        "dspy": {"queries_per_hop": 1, "samples": 1, "passages_per_query": 3, "context": "all_hops"},
+        "dspy": {"queries_per_hop": 1, "samples": 1, "top_k": 3, "context": "all_hops"},
     }
 
     max_hops: int = method_setting(2, "number of hops", ge=1, le=10)
     queries_per_hop: int = method_setting(
         10,
-        "queries sampled per hop; each of them, and the question, retrieves three times `passages_per_query` "
+        "queries sampled per hop; each of them, and the question, retrieves three times `top_k` "
         "passages, of which the hop keeps that many after fusion; 1: a single query, not sampled",
         ge=1,
         le=50,
@@ -416,6 +414,6 @@ class LeastToMostContext(DecomposingContext):
 
     @property
     @override
-    def uses(self) -> frozenset[Resource]:
+    def required_resources(self) -> frozenset[Resource]:
         """A retriever, where passages are looked up."""
-        return super().uses if self.retrieval else frozenset()
+        return super().required_resources if self.retrieval else frozenset()

@@ -55,12 +55,12 @@ class BlendFilterContext(Context):
         "select_passages": ("select", "select_union"),
     }
     presets: ClassVar[Presets] = {
-        "multi_hop": {"passages_per_query": 5, "demonstrations": "multi_hop"},
-        "open_domain": {"passages_per_query": 5},
-        "yes_no": {"passages_per_query": 5, "demonstrations": "yes_no", "answer_type": "yes_no"},
+        "multi_hop": {"top_k": 5, "demonstrations": "multi_hop"},
+        "open_domain": {"top_k": 5},
+        "yes_no": {"top_k": 5, "demonstrations": "yes_no", "answer_type": "yes_no"},
     }
 
-    passages_per_query: int = setting(
+    top_k: int = setting(
         "Retrieval", 5, "K: passages retrieved for each of the three queries (Fig. 3: 3 to 8)", ge=1, le=1000
     )
     original_query: bool = method_setting(True, "search with the question itself; false: w/o q (Table 5)")

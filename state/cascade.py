@@ -39,7 +39,7 @@ class CascadeContext(Context):
     step_nodes: ClassVar[StepNodes] = {"judge_support": ("accept",)}
 
     stages: list[str] = Field(
-        default=["one_step?passages_per_query=10", "react", "migres"],
+        default=["one_step?top_k=10", "react", "migres"],
         min_length=1,
         max_length=8,
         description="the methods to run in order, each as NAME or NAME?setting=value&…; the next one runs if the "
@@ -59,7 +59,7 @@ class CascadeContext(Context):
 
     @property
     @override
-    def uses(self) -> frozenset[Resource]:
+    def required_resources(self) -> frozenset[Resource]:
         return frozenset({"retriever", "entailment"} if self.verify == "entailment" else {"retriever"})
 
 

@@ -25,7 +25,7 @@ from hopgraph.state.context import (
 from hopgraph.state.environment import with_environment
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.records import Citation, Passage, StopReason, Usage
-from hopgraph.state.schemas import Spent
+from hopgraph.state.schemas import BudgetState
 
 AUTO = "auto"
 """The name of the chat itself, which chooses the method by the question."""
@@ -45,7 +45,7 @@ class ChatInput(TypedDict):
     tools say after it is context."""
 
 
-class ChosenMethod(Spent):
+class ChosenMethod(BudgetState):
     """The question of a turn, and the method chosen to look it up."""
 
     question: str

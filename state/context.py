@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import get_protocol_members
 
-from hopgraph.state.errors import SettingsError, describe_problem, did_you_mean
+from hopgraph.state.errors import SettingsError, did_you_mean, format_error
 from hopgraph.state.protocols import EntailmentChecker, Reranker
 
 DEFAULT_MODEL = "offline:extractive"
@@ -48,7 +48,7 @@ MAX_PROMPT = 100_000
 """Characters of a prompt that is a setting."""
 
 MAX_STYLE = 4_000
-"""Characters of `answer_style`."""
+"""Characters of `answer_instructions`."""
 
 PROMPT = "prompt_"
 """Prefix of the settings that hold the steps' prompts."""
@@ -98,7 +98,7 @@ class Context(BaseModel):
     """The paper's settings by family of data sets."""
     rehearsal_replies: ClassVar[Mapping[str, RehearsalReply]] = {}
     """Step → what the model `rehearsal` replies to it, for steps that no built-in method has."""
-    ignored: ClassVar[frozenset[str]] = frozenset()
+    unused_settings: ClassVar[frozenset[str]] = frozenset()
     """The settings of this class that a run does not read: of a graph with its own models and context."""
 
     model: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
@@ -114,7 +114,7 @@ class Context(BaseModel):
     )
     temperature: float | None = setting("Model", 0.0, "sampling temperature. Default: the model's own", ge=0.0, le=2.0)
     seed: int | None = setting("Model", None, "sampling seed, for models that accept one", ge=0)
-    max_reply_tokens: int | None = setting(
+    max_output_tokens: int | None = setting(
         "Model",
         None,
         "maximum tokens per reply, sent with each request; truncated replies are retried. Default: the "
@@ -145,14 +145,14 @@ class Context(BaseModel):
     second_retriever: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Retrieval", None, "a second retriever, searched in parallel; the reranker sees both results (Table 9)"
     )
-    passages_per_query: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
+    top_k: int = setting("Retrieval", 5, "passages retrieved for each query", ge=1, le=1000)
     links: bool = setting(
         "Retrieval",
         True,
         "follow links between passages: passages whose title is mentioned by the best hits or by the query "
         "are ranked higher, and scores become relative. Indexes built by `hopgraph index` have links",
     )
-    leave_out_question: bool = setting(
+    exclude_question_text: bool = setting(
         "Retrieval",
         False,
         "exclude passages that contain the question's text and retrieve others instead (contamination "
@@ -192,7 +192,7 @@ class Context(BaseModel):
         "with a full answer: check each statement against the passages it cites (`entailment`), and mark unsupported "
         "ones [?], as those without citations are; disables streaming",
     )
-    answer_style: str | None = method_setting(
+    answer_instructions: str | None = method_setting(
         None,
         "instructions on form, tone or language of the answer, with answer_type sentence or full; only the step that "
         "writes it sees them",
@@ -260,12 +260,12 @@ class Context(BaseModel):
         __init__.__pydantic_base_init__ = True  # `model_validate` has no need of it
 
     @property
-    def uses(self) -> frozenset[Resource]:
+    def required_resources(self) -> frozenset[Resource]:
         """Return the resources that a run with these settings needs; only these are opened before the run."""
         return frozenset(self.resources)
 
     @property
-    def lacks(self) -> str:
+    def missing(self) -> str:
         """Return a line on the required resources that these settings do not name, or ""."""
         return ""
 
@@ -303,7 +303,7 @@ def method_lineage(method: str) -> tuple[str, ...]:
 
 def settings_in_use(cls: type[Context]) -> set[str]:
     """Return the names of the settings that a method reads."""
-    return cls.model_fields.keys() - cls.ignored
+    return cls.model_fields.keys() - cls.unused_settings
 
 
 @cache
@@ -341,7 +341,7 @@ def describe_invalid(cls: type[Context], error: ValidationError, what: str = "se
     """Say in one line what the first error of a validation is; `what` names the subject, with {name} or {NAME}."""
     first = error.errors(include_url=False)[0]
     if not first["loc"]:
-        return describe_problem(error)  # of settings that do not go together
+        return format_error(error)  # of settings that do not go together
     name = str(first["loc"][0])
     subject = what.format(name=f"{name!r:.80}", NAME=name.upper())
     if first["type"] == "extra_forbidden":
@@ -353,7 +353,7 @@ def describe_invalid(cls: type[Context], error: ValidationError, what: str = "se
         return f"{subject}: {kind} has no {' and no '.join(missing)}; it needs {', '.join(members)}"
     if (wanted := _OBJECTS.get(name)) and first["loc"][-1] == "str":
         return f"{subject}: expected a spec or {wanted}, got {type(first['input']).__name__}"
-    return describe_problem(error, subject, got=True)
+    return format_error(error, subject, got=True)
 
 
 def describe_unknown(cls: type[Context], name: str, subject: str) -> str:

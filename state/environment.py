@@ -66,7 +66,7 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
 @cache
 def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
     """List the fields that are read with their environment variables; made once, as every node of a run asks."""
-    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields if name not in cls.ignored)
+    return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields if name not in cls.unused_settings)
 
 
 def with_environment(settings: ContextT) -> ContextT:
@@ -99,7 +99,7 @@ def settings_from(cls: type[ContextT], values: Mapping[str, Any], preset: str | 
 
     SettingsError: an unknown name, a value that does not fit, or a setting that the method does not read.
     """
-    if unread := sorted(values.keys() & cls.ignored):
+    if unread := sorted(values.keys() & cls.unused_settings):
         raise SettingsError(f"setting {unread[0]!r} has no effect: the graph of {cls.method} does not read it")
     return with_environment(cls.preset(preset, **values) if preset is not None else make_settings(cls, values))
 

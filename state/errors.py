@@ -25,12 +25,12 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-Trouble = Literal["outage", "refusal", ""]
+FailureKind = Literal["outage", "refusal", ""]
 """How a server failed: the same request may succeed later (it is down, overloaded, unreadable), or it refuses
 every request (the key, the account, the model's name); empty for anything else."""
 
 
-def describe_problem(error: Exception, place: str | None = None, *, whole: str = "", got: bool = False) -> str:
+def format_error(error: Exception, place: str | None = None, *, whole: str = "", got: bool = False) -> str:
     """Describe an error in one line; a validation error by its first problem and where it is.
 
     Of an OSError only the reason is given. `place`: where the problem is, if that is not the path in the value, and
@@ -55,10 +55,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 class HopgraphError(Exception):
     """The root of the tree; catch it to catch everything that hopgraph raises on purpose."""
 
-    def __init__(self, message: str = "", trouble: Trouble = "") -> None:
+    def __init__(self, message: str = "", trouble: FailureKind = "") -> None:
         """Take the message, and what is wrong with the server where one is the cause."""
         super().__init__(message)
-        self.trouble: Trouble = trouble
+        self.trouble: FailureKind = trouble
 
 
 class SettingsError(HopgraphError, ValueError):
@@ -103,7 +103,7 @@ _OUTAGES: dict[type[HopgraphError], type[HopgraphError]] = {
 }
 
 
-def server_error(kind: type[HopgraphError], message: str, trouble: Trouble) -> HopgraphError:
+def server_error(kind: type[HopgraphError], message: str, trouble: FailureKind) -> HopgraphError:
     """Make the error of a server with trouble: of the kind, or of its outages."""
     return (_OUTAGES.get(kind, kind) if trouble == "outage" else kind)(message, trouble)
 

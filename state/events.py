@@ -100,7 +100,7 @@ class Retrieved(QueryEvent, kind="retrieved"):
     scores: list[float]
     """One per passage, descending; a second retriever's follow those of the first."""
     left_out: int = 0
-    """Passages left out because they contain the question (`leave_out_question`)."""
+    """Passages left out because they contain the question (`exclude_question_text`)."""
     linked_from: dict[str, str] = field(default_factory=dict[str, str])
     """Passages that a link brought here → the title of the one that has the link."""
 

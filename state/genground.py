@@ -42,7 +42,7 @@ class GengroundContext(HopsContext):
         family: {**values, "demonstrations": family} for family, values in HopsContext.presets.items()
     }
 
-    passages_per_query: int = setting("Retrieval", 10, "passages retrieved for each sub-question", ge=1, le=1000)
+    top_k: int = setting("Retrieval", 10, "passages retrieved for each sub-question", ge=1, le=1000)
     batch_size: int = method_setting(3, "b: passages read in one grounding call, in rank order", ge=1, le=100)
     min_citation_overlap: float = method_setting(
         0.6,

@@ -28,15 +28,15 @@ class MigresContext(KnowledgeContext):
     steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
     step_nodes: ClassVar[StepNodes] = {"summarise": ("compress",), "snippet": ("compress",)}
     presets: ClassVar[Presets] = {
-        "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_for": "bge"},
-        "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_for": "bge"},
-        "yes_no": {"max_iterations": 5, "threshold": 0.0, "threshold_for": "bge", "answer_type": "yes_no"},
+        "multi_hop": {"max_iterations": 5, "threshold": 3.0, "threshold_reranker": "bge"},
+        "open_domain": {"max_iterations": 3, "threshold": 5.0, "threshold_reranker": "bge"},
+        "yes_no": {"max_iterations": 5, "threshold": 0.0, "threshold_reranker": "bge", "answer_type": "yes_no"},
     }
 
     max_iterations: int = method_setting(
         5, "T: maximum retrieve-extract-decide iterations; a final answer is forced after the last one", ge=1, le=20
     )
-    passages_per_query: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
+    top_k: int = setting("Retrieval", 50, "passages retrieved for each query", ge=1, le=1000)
     extraction: Literal["joint", "per_query"] = method_setting(
         "joint",
         "joint: one extraction per iteration over the best passages of all queries, with the model's own "
@@ -51,6 +51,6 @@ class MigresContext(KnowledgeContext):
 
     @property
     @override
-    def uses(self) -> frozenset[Resource]:
+    def required_resources(self) -> frozenset[Resource]:
         """A retriever, a reranker, and a checker of statements where they are verified."""
-        return super().uses | frozenset[Resource]({"entailment"} if self.verify else ())
+        return super().required_resources | frozenset[Resource]({"entailment"} if self.verify else ())

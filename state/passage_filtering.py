@@ -12,9 +12,7 @@ class RankedContext(Context):
 
     resources = ("retriever", "reranker")
 
-    passages_per_extraction: int = method_setting(
-        5, "k: maximum passages shown to the model in one prompt", ge=1, le=50
-    )
+    context_passages: int = method_setting(5, "k: maximum passages shown to the model in one prompt", ge=1, le=50)
 
 
 class FilterContext(RankedContext):
@@ -26,7 +24,7 @@ class FilterContext(RankedContext):
         "Default: the reranker's calibrated value, if it has one (see `hopgraph calibrate`)",
         allow_inf_nan=False,
     )
-    threshold_for: str | None = method_setting(
+    threshold_reranker: str | None = method_setting(
         None,
         "kind of reranker that δ was calibrated for, e.g. bge; rerankers of other kinds use their own "
         "calibrated value. Default: δ applies to any reranker",
@@ -44,7 +42,7 @@ class FilterContext(RankedContext):
 
         The paper's δ is on the scale of bge-reranker-base; a δ of the caller's holds for any reranker.
         """
-        own = {"threshold_for": None} if "threshold" in settings else {}
+        own = {"threshold_reranker": None} if "threshold" in settings else {}
         return super().preset(family, **{**own, **settings})
 
 

@@ -9,7 +9,7 @@ from hopgraph.state.context import Context, method_setting, setting
 from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
 
-ROOT = "0"
+ROOT_QUESTION = "0"
 """The id of the question that was asked."""
 
 QuestionStatus = Literal["waiting", "open", "split", "unknown", "answered"]
@@ -61,7 +61,7 @@ class Branch(TypedDict):
     step: Literal["solve", "compose"]
 
 
-class Tree(TypedDict):
+class QuestionTree(TypedDict):
     """The output of the branches of a question tree."""
 
     tree: Annotated[dict[str, QuestionNode], merge_questions]

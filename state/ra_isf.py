@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar, Literal
 from typing_extensions import override
 
 from hopgraph.state.context import Resource, StepNodes, method_setting, setting
-from hopgraph.state.question_tree import Branch, DecomposingContext, Tree
+from hopgraph.state.question_tree import Branch, DecomposingContext, QuestionTree
 from hopgraph.state.records import Call, Knowledge
 from hopgraph.state.reducers import any_true, merge_calls
 from hopgraph.state.schemas import MethodState, QuestionInput, SearchState
 
 
-class RaIsfState(Tree, MethodState):
+class RaIsfState(QuestionTree, MethodState):
     """The shared keys and what RA-ISF adds to them."""
 
     branch: Branch
@@ -23,7 +23,7 @@ class RaIsfState(Tree, MethodState):
     """True when the budget kept a module from being asked."""
 
 
-class SolveOutput(Tree):
+class SolveOutput(QuestionTree):
     """The output of solving one question; every key has a reducer, since siblings write concurrently."""
 
     calls: Annotated[dict[str, Call], merge_calls]
@@ -42,7 +42,7 @@ class SolveState(QuestionInput, SolveOutput, SearchState):
 class RaIsfContext(DecomposingContext):
     """The settings of RA-ISF; D_th and k are the paper's.
 
-    `part_order`, `judge`, `carry_evidence`, `leave_out_question`, `max_questions` and `abstain` are not.
+    `part_order`, `judge`, `carry_evidence`, `exclude_question_text`, `max_questions` and `abstain` are not.
     """
 
     method = "ra_isf"
@@ -94,6 +94,6 @@ class RaIsfContext(DecomposingContext):
 
     @property
     @override
-    def uses(self) -> frozenset[Resource]:
+    def required_resources(self) -> frozenset[Resource]:
         """A retriever, unless its passages are switched off (No PRM)."""
-        return super().uses if self.passage_relevance else frozenset()
+        return super().required_resources if self.passage_relevance else frozenset()

@@ -9,6 +9,10 @@ StopReason = Literal["answered", "unanswerable", "max_iterations", "max_depth", 
 """Why a run ended. `unanswerable`: it ran to its end and found no answer."""
 
 
+UNANSWERABLE = "unanswerable"
+"""The answer where none can be given."""
+
+
 class Passage(TypedDict):
     """A titled paragraph of the corpus, or a text that the model recalled."""
 
@@ -89,7 +93,7 @@ class Draft(TypedDict):
     """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
 
 
-class Origin(TypedDict, total=False):
+class SourceLocation(TypedDict, total=False):
     """Location of a passage in its source; unknown fields are absent."""
 
     source: str
@@ -102,7 +106,7 @@ class Origin(TypedDict, total=False):
     """Begins with http:// or https://."""
 
 
-class Citation(Origin):
+class Citation(SourceLocation):
     """A passage that the answer rests on, with its best-supporting sentence."""
 
     passage_id: str

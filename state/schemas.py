@@ -37,7 +37,7 @@ class AnswerOutput(TypedDict):
     usage: Usage
 
 
-class Spent(TypedDict):
+class BudgetState(TypedDict):
     """Keys that `ask` reads to keep the budget."""
 
     calls: Annotated[dict[str, Call], merge_calls]
@@ -46,7 +46,7 @@ class Spent(TypedDict):
     """Start of the run, in seconds since the epoch."""
 
 
-RUN_KEYS = frozenset({*Spent.__annotations__, "settings"})
+RUN_KEYS = frozenset({*BudgetState.__annotations__, "settings"})
 """Keys that only a run itself writes: its usage, its start and its settings."""
 
 
@@ -57,7 +57,7 @@ class FoundState(TypedDict):
     passages: list[Passage]
 
 
-class SearchState(Spent):
+class SearchState(BudgetState):
     """The run's settings, its searches and their review, in a method's state and in that of its subgraphs."""
 
     queries: list[Query]

@@ -20,7 +20,7 @@ class SearchR1Context(Context):
     steps = ("write_turn",)
     step_nodes: ClassVar[StepNodes] = {"write_turn": ("write",)}
 
-    passages_per_query: int = setting("Retrieval", 3, "passages shown to the model per search", ge=1, le=1000)
+    top_k: int = setting("Retrieval", 3, "passages shown to the model per search", ge=1, le=1000)
     max_turns: int = method_setting(
         4,
         "maximum turns that may search, one call each; one further turn, whose search is ignored, must answer",

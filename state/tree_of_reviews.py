@@ -109,7 +109,7 @@ class TreeOfReviewsContext(ReviewContext):
         min_length=1,
         max_length=10,
     )
-    passages_per_query: int = setting("Retrieval", 1000, "upper bound on the width of every level", ge=1, le=1000)
+    top_k: int = setting("Retrieval", 1000, "upper bound on the width of every level", ge=1, le=1000)
     search: Literal["breadth", "depth"] = method_setting(
         "breadth",
         "breadth: review all paths of a level in parallel, comparing their paragraphs with the evidence of "
@@ -165,7 +165,7 @@ class TreeOfReviewsContext(ReviewContext):
 
     def width(self, depth: int) -> int:
         """Get how many paragraphs are retrieved for a node at `depth` - 1; the first level is at depth 1."""
-        return min(self.widths[min(depth, len(self.widths)) - 1], self.passages_per_query)
+        return min(self.widths[min(depth, len(self.widths)) - 1], self.top_k)
 
 
 class ChainOfReviewsContext(ReviewContext):

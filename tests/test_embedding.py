@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
 from support.servers.browsing import chromium_browser
 from support.servers.endpoints import QUESTION, asked
@@ -66,7 +66,7 @@ def an_agents_turn(messages: Sequence[BaseMessage]) -> AIMessage:
 @pytest.fixture(scope="module")
 def openai() -> Iterator[OpenAIServer]:
     """What stands in for OpenAI: the offline model for hopgraph's roles, and a script for an agent."""
-    offline: BaseChatModel = OfflineExtractive()
+    offline: BaseChatModel = RuleBasedModel()
 
     def reply(role: str, messages: list[BaseMessage]) -> str | AIMessage:
         return offline.invoke(messages).text if role else an_agents_turn(messages)

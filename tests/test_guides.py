@@ -70,7 +70,7 @@ PRINTED = {
         ": sample, first 2",
         ": sample, first 6",
         "What differs between the runs",
-        "sample+offline+passages_per_query=5 {'one_step': ",
+        "sample+offline+top_k=5 {'one_step': ",
     ],
     "replay_and_fork.md": ["('review',)", "Guadalajara", "next: prepare"],
     "which_method.md": ["Guadalajara", "unbeaten (model calls)", "use it: --method cascade"],
@@ -89,7 +89,7 @@ def test_each_example_changes_what_the_method_does(number: int) -> None:
     graph, context = names["graph"], {"recall": False}
     if number == 0:
         assert graph.invoke(QUESTION, context=context)["usage"]["iterations"] >= 1
-        one = {"max_iterations": 3, "passages_per_query": 1}
+        one = {"max_iterations": 3, "top_k": 1}
         plain = migres.graph.invoke(QUESTION, context=one)["usage"]["iterations"]
         assert graph.invoke(QUESTION, context=one)["usage"]["iterations"] > plain
     elif number == 1:

@@ -16,7 +16,7 @@ import yaml
 import hopgraph
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.graphs.registry import find_paper
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 
@@ -46,7 +46,7 @@ OLLAMA = "http://127.0.0.1:11434/v1"
 @pytest.fixture(scope="module")
 def server() -> Iterator[OpenAIServer]:
     """A real OpenAI-compatible server in the place of OpenAI, with the offline model behind it."""
-    with OpenAIServer(OfflineExtractive(), api_key="sk-readme", models=("gpt-4.1-mini",)) as running:
+    with OpenAIServer(RuleBasedModel(), api_key="sk-readme", models=("gpt-4.1-mini",)) as running:
         yield running
 
 
@@ -191,5 +191,5 @@ def test_the_citation_has_the_version_of_the_package() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == hopgraph.__version__
     methods = ("migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews")
-    papers = [find_paper(METHODS[name].about) or {} for name in methods]
+    papers = [find_paper(METHODS[name].docstring) or {} for name in methods]
     assert [each["title"] for each in citation["references"]] == [paper["title"] for paper in papers]

@@ -77,7 +77,7 @@ async def _resolve_once(
 
 def describe_settings(settings: Context) -> tuple[str, str]:
     """Return the names of the model and the retriever, for display."""
-    if "model" in settings.ignored:
+    if "model" in settings.unused_settings:
         return OWN, OWN
     retriever = settings.retriever or DEFAULT_RETRIEVER
     shown = retriever if isinstance(retriever, str) else type(retriever).__name__

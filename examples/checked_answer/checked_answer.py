@@ -11,11 +11,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.reading import DirectAnswer, answer_with
-from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.selection import take_top_with
+from hopgraph.nodes.reading import DirectAnswer, make_answer_node
+from hopgraph.nodes.retrieve import make_retrieve_node
+from hopgraph.nodes.selection import make_take_top_node
 from hopgraph.state import Context, MethodState
 from hopgraph.state.context import setting
 from hopgraph.state.events import Event
@@ -40,14 +40,16 @@ class Checked(Event, kind="checked"):
 
 def wider(settings: CheckedContext, iteration: int) -> int:
     """Retrieve as many passages again with every try."""
-    return settings.passages_per_query * iteration
+    return settings.top_k * iteration
 
 
 async def verify(state: MethodState, runtime: Runtime[CheckedContext]) -> Mapping[str, Any]:
     """Answer from the cited passages alone; where that gives another answer, prepare the next try."""
     cited = {key for each in state["evidence"] for key in each["passage_ids"]}
     shown = [{"title": each["title"], "text": each["text"]} for each in state["passages"] if each["id"] in cited]
-    wanted = Ask("verify", {"question": state["question"], "passages": shown}, DirectAnswer, DirectAnswer(answer=""))
+    wanted = ModelCall(
+        "verify", {"question": state["question"], "passages": shown}, DirectAnswer, DirectAnswer(answer="")
+    )
     replies = [await ask(runtime, state, wanted)] if cited else []
     second = replies[0].record.answer if replies else ""
     agree = bool(replies) and second.casefold() == state["answer"].casefold()
@@ -68,13 +70,13 @@ def is_settled(state: MethodState) -> Literal["settled", "try again"]:
 def build() -> AnswerGraph[CheckedContext]:
     """Join the nodes: retrieve → answer → verify, and from there back or to the end."""
     builder = AnswerGraph(MethodState, CheckedContext)
-    builder.add_node("retrieve", retrieve_with(wider))
-    builder.add_node("take_top", take_top_with(lambda settings: settings.passages_per_query * settings.max_tries))
-    builder.add_node("answer", answer_with())
+    builder.add_node("retrieve", make_retrieve_node(wider))
+    builder.add_node("take_top", make_take_top_node(lambda settings: settings.top_k * settings.max_tries))
+    builder.add_node("answer", make_answer_node())
     builder.add_node("verify", verify)
-    builder.add_path("prepare", "retrieve", "take_top", "answer", "verify")
+    builder.chain("prepare", "retrieve", "take_top", "answer", "verify")
     builder.add_conditional_edges("verify", is_settled, {"settled": "finish", "try again": "retrieve"})
-    return builder.end()
+    return builder.finish_after()
 
 
 graph = build().compile(name="Checked answer")

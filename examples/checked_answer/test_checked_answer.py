@@ -34,5 +34,5 @@ def test_an_answer_stands_once_its_sources_confirm_it(
 
 
 def test_each_try_reads_more_passages() -> None:
-    first, second = run("a", "a", passages_per_query=2), run("a", "b", "c", "c", passages_per_query=2)
+    first, second = run("a", "a", top_k=2), run("a", "b", "c", "c", top_k=2)
     assert [len(each["passages"]) for each in (first, second)] == [2, 4]

@@ -19,6 +19,6 @@ def chain(
         builder = AnswerGraph[ContextT](state, context, **changes)
         for name, node in steps.items():
             builder.add_node(name, node)
-        return builder.add_path("prepare", *steps).end([*steps][-1])
+        return builder.chain("prepare", *steps).finish_after([*steps][-1])
 
     return build

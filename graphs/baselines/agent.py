@@ -23,8 +23,8 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder = AnswerGraph(MethodState, Context, **changes)
     builder.add_node("agent", tool_agent())
 
-    builder.add_path("prepare", "agent")
-    return builder.end("agent")
+    builder.chain("prepare", "agent")
+    return builder.finish_after("agent")
 
 
 graph = build().compile(name="Agent")

@@ -9,9 +9,9 @@ BlendFilter (appendix C), GenGround (section 5.2) and Tree of Reviews (section 4
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.state.baselines import CotContext
 
 Context = CotContext
-build = chain(Context, reason=answer_with("answer_step_by_step", own_knowledge=True))
+build = chain(Context, reason=make_answer_node("answer_step_by_step", own_knowledge=True))
 graph = build().compile(name="CoT")

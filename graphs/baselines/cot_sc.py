@@ -10,9 +10,9 @@ One call per sample, all at the same time. Nothing is cited: there are no passag
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.sampling import sample_answers_with, vote
+from hopgraph.nodes.sampling import make_sample_answers_node, vote
 from hopgraph.state.baselines import CotScContext, SamplesState
 
 Context = CotScContext
-build = chain(Context, SamplesState, sample=sample_answers_with(own_knowledge=True), vote=vote)
+build = chain(Context, SamplesState, sample=make_sample_answers_node(own_knowledge=True), vote=vote)
 graph = build().compile(name="CoT-SC")

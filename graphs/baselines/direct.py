@@ -8,9 +8,9 @@ there are no passages.
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.state.baselines import DirectContext
 
 Context = DirectContext
-build = chain(Context, answer=answer_with(own_knowledge=True))
+build = chain(Context, answer=make_answer_node(own_knowledge=True))
 graph = build().compile(name="Direct")

@@ -21,9 +21,9 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.generate_queries import write_queries
-from hopgraph.nodes.retrieve import retrieve_with
-from hopgraph.nodes.sampling import sample_answers_with, vote
-from hopgraph.nodes.selection import fuse_rankings
+from hopgraph.nodes.retrieve import make_retrieve_node
+from hopgraph.nodes.sampling import make_sample_answers_node, vote
+from hopgraph.nodes.selection import fuse_query_rankings
 from hopgraph.state.baselines import DspContext, DspState
 
 Context = DspContext
@@ -31,10 +31,10 @@ Context = DspContext
 
 def passages_to_fuse(settings: DspContext, _iteration: int) -> int:
     """Count what each query gets: three times what is kept where several are fused."""
-    return settings.passages_per_query * (3 if settings.queries_per_hop > 1 else 1)
+    return settings.top_k * (3 if settings.queries_per_hop > 1 else 1)
 
 
-def another_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next hop", "last hop"]:
+def route_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next hop", "last hop"]:
     """Count the hops."""
     return "next hop" if state["iteration"] < runtime.context.max_hops else "last hop"
 
@@ -43,15 +43,15 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(DspState, Context, **changes)
     builder.add_node("write_queries", write_queries, reserve_calls=1)
-    builder.add_node("retrieve", retrieve_with(passages_to_fuse))
-    builder.add_node("fuse", fuse_rankings)
-    builder.add_node("sample", sample_answers_with())
+    builder.add_node("retrieve", make_retrieve_node(passages_to_fuse))
+    builder.add_node("fuse", fuse_query_rankings)
+    builder.add_node("sample", make_sample_answers_node())
     builder.add_node("vote", vote)
 
-    builder.add_path("prepare", "write_queries", "retrieve", "fuse")
-    builder.add_conditional_edges("fuse", another_hop, {"next hop": "write_queries", "last hop": "sample"})
-    builder.add_path("sample", "vote")
-    return builder.end("vote")
+    builder.chain("prepare", "write_queries", "retrieve", "fuse")
+    builder.add_conditional_edges("fuse", route_hop, {"next hop": "write_queries", "last hop": "sample"})
+    builder.chain("sample", "vote")
+    return builder.finish_after("vote")
 
 
 graph = build().compile(name="DSP")

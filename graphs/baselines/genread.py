@@ -13,9 +13,9 @@ is read is cited as the model's own knowledge, never as a passage.
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.parts import next_sub_question, sub_questions_with
-from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.parts import make_sub_questions_node, next_sub_question
+from hopgraph.nodes.read_hop import make_best_answer_node, make_read_hop_node
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.state.baselines import GenReadContext, PartsState
 
@@ -25,19 +25,19 @@ Context = GenReadContext
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
-    builder.add_node("decompose", sub_questions_with(), reserve_calls=2)
+    builder.add_node("decompose", make_sub_questions_node(), reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)
-    builder.add_node("read", answer_with())
-    builder.add_node("read_part", read_hop_with(), reserve_calls=1)
-    builder.add_node("compose", best_answer_with())
+    builder.add_node("read", make_answer_node())
+    builder.add_node("read_part", make_read_hop_node(), reserve_calls=1)
+    builder.add_node("compose", make_best_answer_node())
 
-    builder.add_choice("prepare", "decomposition", {"in parts": "decompose"}, {"whole question": "generate"})
+    builder.add_branch("prepare", "decomposition", {"in parts": "decompose"}, {"whole question": "generate"})
     builder.add_edge("decompose", "next_part")
-    builder.add_choice("next_part", "queries", {"look up": "generate"}, {"all answered": "compose"})
-    builder.add_choice("generate", "hops", {"in parts": "read_part"}, {"whole question": "read"})
+    builder.add_branch("next_part", "queries", {"look up": "generate"}, {"all answered": "compose"})
+    builder.add_branch("generate", "hops", {"in parts": "read_part"}, {"whole question": "read"})
     builder.add_edge("read_part", "next_part")
-    return builder.end("read", "compose")
+    return builder.finish_after("read", "compose")
 
 
 graph = build().compile(name="GenRead")

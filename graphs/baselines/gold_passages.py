@@ -11,8 +11,8 @@ optionally "id", or by the setting of this name. Without any the question is ref
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.reading import answer_with
-from hopgraph.nodes.take_given import take_given
+from hopgraph.nodes.reading import make_answer_node
+from hopgraph.nodes.use_gold_passages import use_gold_passages
 from hopgraph.state.baselines import GoldInput, GoldPassagesContext, GoldState
 
 Context = GoldPassagesContext
@@ -23,11 +23,11 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context, GoldInput]:
     builder = AnswerGraph[Context, GoldInput](
         GoldState, Context, given={"gold_passages"}, input_schema=GoldInput, **changes
     )
-    builder.add_node("take_given", take_given)
-    builder.add_node("answer", answer_with())
+    builder.add_node("use_gold_passages", use_gold_passages)
+    builder.add_node("answer", make_answer_node())
 
-    builder.add_path("prepare", "take_given", "answer")
-    return builder.end("answer")
+    builder.chain("prepare", "use_gold_passages", "answer")
+    return builder.finish_after("answer")
 
 
 graph = build().compile(name="Gold passages")

@@ -16,25 +16,25 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.parts import next_sub_question, sub_questions_with
-from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.parts import make_sub_questions_node, next_sub_question
+from hopgraph.nodes.read_hop import make_best_answer_node, make_read_hop_node
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.recall_knowledge import write_passage
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.selection import mix_passages
+from hopgraph.nodes.selection import append_written_passage
 from hopgraph.state.baselines import GrgContext, PartsState
 
 Context = GrgContext
 
 
-def where_to_begin(
+def route_first_part(
     _state: PartsState, runtime: Runtime[GrgContext]
 ) -> list[Literal["decompose", "generate", "retrieve"]]:
     """Break the question down first, or generate and retrieve at once."""
     return ["decompose"] if runtime.context.decomposition else ["generate", "retrieve"]
 
 
-def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compose"]]:
+def route_generation(state: PartsState) -> list[Literal["generate", "retrieve", "compose"]]:
     """Generate and retrieve at once for the next part; compose when all are answered."""
     return ["generate", "retrieve"] if state["queries"] else ["compose"]
 
@@ -42,23 +42,23 @@ def where_next(state: PartsState) -> list[Literal["generate", "retrieve", "compo
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
-    builder.add_node("decompose", sub_questions_with(), reserve_calls=2)
+    builder.add_node("decompose", make_sub_questions_node(), reserve_calls=2)
     builder.add_node("next_part", next_sub_question)
     builder.add_node("generate", write_passage)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("mix", mix_passages, defer=True)  # a review of the queries takes longer than `generate`
-    builder.add_node("read", answer_with())
-    builder.add_node("read_part", read_hop_with(), reserve_calls=1)
-    builder.add_node("compose", best_answer_with())
+    builder.add_node("mix", append_written_passage, defer=True)  # a review of the queries takes longer than `generate`
+    builder.add_node("read", make_answer_node())
+    builder.add_node("read_part", make_read_hop_node(), reserve_calls=1)
+    builder.add_node("compose", make_best_answer_node())
 
-    builder.add_conditional_edges("prepare", where_to_begin, ["decompose", "generate", "retrieve"])
+    builder.add_conditional_edges("prepare", route_first_part, ["decompose", "generate", "retrieve"])
     builder.add_edge("decompose", "next_part")
-    builder.add_conditional_edges("next_part", where_next, ["generate", "retrieve", "compose"])
+    builder.add_conditional_edges("next_part", route_generation, ["generate", "retrieve", "compose"])
     builder.add_edge("generate", "mix")
     builder.add_edge("retrieve", "mix")
-    builder.add_choice("mix", "hops", {"in parts": "read_part"}, {"whole question": "read"})
+    builder.add_branch("mix", "hops", {"in parts": "read_part"}, {"whole question": "read"})
     builder.add_edge("read_part", "next_part")
-    return builder.end("read", "compose")
+    return builder.finish_after("read", "compose")
 
 
 graph = build().compile(name="GRG")

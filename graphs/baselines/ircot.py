@@ -25,7 +25,7 @@ from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.next_thought import next_thought
 from hopgraph.nodes.reading import answer_from_thoughts
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.selection import collect
+from hopgraph.nodes.selection import add_passages
 from hopgraph.state.baselines import IrcotContext, IrcotState
 
 Context = IrcotContext
@@ -35,13 +35,13 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)
-    builder.add_node("collect", collect)
+    builder.add_node("collect", add_passages)
     builder.add_node("reason", next_thought, reserve_calls=1)
     builder.add_node("read", answer_from_thoughts)
 
-    builder.add_path("prepare", "retrieve", "collect", "reason")
-    builder.add_choice("reason", "queries", {"next sentence": "retrieve"}, {"chain ends": "read"})
-    return builder.end("read")
+    builder.chain("prepare", "retrieve", "collect", "reason")
+    builder.add_branch("reason", "queries", {"next sentence": "retrieve"}, {"chain ends": "read"})
+    return builder.finish_after("read")
 
 
 graph = build().compile(name="IRCoT")

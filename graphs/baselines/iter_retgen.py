@@ -29,7 +29,7 @@ from hopgraph.state.baselines import IterRetgenContext, IterRetgenState
 Context = IterRetgenContext
 
 
-def another_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
+def route_next_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
     """Return whether turns are left, and something was generated that adds to the question."""
     left = state["iteration"] < runtime.context.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
@@ -43,10 +43,10 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("generate", answer_again)
     builder.add_node("extend_query", extend_query)
 
-    builder.add_path("prepare", "retrieve", "take_top", "generate")
-    builder.add_conditional_edges("generate", another_turn, {"next turn": "extend_query", "last turn": "finish"})
+    builder.chain("prepare", "retrieve", "take_top", "generate")
+    builder.add_conditional_edges("generate", route_next_turn, {"next turn": "extend_query", "last turn": "finish"})
     builder.add_edge("extend_query", "retrieve")
-    return builder.end()
+    return builder.finish_after()
 
 
 graph = build().compile(name="ITER-RETGEN")

@@ -19,7 +19,7 @@ T rounds cost T + 2 calls and T + 1 searches; a round of `refine` that finds not
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_document import write_document
@@ -34,11 +34,11 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("write", write_document, reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("read", answer_with())
+    builder.add_node("read", make_answer_node())
 
-    builder.add_path("prepare", "retrieve", "take_top", "write")
-    builder.add_choice("write", "queries", {"next round": "retrieve"}, {"last round": "read"})
-    return builder.end("read")
+    builder.chain("prepare", "retrieve", "take_top", "write")
+    builder.add_branch("write", "queries", {"next round": "retrieve"}, {"last round": "read"})
+    return builder.finish_after("read")
 
 
 graph = build().compile(name="ITRG")

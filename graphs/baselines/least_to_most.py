@@ -21,15 +21,15 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.parts import next_sub_question_with, sub_questions_with
-from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, read_hop_with
+from hopgraph.nodes.parts import make_next_sub_question_node, make_sub_questions_node
+from hopgraph.nodes.read_hop import accept_last_answer, make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import LeastToMostContext, PartsState
 
 Context = LeastToMostContext
 
 
-def where_next(
+def route_next_part(
     state: PartsState, runtime: Runtime[LeastToMostContext]
 ) -> Literal["look up", "from knowledge", "answered", "budget"]:
     """Answer the next part, with passages or without, until the last one, the question itself, is answered."""
@@ -41,21 +41,21 @@ def where_next(
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
-    builder.add_node("decompose", sub_questions_with(question_last=True), reserve_calls=1)
-    builder.add_node("next_part", next_sub_question_with(answers_in_query=True))
+    builder.add_node("decompose", make_sub_questions_node(question_last=True), reserve_calls=1)
+    builder.add_node("next_part", make_next_sub_question_node(answers_in_query=True))
     builder.add_node("retrieve", retrieve)
-    builder.add_node("answer_part", read_hop_with(key="candidates", own_knowledge=True))
+    builder.add_node("answer_part", make_read_hop_node(key="candidates", own_knowledge=True))
     builder.add_node("accept", accept_last_answer)
-    builder.add_node("best_answer", best_answer_with())
+    builder.add_node("best_answer", make_best_answer_node())
 
-    builder.add_path("prepare", "decompose", "next_part")
+    builder.chain("prepare", "decompose", "next_part")
     builder.add_conditional_edges(
         "next_part",
-        where_next,
+        route_next_part,
         {"look up": "retrieve", "from knowledge": "answer_part", "answered": "accept", "budget": "best_answer"},
     )
-    builder.add_path("retrieve", "answer_part", "next_part")
-    return builder.end("accept", "best_answer")
+    builder.chain("retrieve", "answer_part", "next_part")
+    return builder.finish_after("accept", "best_answer")
 
 
 graph = build().compile(name="Least-to-most")

@@ -9,11 +9,11 @@ as RAG in RA-ISF (section 4.4). The top five passages as the retriever ranks the
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import OneStepContext
 
 Context = OneStepContext
-build = chain(Context, retrieve=retrieve, take_top=take_top, answer=answer_with())
+build = chain(Context, retrieve=retrieve, take_top=take_top, answer=make_answer_node())
 graph = build().compile(name="OneR-Direct")

@@ -9,11 +9,11 @@ with CoT with retrieval (appendix C). The top five passages as the retriever ran
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.state.baselines import OneStepCotContext
 
 Context = OneStepCotContext
-build = chain(Context, retrieve=retrieve, take_top=take_top, reason=answer_with("answer_step_by_step"))
+build = chain(Context, retrieve=retrieve, take_top=take_top, reason=make_answer_node("answer_step_by_step"))
 graph = build().compile(name="OneR-CoT")

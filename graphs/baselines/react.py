@@ -21,9 +21,9 @@ After the first search, H searches cost H + 1 calls.
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.deduce import deduce_with, route_deduced
+from hopgraph.nodes.deduce import make_deduce_node, route_deduced
 from hopgraph.nodes.hops.next_step import Action
-from hopgraph.nodes.read_hop import best_answer_with, observe
+from hopgraph.nodes.read_hop import make_best_answer_node, observe
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import ReactContext
 from hopgraph.state.hops import HopsState
@@ -34,16 +34,16 @@ Context = ReactContext
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
-    builder.add_node("act", deduce_with("act", Action, show_passages=True), reserve_calls=1)
+    builder.add_node("act", make_deduce_node("act", Action, show_passages=True), reserve_calls=1)
     builder.add_node("retrieve", retrieve)
     builder.add_node("observe", observe)
-    builder.add_node("best_answer", best_answer_with(show_passages=True))
+    builder.add_node("best_answer", make_best_answer_node(show_passages=True))
 
-    builder.add_path("prepare", "retrieve", "observe", "act")
+    builder.chain("prepare", "retrieve", "observe", "act")
     builder.add_conditional_edges(
         "act", route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
     )
-    return builder.end("best_answer")
+    return builder.finish_after("best_answer")
 
 
 graph = build().compile(name="ReAct")

@@ -17,7 +17,7 @@ One call per sample, all at the same time.
 
 from hopgraph.graphs.baselines import chain
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sampling import best_cited, sample_answers_with
+from hopgraph.nodes.sampling import best_cited, make_sample_answers_node
 from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state.baselines import RerankContext, SamplesState
 
@@ -28,7 +28,7 @@ build = chain(
     retrieve=retrieve,
     rerank=rerank,
     take_best=take_best,
-    sample=sample_answers_with(),
+    sample=make_sample_answers_node(),
     best_cited=best_cited,
 )
 graph = build().compile(name="RERANK")

@@ -37,10 +37,10 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("retrieve", retrieve)
     builder.add_node("show", show_found)
 
-    builder.add_path("prepare", "write")
+    builder.chain("prepare", "write")
     builder.add_conditional_edges("write", route_turn, {"search": "retrieve", "neither": "write", "answer": "finish"})
-    builder.add_path("retrieve", "show", "write")
-    return builder.end()
+    builder.chain("retrieve", "show", "write")
+    return builder.finish_after()
 
 
 graph = build().compile(name="Search-R1")

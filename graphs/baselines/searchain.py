@@ -24,7 +24,7 @@ from typing import Literal, Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.parts import next_sub_question
-from hopgraph.nodes.read_hop import SureAnswer, best_answer_with, read_hop_with
+from hopgraph.nodes.read_hop import SureAnswer, make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_chain import write_chain
@@ -33,7 +33,7 @@ from hopgraph.state.revising import SearchainContext, SearchainState
 Context = SearchainContext
 
 
-def has_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
+def route_feedback(state: SearchainState) -> Literal["feedback", "no feedback"]:
     """Return whether the reader answered an unsolved node or corrected one; or could do neither."""
     hop = state["hops"][-1]
     return "no feedback" if hop["answer"] and hop["answer"] == hop["generated"] else "feedback"
@@ -46,14 +46,14 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("next_link", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("check", read_hop_with("read_link", SureAnswer, alone=True), reserve_calls=1)
-    builder.add_node("answer", best_answer_with())
+    builder.add_node("check", make_read_hop_node("read_link", SureAnswer, alone=True), reserve_calls=1)
+    builder.add_node("answer", make_best_answer_node())
 
-    builder.add_path("prepare", "chain", "next_link")
-    builder.add_choice("next_link", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
-    builder.add_path("retrieve", "take_top", "check")
-    builder.add_conditional_edges("check", has_feedback, {"feedback": "chain", "no feedback": "next_link"})
-    return builder.end("answer")
+    builder.chain("prepare", "chain", "next_link")
+    builder.add_branch("next_link", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
+    builder.chain("retrieve", "take_top", "check")
+    builder.add_conditional_edges("check", route_feedback, {"feedback": "chain", "no feedback": "next_link"})
+    return builder.finish_after("answer")
 
 
 graph = build().compile(name="SearChain")

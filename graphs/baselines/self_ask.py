@@ -25,9 +25,9 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.deduce import deduce_with, route_deduced
+from hopgraph.nodes.deduce import make_deduce_node, route_deduced
 from hopgraph.nodes.hops.next_step import FollowUp, JointFollowUp
-from hopgraph.nodes.read_hop import best_answer_with, observe, read_hop_with
+from hopgraph.nodes.read_hop import make_best_answer_node, make_read_hop_node, observe
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.hops import HopsState
@@ -35,7 +35,7 @@ from hopgraph.state.hops import HopsState
 Context = SelfAskContext
 
 
-def how_to_ask(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["separate prompts", "one prompt"]:
+def route_prompting(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["separate prompts", "one prompt"]:
     """Choose between a prompt for each intermediate answer and one for a whole turn."""
     return "separate prompts" if runtime.context.prompting == "separate" else "one prompt"
 
@@ -43,26 +43,28 @@ def how_to_ask(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
-    builder.add_node("follow_up", deduce_with("follow_up", FollowUp), reserve_calls=1)
+    builder.add_node("follow_up", make_deduce_node("follow_up", FollowUp), reserve_calls=1)
     builder.add_node(
-        "follow_up_jointly", deduce_with("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1
+        "follow_up_jointly", make_deduce_node("follow_up_jointly", JointFollowUp, answers_last=True), reserve_calls=1
     )
     builder.add_node("retrieve", retrieve)
-    builder.add_node("intermediate_answer", read_hop_with(key="candidates", alone=True))
+    builder.add_node("intermediate_answer", make_read_hop_node(key="candidates", alone=True))
     builder.add_node("observe", observe)
-    builder.add_node("best_answer", best_answer_with())
+    builder.add_node("best_answer", make_best_answer_node())
 
-    builder.add_conditional_edges("prepare", how_to_ask, {"separate prompts": "follow_up", "one prompt": "retrieve"})
+    builder.add_conditional_edges(
+        "prepare", route_prompting, {"separate prompts": "follow_up", "one prompt": "retrieve"}
+    )
     for asking in ("follow_up", "follow_up_jointly"):
         builder.add_conditional_edges(
             asking, route_deduced, {"next question": "retrieve", "finished": "finish", "no further hop": "best_answer"}
         )
     builder.add_conditional_edges(
-        "retrieve", how_to_ask, {"separate prompts": "intermediate_answer", "one prompt": "observe"}
+        "retrieve", route_prompting, {"separate prompts": "intermediate_answer", "one prompt": "observe"}
     )
     builder.add_edge("intermediate_answer", "follow_up")
     builder.add_edge("observe", "follow_up_jointly")
-    return builder.end("best_answer")
+    return builder.finish_after("best_answer")
 
 
 graph = build().compile(name="Self-Ask")

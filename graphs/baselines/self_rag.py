@@ -37,10 +37,10 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("take_top", take_top)
     builder.add_node("critique", critique)
 
-    builder.add_path("prepare", "decide")
-    builder.add_choice("decide", "needs_retrieval", {"passages": "retrieve"}, {"memory": "critique"})
-    builder.add_path("retrieve", "take_top", "critique")
-    return builder.end("critique")
+    builder.chain("prepare", "decide")
+    builder.add_branch("decide", "needs_retrieval", {"passages": "retrieve"}, {"memory": "critique"})
+    builder.chain("retrieve", "take_top", "critique")
+    return builder.finish_after("critique")
 
 
 graph = build().compile(name="Self-RAG")

@@ -19,10 +19,10 @@ name a model, e.g. st:NAME, to compare meaning. One call.
 from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
-from hopgraph.nodes.self_knowledge import weigh_neighbours
+from hopgraph.nodes.self_knowledge import vote_of_neighbours
 from hopgraph.state.baselines import SelfRagState, SkrKnnContext
 
 Context = SkrKnnContext
@@ -31,16 +31,16 @@ Context = SkrKnnContext
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(SelfRagState, Context, **changes)
-    builder.add_node("weigh_neighbours", weigh_neighbours)
+    builder.add_node("vote_of_neighbours", vote_of_neighbours)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)
-    builder.add_node("reason", answer_with("answer_step_by_step"))
-    builder.add_node("reason_alone", answer_with("answer_step_by_step", own_knowledge=True))
+    builder.add_node("reason", make_answer_node("answer_step_by_step"))
+    builder.add_node("reason_alone", make_answer_node("answer_step_by_step", own_knowledge=True))
 
-    builder.add_path("prepare", "weigh_neighbours")
-    builder.add_choice("weigh_neighbours", "needs_retrieval", {"passages": "retrieve"}, {"memory": "reason_alone"})
-    builder.add_path("retrieve", "take_top", "reason")
-    return builder.end("reason_alone", "reason")
+    builder.chain("prepare", "vote_of_neighbours")
+    builder.add_branch("vote_of_neighbours", "needs_retrieval", {"passages": "retrieve"}, {"memory": "reason_alone"})
+    builder.chain("retrieve", "take_top", "reason")
+    return builder.finish_after("reason_alone", "reason")
 
 
 graph = build().compile(name="SKR-knn")

@@ -14,9 +14,9 @@ from typing import Literal, Unpack
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.compress import compress_next_with
+from hopgraph.nodes.compress import make_compress_next_node
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.reading import answer_with, excerpts_of_all_queries
+from hopgraph.nodes.reading import excerpts_of_all_queries, make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import rerank
 from hopgraph.state.baselines import CompressedContext, CompressedState, SummContext
@@ -24,11 +24,11 @@ from hopgraph.state.baselines import CompressedContext, CompressedState, SummCon
 Context = SummContext
 
 
-def enough_relevant(
+def route_compressed(
     state: CompressedState, runtime: Runtime[CompressedContext]
 ) -> Literal["enough", "too few, more left"]:
     """Return whether k passages are relevant, or nothing is left that could be read."""
-    k = runtime.context.passages_per_extraction
+    k = runtime.context.context_passages
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
     left = state["read"] < min(found, runtime.context.max_compressed) and state["stop_reason"] != "budget"
     return "too few, more left" if left and len(excerpts_of_all_queries(state["knowledge"])) < k else "enough"
@@ -44,12 +44,12 @@ def compressing(
         builder = AnswerGraph(CompressedState, context, **changes)
         builder.add_node("retrieve", retrieve)
         builder.add_node("rerank", rerank)
-        builder.add_node(step, compress_next_with(step), reserve_calls=1)
-        builder.add_node("answer", answer_with())
+        builder.add_node(step, make_compress_next_node(step), reserve_calls=1)
+        builder.add_node("answer", make_answer_node())
 
-        builder.add_path("prepare", "retrieve", "rerank", step)
-        builder.add_conditional_edges(step, enough_relevant, {"enough": "answer", "too few, more left": step})
-        return builder.end("answer")
+        builder.chain("prepare", "retrieve", "rerank", step)
+        builder.add_conditional_edges(step, route_compressed, {"enough": "answer", "too few, more left": step})
+        return builder.finish_after("answer")
 
     return build
 

@@ -8,11 +8,11 @@ ALCE's long one. No passage is dropped for its score, unless `threshold` is set.
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state.baselines import VanillaContext
 
 Context = VanillaContext
-build = chain(Context, retrieve=retrieve, rerank=rerank, take_best=take_best, answer=answer_with())
+build = chain(Context, retrieve=retrieve, rerank=rerank, take_best=take_best, answer=make_answer_node())
 graph = build().compile(name="VANILLA")

@@ -9,11 +9,11 @@ filter is that of MIGRES, δ included; zero-shot. One call, also where nothing w
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.state.baselines import VanillaSContext
 
 Context = VanillaSContext
-build = chain(Context, retrieve=retrieve, sentence_filter=sentence_filter, answer=answer_with())
+build = chain(Context, retrieve=retrieve, sentence_filter=sentence_filter, answer=make_answer_node())
 graph = build().compile(name="VANILLA-s")

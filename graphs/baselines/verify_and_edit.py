@@ -23,16 +23,16 @@ from langgraph.runtime import Runtime
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.draft_answers import count_votes
 from hopgraph.nodes.parts import next_sub_question, verifying_questions
-from hopgraph.nodes.read_hop import best_answer_with, read_hop_with
+from hopgraph.nodes.read_hop import make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sampling import sample_answers_with, vote
+from hopgraph.nodes.sampling import make_sample_answers_node, vote
 from hopgraph.nodes.selection import nearest_sentences
 from hopgraph.state.revising import EditingState, VerifyAndEditContext
 
 Context = VerifyAndEditContext
 
 
-def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Literal["agreed", "disagreed"]:
+def route_vote(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Literal["agreed", "disagreed"]:
     """Return whether at least half of the samples give the same answer."""
     votes = count_votes([draft["answer"] for draft in state["drafts"]])
     return "agreed" if 2 * max(votes, default=0) >= runtime.context.samples else "disagreed"
@@ -41,21 +41,21 @@ def whether_to_edit(state: EditingState, runtime: Runtime[VerifyAndEditContext])
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
     builder = AnswerGraph(EditingState, Context, **changes)
-    builder.add_node("sample", sample_answers_with(own_knowledge=True), reserve_calls=1)
+    builder.add_node("sample", make_sample_answers_node(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)
     builder.add_node("ask", verifying_questions, reserve_calls=1)
     builder.add_node("next", next_sub_question)
     builder.add_node("retrieve", retrieve)
     builder.add_node("nearest_sentences", nearest_sentences)
-    builder.add_node("edit", read_hop_with("answer_in_a_sentence", alone=True, edits=True), reserve_calls=1)
-    builder.add_node("answer", best_answer_with())
+    builder.add_node("edit", make_read_hop_node("answer_in_a_sentence", alone=True, edits=True), reserve_calls=1)
+    builder.add_node("answer", make_best_answer_node())
 
-    builder.add_path("prepare", "sample")
-    builder.add_conditional_edges("sample", whether_to_edit, {"agreed": "vote", "disagreed": "ask"})
-    builder.add_path("ask", "next")
-    builder.add_choice("next", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
-    builder.add_path("retrieve", "nearest_sentences", "edit", "next")
-    return builder.end("vote", "answer")
+    builder.chain("prepare", "sample")
+    builder.add_conditional_edges("sample", route_vote, {"agreed": "vote", "disagreed": "ask"})
+    builder.chain("ask", "next")
+    builder.add_branch("next", "queries", {"look up": "retrieve"}, {"all answered": "answer"})
+    builder.chain("retrieve", "nearest_sentences", "edit", "next")
+    return builder.finish_after("vote", "answer")
 
 
 graph = build().compile(name="Verify-and-Edit")

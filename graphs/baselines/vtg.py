@@ -27,7 +27,7 @@ from hopgraph.state.revising import VtgContext, VtgState
 Context = VtgContext
 
 
-def whether_to_search(state: VtgState) -> Literal["next sentence", "search"]:
+def route_checked(state: VtgState) -> Literal["next sentence", "search"]:
     """Return whether a sentence without support is still to be looked up."""
     searched = {query["why"] for query in state["queries"]}
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
@@ -43,12 +43,12 @@ def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     builder.add_node("ask", ask_about_sentence, reserve_calls=1)
     builder.add_node("answer", answer_from_sentences)
 
-    builder.add_path("prepare", "retrieve", "take_top")
-    builder.add_choice("take_top", "drafts", {"sentence": "check"}, {"none": "write"})
-    builder.add_choice("write", "drafts", {"sentence": "check"}, {"none": "answer"})
-    builder.add_conditional_edges("check", whether_to_search, {"next sentence": "write", "search": "ask"})
-    builder.add_choice("ask", "drafts", {"sentence": "retrieve"}, {"none": "answer"})
-    return builder.end("answer")
+    builder.chain("prepare", "retrieve", "take_top")
+    builder.add_branch("take_top", "drafts", {"sentence": "check"}, {"none": "write"})
+    builder.add_branch("write", "drafts", {"sentence": "check"}, {"none": "answer"})
+    builder.add_conditional_edges("check", route_checked, {"next sentence": "write", "search": "ask"})
+    builder.add_branch("ask", "drafts", {"sentence": "retrieve"}, {"none": "answer"})
+    return builder.finish_after("answer")
 
 
 graph = build().compile(name="VTG")

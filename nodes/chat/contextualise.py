@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.chat.route import METHOD_CALLS
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Update
@@ -28,12 +28,12 @@ HAND_OFF_TOOLS = ("transfer_to_", HAND_BACK)
 
 
 class StandAlone(ReplyModel):
-    """A reply of the role `contextualise`."""
+    """A reply of the role `condense_question`."""
 
     question: ShortText
 
 
-async def contextualise(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
+async def condense_question(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     """Rewrite the user's message as a question that stands alone; it stays where there is no context, or no reply."""
     message, messages = state["question"], state["messages"]
     newest = newest_of_user(messages)
@@ -43,7 +43,7 @@ async def contextualise(state: ChatState, runtime: Runtime[ChatContext]) -> Upda
     if not earlier and not said_since:
         return {}
     variables = {"history": [*history_lines(earlier), *said_since], "message": message}
-    wanted = Ask("contextualise", variables, StandAlone, StandAlone(question=message))
+    wanted = ModelCall("contextualise", variables, StandAlone, StandAlone(question=message))
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     question = " ".join(clean(answered.record.question).split()) or message
     emit(runtime, Contextualised(message=message, question=question, turns=len(earlier)))

@@ -26,7 +26,7 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     The message is written from its `additional_kwargs`, whose citations are in the order of their numbers.
     """
     looked_up = state["chosen"] is not None
-    text = reply_text(state) if looked_up else escape_markup(state["said"])
+    text = turn_text(state) if looked_up else escape_markup(state["said"])
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
     emit(runtime, Replied(text=text, citations=len(state["citations"])))
     details = {
@@ -43,7 +43,7 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     return {"messages": [AIMessage(text, id=identity, additional_kwargs=details)], "usage": usage}
 
 
-def reply_text(state: LookUpState) -> str:
+def turn_text(state: LookUpState) -> str:
     """Write what was found as text: the answer with its marks, then what each of them stands for."""
     if not state["answer"]:
         return not_found(escape_markup(state["question"]), state["stop_reason"])

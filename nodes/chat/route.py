@@ -5,11 +5,11 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from pydantic import field_validator
 
-from hopgraph.nodes.core.ask import Ask, ask, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.budget import calls_left, tokens_left
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.state import Spent, Update
+from hopgraph.state import BudgetState, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatState, TurnKind
 from hopgraph.state.events import Routed
 
@@ -45,19 +45,19 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     if (fixed := runtime.context.use_method) != AUTO:
         emit(runtime, Routed(kind="question", method=fixed, why="it is set"))
         return {"kind": "question", "said": "", "chosen": fixed}
-    wanted = Ask("route", {"question": state["question"]}, RouteReply, CAREFUL)
+    wanted = ModelCall("route", {"question": state["question"]}, RouteReply, CAREFUL)
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     kind, calls = answered.record.kind, calls_of([answered])
     if kind == "small_talk":
         emit(runtime, Routed(kind=kind, method="", why="nothing is asked"))
         return {"kind": kind, "said": answered.record.reply.strip() or HELLO, "chosen": None, "calls": calls}
-    spent = Spent(calls={**state["calls"], **calls}, started_at=state["started_at"])
+    spent = BudgetState(calls={**state["calls"], **calls}, started_at=state["started_at"])
     chosen, why = method_for(kind, runtime.context, spent)
     emit(runtime, Routed(kind=kind, method=chosen, why=why))
     return {"kind": kind, "said": "", "chosen": chosen, "calls": calls}
 
 
-def method_for(kind: TurnKind, settings: ChatContext, spent: Spent) -> tuple[str, str]:
+def method_for(kind: TurnKind, settings: ChatContext, spent: BudgetState) -> tuple[str, str]:
     """Choose the method and say why: `cascade` for several hops where the budget covers two, else `one_step`."""
     if kind == "single_hop":
         return SINGLE_HOP_METHOD, "one passage can answer it"

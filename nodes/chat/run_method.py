@@ -11,12 +11,12 @@ from hopgraph.nodes.core.budget import limits_left
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.message_stream import MESSAGE_ID, reply_id
-from hopgraph.state import Context, Spent
+from hopgraph.state import BudgetState, Context
 from hopgraph.state.chat import ChatContext, ChosenMethod, settings_for_method
 from hopgraph.state.environment import resolve_settings
 
 
-class LentMethod(CompiledMethod):
+class MethodNode(CompiledMethod):
     """A method as a node of a chat, under its entry of the chat's `methods`, within what the turn has left."""
 
     def stream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
@@ -49,7 +49,7 @@ class LentMethod(CompiledMethod):
         return limits_left(settings_for_method(chat, cast("type[Context]", self.context_schema)), state, now)
 
 
-def _announcing(config: RunnableConfig | None, turn: Spent) -> RunnableConfig:
+def _announcing(config: RunnableConfig | None, turn: BudgetState) -> RunnableConfig:
     """Add the id of the turn's reply, as part of which the method's answer may be streamed."""
     chosen = ensure_config(config)
     return {**chosen, "metadata": {**(chosen.get("metadata") or {}), MESSAGE_ID: reply_id(turn)}}

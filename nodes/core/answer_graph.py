@@ -32,10 +32,10 @@ AnswerT = TypeVar("AnswerT", bound=Any, default=AnswerOutput)
 
 
 class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
-    """A `MethodGraph` that begins with the node `prepare` and, once `end` was called, ends with `finish`.
+    """A `MethodGraph` that begins with the node `prepare` and, once `finish_after` was called, ends with `finish`.
 
     Its input is a question (and the keys in `given`, which `prepare` leaves as they are), its output an answer, unless
-    other schemas are named. The changes of a variant take the place of the schemas and, in `end`, of nodes.
+    other schemas are named. The changes of a variant take the place of the schemas and, in `finish_after`, of nodes.
     """
 
     def __init__(
@@ -58,21 +58,21 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         self._changed = nodes or {}
         self.add_node("prepare", prepare_for(self.state_schema, given=given)).add_edge(START, "prepare")
 
-    def add_choice(self, source: str, key: str, some: Mapping[str, str], none: Mapping[str, str]) -> Self:
-        """Add two edges, each as its label and where it leads: to `none` where the state's `key` is empty or false.
+    def add_branch(self, source: str, key: str, if_set: Mapping[str, str], if_empty: Mapping[str, str]) -> Self:
+        """Add two edges, each as its label and where it leads: to `if_empty` where the state's `key` is empty or false.
 
         A key that the state does not have is that of a setting.
         """
-        [yes], [no] = some, none
+        [yes], [no] = if_set, if_empty
         is_state = key in state_keys(self.state_schema)
 
         def route(state: Any, runtime: Runtime[Settings]) -> str:
             return yes if (state[key] if is_state else getattr(runtime.context, key)) else no
 
         route.__name__ = f"any_{key}"
-        return self.add_conditional_edges(source, route, {**some, **none})
+        return self.add_conditional_edges(source, route, {**if_set, **if_empty})
 
-    def end(self, *last: str) -> Self:
+    def finish_after(self, *last: str) -> Self:
         """Add `finish`, behind these nodes, as the end of the run; other edges may lead there, too."""
         self.add_node("finish", finish)
         for node in last:

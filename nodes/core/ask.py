@@ -16,10 +16,10 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from hopgraph.nodes.core.budget import REPLY_TOKENS, allows_call, seconds_left, spending_of_run
-from hopgraph.nodes.core.step_events import current_place, emit
-from hopgraph.state import Call, Context, MethodState, PromptError, Spent, Update, empty_call
+from hopgraph.nodes.core.step_events import current_position, emit
+from hopgraph.state import BudgetState, Call, Context, MethodState, PromptError, Update, empty_call
 from hopgraph.state.events import Asked, CacheFailed, Retrying
-from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
+from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, maybe_to_thread
 from hopgraph.tools.models import ModelHandle, UnusableReplyError, count_tokens, parse_in_turn
 from hopgraph.tools.models.completions import TextRequest, complete
 from hopgraph.tools.models.reply_cache import ModelReply, cache_key, cached_reply, write_cache
@@ -31,11 +31,11 @@ from hopgraph.tools.resources import get_model
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
-Outcome = Literal["replied", "fallback", "budget"]
+CallOutcome = Literal["replied", "fallback", "budget"]
 
 
 @dataclass(frozen=True)
-class Ask(Generic[RecordT]):
+class ModelCall(Generic[RecordT]):
     """One question to a model."""
 
     step: str
@@ -59,11 +59,11 @@ class Ask(Generic[RecordT]):
 
 
 @dataclass(frozen=True)
-class AskResult(Generic[RecordT]):
-    """The result of an `Ask`."""
+class CallResult(Generic[RecordT]):
+    """The result of an `ModelCall`."""
 
     record: RecordT
-    outcome: Outcome
+    outcome: CallOutcome
     """`fallback`: no reply could be used. `budget`: it was not asked, or the deadline cut it off."""
     id: str
     call: Call
@@ -74,41 +74,41 @@ class AskResult(Generic[RecordT]):
         return self.outcome != "budget" or self.call["attempts"] > 0
 
 
-def yes_no_variable(settings: Context) -> dict[str, Value]:
+def answer_type_variable(settings: Context) -> dict[str, Value]:
     """Return the variable with which a prompt asks for yes or no; none for other answers."""
     return {"answer_type": "yes_no"} if settings.answer_type == "yes_no" else {}
 
 
-def as_short(settings: Context) -> Context:
+def without_yes_no(settings: Context) -> Context:
     """Return the settings for an answer that is not to be yes or no: a part of the question, or a chain of thought."""
     return settings.model_copy(update={"answer_type": "short"})
 
 
-def calls_of(answers: Iterable[AskResult[Any]]) -> dict[str, Call]:
+def calls_of(answers: Iterable[CallResult[Any]]) -> dict[str, Call]:
     """Collect the calls of answers, for the node's update of `calls`."""
     return {answer.id: answer.call for answer in answers if answer.sent}
 
 
-def is_cut_off(answers: Iterable[AskResult[Any]]) -> bool:
+def ran_out_of_budget(answers: Iterable[CallResult[Any]]) -> bool:
     """Return whether the budget ended one of these."""
     return any(answer.outcome == "budget" for answer in answers)
 
 
-def spending_update(state: MethodState, answers: Sequence[AskResult[Any]]) -> Update:
+def usage_update(state: MethodState, answers: Sequence[CallResult[Any]]) -> Update:
     """Make the part of a node's update that says what it spent: `calls`, and a `stop_reason` where the budget ended."""
-    return {"stop_reason": "budget" if is_cut_off(answers) else state["stop_reason"], "calls": calls_of(answers)}
+    return {"stop_reason": "budget" if ran_out_of_budget(answers) else state["stop_reason"], "calls": calls_of(answers)}
 
 
 async def ask(
-    runtime: Runtime[Any], state: Spent, wanted: Ask[RecordT], *, reserve_calls: int | None = None
-) -> AskResult[RecordT]:
+    runtime: Runtime[Any], state: BudgetState, wanted: ModelCall[RecordT], *, reserve_calls: int | None = None
+) -> CallResult[RecordT]:
     """Ask a model once; see `ask_all`."""
     return (await ask_all(runtime, state, [wanted], reserve_calls=reserve_calls))[0]
 
 
 async def ask_all(
-    runtime: Runtime[Any], state: Spent, wanted: Sequence[Ask[RecordT]], *, reserve_calls: int | None = None
-) -> list[AskResult[RecordT]]:
+    runtime: Runtime[Any], state: BudgetState, wanted: Sequence[ModelCall[RecordT]], *, reserve_calls: int | None = None
+) -> list[CallResult[RecordT]]:
     """Ask models concurrently; one answer per question, in order.
 
     Each request counts from when it is sent, also for what runs at the same time. `reserve_calls` model calls are left
@@ -124,7 +124,7 @@ async def ask_all(
     prompts = [[*prompt, *each.history] for prompt, each in zip(rendered, wanted, strict=True)]
     limited = settings.max_tokens is not None
     sizes = [sum(count_tokens(str(message.text)) for message in prompt) if limited else 0 for prompt in prompts]
-    here = current_place()
+    here = current_position()
     reserve_calls = here.reserve_calls if reserve_calls is None else reserve_calls
     spending = spending_of_run(settings)
     first = here.next_numbers(len(wanted))
@@ -134,11 +134,11 @@ async def ask_all(
     )
 
 
-async def _rendered(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+async def _rendered(settings: Context, wanted: Sequence[ModelCall[Any]]) -> list[list[BaseMessage]]:
     """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
     size = sum(len(text) for each in wanted for value in each.variables.values() for text in _texts(value))
     long = size > LONG_TEXT or reads_prompt_files(settings, [each.step for each in wanted])
-    return await in_thread_if(long, _render_all, settings, wanted)
+    return await maybe_to_thread(long, _render_all, settings, wanted)
 
 
 def reads_prompt_files(settings: Context, steps: Iterable[str]) -> bool:
@@ -154,7 +154,7 @@ def _texts(value: Value) -> list[str]:
     return [text for each in value for text in ([each] if isinstance(each, str) else each.values())]
 
 
-def _render_all(settings: Context, wanted: Sequence[Ask[Any]]) -> list[list[BaseMessage]]:
+def _render_all(settings: Context, wanted: Sequence[ModelCall[Any]]) -> list[list[BaseMessage]]:
     for each in wanted:
         if settings.steps and each.step not in settings.all_steps():
             raise PromptError(f"{settings.method}: step {each.step!r} is not among the method's steps")
@@ -174,7 +174,7 @@ def render_step(settings: Context, step: str, variables: Mapping[str, Value]) ->
 
 
 def report_call(
-    runtime: Runtime[Any], call: Call, model: str, outcome: Outcome, number: int, seconds: float = 0.0
+    runtime: Runtime[Any], call: Call, model: str, outcome: CallOutcome, number: int, seconds: float = 0.0
 ) -> str:
     """Report a call as the `asked` event of this number, and return its id among the state's `calls`."""
     event = Asked.from_record(call, model=model, outcome=outcome, seconds=seconds)
@@ -183,7 +183,7 @@ def report_call(
 
 
 def _call_id(call: Call, number: int) -> str:
-    where = current_place()
+    where = current_position()
     return f"{where.step:05}:{where.path}:{number:04}:{call['role']}"
 
 
@@ -192,10 +192,10 @@ class _Conversation(Generic[RecordT]):
     """One question until a usable reply, the fallback or the end of the budget."""
 
     runtime: Runtime[Any]
-    state: Spent
+    state: BudgetState
     spending: dict[str, Call]
     """The calls of the run so far, and of what runs beside it."""
-    wanted: Ask[RecordT]
+    wanted: ModelCall[RecordT]
     messages: list[BaseMessage]
     tokens: int
     """Expected tokens of a request."""
@@ -216,15 +216,15 @@ class _Conversation(Generic[RecordT]):
         self.spending[_call_id(self.call, self.number)] = self.call
         self.admitted = self._admit()
 
-    async def run(self) -> AskResult[RecordT]:
+    async def run(self) -> CallResult[RecordT]:
         began = time.perf_counter()
         handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)
         seconds = round(time.perf_counter() - began, 6)
         call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds)
-        return AskResult(record, outcome, call_id, self.call)
+        return CallResult(record, outcome, call_id, self.call)
 
-    async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
+    async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, CallOutcome]:
         deadline = asyncio.timeout(
             seconds_left(self.runtime.context, self.state, answer_follows=self.reserve_calls is not None)
         )
@@ -236,7 +236,7 @@ class _Conversation(Generic[RecordT]):
                 raise
         return self.wanted.fallback, "budget"
 
-    async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, Outcome]:
+    async def _until_usable(self, handle: ModelHandle) -> tuple[RecordT, CallOutcome]:
         while self.admitted:
             try:
                 reply = await self._reply(handle)
@@ -266,7 +266,7 @@ class _Conversation(Generic[RecordT]):
     def _is_within_budget(self, settings: Context) -> bool:
         if settings.max_llm_calls is settings.max_tokens is settings.deadline_seconds is None:
             return True
-        spent = Spent(calls={**self.state["calls"], **self.spending}, started_at=self.state["started_at"])
+        spent = BudgetState(calls={**self.state["calls"], **self.spending}, started_at=self.state["started_at"])
         return allows_call(settings, spent, self.tokens, reserve_calls=self.reserve_calls)
 
     async def _reply(self, handle: ModelHandle) -> ModelReply:
@@ -277,7 +277,7 @@ class _Conversation(Generic[RecordT]):
             settings.max_parallel_calls,
             settings.request_retries,
             sampling,
-            settings.max_reply_tokens,
+            settings.max_output_tokens,
             lambda failed: emit(self.runtime, Retrying(role=self.call["role"], **failed._asdict())),
             on_text=self.wanted.on_reply,
         )
@@ -307,11 +307,11 @@ class _Conversation(Generic[RecordT]):
 
     def _cache_key(self, handle: ModelHandle) -> str:
         settings: Context = self.runtime.context
-        limit = settings.max_reply_tokens
+        limit = settings.max_output_tokens
         return cache_key(
             {
                 # The limit that follows from the schema cuts off nothing that could be used.
-                **({} if limit is None else {"max_reply_tokens": limit}),
+                **({} if limit is None else {"max_output_tokens": limit}),
                 **({} if self.wanted.text is None else {"text": str(self.wanted.text)}),
                 **(
                     {"tools": [[each.name, each.description] for each in self.wanted.tools]}

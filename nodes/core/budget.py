@@ -6,7 +6,7 @@ seconds are at least those of the process's own clock.
 
 import time
 
-from hopgraph.state import Call, Context, Spent
+from hopgraph.state import BudgetState, Call, Context
 from hopgraph.state.run_settings import once_per_run, seconds_of_run
 
 ANSWER_SHARE = 0.25
@@ -20,7 +20,7 @@ def spending_of_run(settings: Context) -> dict[str, Call]:
     return once_per_run(settings, "spending", dict[str, Call])
 
 
-def allows_call(settings: Context, state: Spent, tokens: int, *, reserve_calls: int | None = None) -> bool:
+def allows_call(settings: Context, state: BudgetState, tokens: int, *, reserve_calls: int | None = None) -> bool:
     """Return whether one more request may be sent, for which so many tokens are expected.
 
     `reserve_calls` are left over for later steps, and with them ANSWER_SHARE of the tokens and the time; None for the
@@ -36,19 +36,19 @@ def allows_call(settings: Context, state: Spent, tokens: int, *, reserve_calls: 
     )
 
 
-def calls_left(settings: Context, state: Spent) -> int | None:
+def calls_left(settings: Context, state: BudgetState) -> int | None:
     """Count the model calls that the budget still allows, not below 0; None without a limit."""
     if settings.max_llm_calls is None:
         return None
     return max(0, settings.max_llm_calls - sum(max(0, call["attempts"]) for call in state["calls"].values()))
 
 
-def tokens_spent(state: Spent) -> int:
+def tokens_spent(state: BudgetState) -> int:
     """Sum the prompt and completion tokens so far."""
     return sum(max(0, call["prompt_tokens"]) + max(0, call["completion_tokens"]) for call in state["calls"].values())
 
 
-def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> int | None:
+def tokens_left(settings: Context, state: BudgetState, *, answer_follows: bool = False) -> int | None:
     """Count the tokens still allowed, less ANSWER_SHARE where the final answer follows; None without a limit."""
     if settings.max_tokens is None:
         return None
@@ -56,7 +56,7 @@ def tokens_left(settings: Context, state: Spent, *, answer_follows: bool = False
     return int(most) - tokens_spent(state)
 
 
-def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = False) -> float | None:
+def seconds_left(settings: Context, state: BudgetState, *, answer_follows: bool = False) -> float | None:
     """Count the seconds until the deadline, less ANSWER_SHARE where the final answer follows; None without one."""
     if settings.deadline_seconds is None:
         return None
@@ -64,7 +64,7 @@ def seconds_left(settings: Context, state: Spent, *, answer_follows: bool = Fals
     return most - max(time.time() - state["started_at"] - paused_seconds(state), seconds_of_run(settings))
 
 
-def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Context:
+def limits_left(settings: Context, spent: BudgetState, now: float | None = None) -> Context:
     """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
     limits: dict[str, float | None] = {}
     if (calls := calls_left(settings, spent)) is not None:
@@ -77,7 +77,7 @@ def limits_left(settings: Context, spent: Spent, now: float | None = None) -> Co
     return settings.model_copy(update=limits)
 
 
-def paused_seconds(state: Spent) -> float:
+def paused_seconds(state: BudgetState) -> float:
     """Sum the seconds in which the run waited for a person; those of several at once count once."""
     total, end = 0.0, 0.0
     for begin, last in sorted(tuple(call["paused"]) for call in state["calls"].values() if "paused" in call):
@@ -86,7 +86,7 @@ def paused_seconds(state: Spent) -> float:
     return total
 
 
-def is_exhausted(settings: Context, state: Spent, calls: int) -> bool:
+def is_exhausted(settings: Context, state: BudgetState, calls: int) -> bool:
     """Return whether the budget no longer allows `calls` more model calls with something left for an answer."""
     left = calls_left(settings, state)
     seconds = seconds_left(settings, state, answer_follows=True)

@@ -13,7 +13,7 @@ from langgraph.types import Command, GraphOutput, StateUpdate, StreamMode, Strea
 from typing_extensions import TypeVar
 
 from hopgraph.nodes.core.state_edits import check_command, complete_edits
-from hopgraph.nodes.core.step_events import outer_place_metadata
+from hopgraph.nodes.core.step_events import parent_task_metadata
 from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.state.context import Context, make_settings
 from hopgraph.state.errors import HopgraphError, SettingsError
@@ -25,11 +25,11 @@ ContextT = TypeVar("ContextT", bound=Any, default=Any)
 InputT = TypeVar("InputT", bound=Any, default=Any)
 OutputT = TypeVar("OutputT", bound=Any, default=Any)
 
-Given: TypeAlias = InputT | Command[Any] | None
+GraphInput: TypeAlias = InputT | Command[Any] | None
 """The input that starts or resumes a run: a state, a resume value, or None to go on where it stopped."""
 GivenConfigs: TypeAlias = RunnableConfig | Sequence[RunnableConfig] | None
 
-STEPS_OUT_OF_REACH = 10_000
+NO_RECURSION_LIMIT = 10_000
 
 _COMPLETED: Mapping[str, Any] = ContextVariables().run(ensure_config)
 """The config that `batch` and chains make of none: they pass its step limit on as if it had been chosen."""
@@ -60,7 +60,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def invoke(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -71,7 +71,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def invoke(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -81,7 +81,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def invoke(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -108,7 +108,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         @overload
         async def ainvoke(
             self,
-            input: Given[InputT],
+            input: GraphInput[InputT],
             config: RunnableConfig | None = None,
             *,
             context: ContextT | Mapping[str, Any] | None = None,
@@ -119,7 +119,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         @overload
         async def ainvoke(
             self,
-            input: Given[InputT],
+            input: GraphInput[InputT],
             config: RunnableConfig | None = None,
             *,
             context: ContextT | Mapping[str, Any] | None = None,
@@ -129,7 +129,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         @overload
         async def ainvoke(
             self,
-            input: Given[InputT],
+            input: GraphInput[InputT],
             config: RunnableConfig | None = None,
             *,
             context: ContextT | Mapping[str, Any] | None = None,
@@ -147,7 +147,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def stream(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -157,7 +157,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def stream(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -180,7 +180,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def astream(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -190,7 +190,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     @overload
     def astream(
         self,
-        input: Given[InputT],
+        input: GraphInput[InputT],
         config: RunnableConfig | None = None,
         *,
         context: ContextT | Mapping[str, Any] | None = None,
@@ -273,12 +273,12 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
         chosen = ensure_config(config)
         metadata = chosen.get("metadata") or {}
-        chosen["metadata"] = {**metadata, **outer_place_metadata(metadata)}
+        chosen["metadata"] = {**metadata, **parent_task_metadata(metadata)}
         places = [config, self.config]
         if _host() is not None and _is_passed_on(config):
             places.reverse()
         limits = [limit for each in (*places, chosen) if (limit := _chosen_limit(each)) is not None]
-        chosen["recursion_limit"] = limits[0] if limits else STEPS_OUT_OF_REACH
+        chosen["recursion_limit"] = limits[0] if limits else NO_RECURSION_LIMIT
         return chosen
 
 

@@ -9,7 +9,7 @@ from langgraph.config import get_config
 from langgraph.errors import InvalidUpdateError
 from langgraph.runtime import Runtime, get_runtime
 
-from hopgraph.nodes.core.step_events import node_place
+from hopgraph.nodes.core.step_events import node_position
 from hopgraph.nodes.core.step_function import StepFunction
 from hopgraph.state.context import Context
 from hopgraph.state.errors import SettingsError
@@ -63,7 +63,7 @@ class GraphNode(Runnable[Any, Any]):
         if self.gets_settings and runtime.context is not settings:
             runtime = runtime.override(context=settings)
         current = get_config()
-        with node_place(current, self.reserve_calls) as here:
+        with node_position(current, self.reserve_calls) as here:
             try:
                 update = await self.function.run(own, runtime, current)
             except KeyError as error:

@@ -45,7 +45,7 @@ from hopgraph.state import (
     Usage,
 )
 from hopgraph.state.context import Presets, explicit_settings
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.state.events import Answered, UnknownEvent, is_step_event
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
@@ -130,7 +130,7 @@ def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
     builder = MethodGraph(MethodState, context, input_schema=QuestionInput, output_schema=AnswerOutput)
     builder.add_node("prepare", prepare_for(MethodState))
     builder.add_node(RUN_GRAPH, _run(graph, name))
-    builder.add_path(START, "prepare", RUN_GRAPH, END)
+    builder.chain(START, "prepare", RUN_GRAPH, END)
     title = str(graph.get_name())
     return builder.compile(name=name if title == _NO_NAME else title)
 
@@ -148,7 +148,7 @@ def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
         },
     )
     made.method, made.given = name, frozenset(given)
-    made.ignored = frozenset(Context.model_fields) - made.given - _LIMITS
+    made.unused_settings = frozenset(Context.model_fields) - made.given - _LIMITS
     _made[name] = made
     return cast("type[HostedContext]", made)
 
@@ -257,7 +257,7 @@ def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any])
     try:
         found = _OUTPUT.validate_python(last)
     except ValidationError as error:
-        raise SpecError(f"method {name!r}: what its graph gives cannot be used: {describe_problem(error)}") from None
+        raise SpecError(f"method {name!r}: what its graph gives cannot be used: {format_error(error)}") from None
     answer = found.get("answer", "")
     passages, citations = found.get("passages", []), found.get("citations", [])
     usage = cast("Usage", {**total([], iterations=1), **counter.used, **cast("Any", found).get("usage", {})})

@@ -25,7 +25,7 @@ from langgraph.runtime import Runtime
 from pydantic import JsonValue
 
 from hopgraph.nodes.core.review_forms import UnusableError, pause_for_decision
-from hopgraph.nodes.core.step_events import current_place, emit
+from hopgraph.nodes.core.step_events import current_position, emit
 from hopgraph.state import Call, Context, Query, SettingsError, Update, empty_call
 from hopgraph.state.events import Approved
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
@@ -221,7 +221,7 @@ def step_start_time(runtime: Runtime[Any]) -> float:
 
 def _reviewed(runtime: Runtime[Any] | None) -> Update:
     """Write down that the review took place and, with its runtime, how long a person took, for the deadline."""
-    where = current_place()
+    where = current_position()
     if runtime is None:
         return {"reviewed": [where.node]}
     pause: Call = {**empty_call("pause", "person"), "paused": [step_start_time(runtime), time.time()]}

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import push_message
 
-from hopgraph.state import Spent
+from hopgraph.state import BudgetState
 from hopgraph.tools.io.framework_internals import message_handlers
 from hopgraph.tools.models.parse import read_unfinished
 
@@ -26,7 +26,7 @@ _UNFINISHED = re.compile(rf"(?<!{_SIGN})(?:\[\d[\d,; ]*\]|{_SIGN})*(?:\[[\d,; ]*
 """At the end of what has come: signs whose meaning what follows decides, and a mark that may be half there."""
 
 
-def reply_id(turn: Spent) -> str:
+def reply_id(turn: BudgetState) -> str:
     """Return the id of a turn's reply, which is known before the reply is there."""
     return f"{ID_PREFIX}{round(turn['started_at'] * 1e6):x}"
 

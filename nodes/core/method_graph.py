@@ -104,7 +104,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         gets_settings = self._converts or function.is_ours
         return GraphNode(name, function, self._settings, gets_settings, reserve_calls, review, written)
 
-    def add_path(self, *nodes: str) -> Self:
+    def chain(self, *nodes: str) -> Self:
         """Add the edges from each node to the next."""
         for source, target in pairwise(nodes):
             self.add_edge(source, target)

@@ -6,10 +6,10 @@ from typing import Any, cast
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.ask import report_call
-from hopgraph.nodes.core.step_events import current_place
+from hopgraph.nodes.core.step_events import current_position
 from hopgraph.state import Call, EntailmentChecker, Reranker
 from hopgraph.state.protocols import AsyncScorer, CountedScorer
-from hopgraph.tools.io.background import in_callers_thread
+from hopgraph.tools.io.background import run_user_code
 from hopgraph.tools.scoring.pair_scorers import check_scores
 
 
@@ -24,7 +24,7 @@ async def score_pairs(
         return [], {}
     if getattr(scorer, "score_with_calls", None) is not None:  # `isinstance` with a protocol is slow
         scores, calls = await cast("CountedScorer", scorer).score_with_calls(pairs)
-        first, reported = current_place().next_numbers(len(calls)), dict[str, Call]()
+        first, reported = current_position().next_numbers(len(calls)), dict[str, Call]()
         for number, call in enumerate(calls, first):
             outcome = "fallback" if call["parse_failures"] == call["attempts"] else "replied"
             reported[report_call(runtime, call, scorer.name, outcome, number)] = call
@@ -32,5 +32,5 @@ async def score_pairs(
     if getattr(scorer, "ascore", None) is not None:
         given = await cast("AsyncScorer", scorer).ascore(pairs)
     else:
-        given = await in_callers_thread(scorer.score, pairs)
+        given = await run_user_code(scorer.score, pairs)
     return check_scores(scorer.name, given, len(pairs)), {}

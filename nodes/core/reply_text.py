@@ -12,10 +12,6 @@ from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
 
-UNANSWERABLE = "unanswerable"
-"""The answer that a model writes if there is none."""
-
-
 MODEL_SOURCE = "model"
 """The source of a passage that the model recalled."""
 

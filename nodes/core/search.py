@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from hopgraph.nodes.core.evidence_review import REVIEWER_SOURCE
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE
-from hopgraph.nodes.core.step_events import current_place
+from hopgraph.nodes.core.step_events import current_position
 from hopgraph.state import Call, CorpusError, Passage, empty_call
-from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, in_thread_if
+from hopgraph.tools.io.background import LONG_TEXT, gather_or_cancel, maybe_to_thread
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX, find_origin, name_source, plain_metadata
@@ -60,7 +60,7 @@ async def search_all(
 
 def retrieval_calls(key: str, retrievers: Sequence[Runnable[str, Any]], passages: int) -> dict[str, Call]:
     """Count a search that found so many passages as a call of each retriever; `key` tells it from the step's others."""
-    where = current_place()
+    where = current_position()
     return {
         f"{where.step:05}:{where.path}:{key}:{number}": {
             **empty_call("retrieval", type(retriever).__name__),
@@ -89,7 +89,7 @@ async def _search(retriever: Runnable[str, Any], search: SearchRequest) -> Searc
     for _ in range(_ROUNDS):
         documents = _checked(await fetch_documents(retriever, search.query, wanted), name)
         long = bool(search.leave_out) or sum(len(document.page_content) for document in documents) > LONG_TEXT
-        found = await in_thread_if(long, _found_in, documents, name, search)
+        found = await maybe_to_thread(long, _found_in, documents, name, search)
         if not found.left_out or len(found.passages) == search.limit or len(documents) < wanted:
             break
         wanted *= 2

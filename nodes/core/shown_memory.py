@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from hopgraph.state import Excerpt, Passage, Update
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.text import split_sentences
 
 MOST_COUNTS = 2
@@ -44,5 +44,5 @@ async def count_shown(
 ) -> Update:
     """Return the update of the memory by excerpts: `shown` and `excluded`; see `count_excerpts`."""
     long = sum(len(passages[each["passage_id"]]["text"]) for each in excerpts) > LONG_SPLIT
-    counted, excluded = await in_thread_if(long, count_excerpts, known, excerpts, passages)
+    counted, excluded = await maybe_to_thread(long, count_excerpts, known, excerpts, passages)
     return {"shown": counted, "excluded": excluded}

@@ -12,7 +12,7 @@ from pydantic.errors import PydanticUserError
 
 from hopgraph.nodes.core.excerpts import passages_by_id, quoted
 from hopgraph.state import Evidence, Passage, Query, SettingsError
-from hopgraph.state.errors import describe_problem, did_you_mean
+from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.state.schemas import RUN_KEYS
 
 for_a_caller: ContextVar[bool] = ContextVar("hopgraph_for_a_caller", default=False)
@@ -66,7 +66,7 @@ def check_types(written: _Values, types: _Values) -> None:
             else:
                 TypeAdapter(types[key]).validate_python(value, strict=True)
         except ValidationError as error:
-            raise SettingsError(f"{key}: {describe_problem(error, got=True)}") from None
+            raise SettingsError(f"{key}: {format_error(error, got=True)}") from None
         except PydanticUserError:
             continue  # a type that pydantic does not know
         except (ValueError, TypeError, LookupError, NotImplementedError) as error:
@@ -146,7 +146,7 @@ def _read(place: str, kind: type[Any], entry: object) -> Any:
     try:
         TypeAdapter(kind).validate_python(whole, strict=True)
     except ValidationError as error:
-        raise SettingsError(f"{place}: {describe_problem(error, got=True)}") from None
+        raise SettingsError(f"{place}: {format_error(error, got=True)}") from None
     return whole
 
 

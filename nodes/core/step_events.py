@@ -77,7 +77,7 @@ _place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
 
 
 @contextmanager
-def node_place(config: RunnableConfig, reserve_calls: int | None = None) -> Generator[Place]:
+def node_position(config: RunnableConfig, reserve_calls: int | None = None) -> Generator[Place]:
     """Set the place of the node that runs inside, read from LangGraph's metadata."""
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
@@ -98,7 +98,7 @@ def _listeners(config: RunnableConfig) -> Listeners | None:
     return Listeners(config) if listening else None
 
 
-def outer_place_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
+def parent_task_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata with which a subgraph's tasks know the outer task that runs them; empty for none.
 
     LangGraph's own identifiers of that task change from run to run, and a subgraph counts its supersteps from 1 again.
@@ -114,14 +114,14 @@ def _whole_path(metadata: Mapping[str, Any]) -> str:
     return f"{metadata[_OUTER]}|{own}" if _OUTER in metadata else own
 
 
-def current_place() -> Place:
+def current_position() -> Place:
     """Return the place of the running node; one without a name outside a graph."""
     return _place.get() or Place()
 
 
 def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
     """Report a step event; its `number` among those of its node is the one reserved for it, else the next."""
-    where = current_place()
+    where = current_position()
     kind, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, dict(vars(event)))
     step = StepEvent(
         event=kind,

@@ -81,7 +81,7 @@ def answered_lines(hops: Iterable[Hop], settings: Context) -> list[str]:
 
 def _answered(hop: Hop, settings: Context) -> str:
     said, doubtful = f"{hop['question']} {hop['answer'] or 'unknown'}", hop["answer"] and not hop["grounded"]
-    return f"{said} (not grounded)" if doubtful and "retriever" in settings.uses else said
+    return f"{said} (not grounded)" if doubtful and "retriever" in settings.required_resources else said
 
 
 def observed_excerpts(state: HopsState, passages: dict[str, Passage]) -> list[Excerpt]:

@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, Field, TypeAdapter, field_validator, model
 from pydantic.json_schema import SkipJsonSchema
 
 from hopgraph.nodes.core.reply_text import (
-    UNANSWERABLE,
     LongText,
     ReplyModel,
     ShortText,
@@ -17,6 +16,7 @@ from hopgraph.nodes.core.reply_text import (
     short_answer,
 )
 from hopgraph.nodes.reading import AnswerReply
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.prompts import clean
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hopgraph.state import Passage, Query, Spent
+from hopgraph.state import BudgetState, Passage, Query
 from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.ra_isf import RaIsfState
 
 
-class BranchState(Spent):
+class BranchState(BudgetState):
     """Keys that every step within a branch reads."""
 
     branch: Branch

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 from pydantic import field_validator
 
-from hopgraph.nodes.core.ask import Ask
+from hopgraph.nodes.core.ask import ModelCall
 from hopgraph.nodes.core.reply_text import ReplyModel, normalized_query, schema_hint
 from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.state.question_tree import QuestionNode
@@ -83,12 +83,12 @@ def _question_of(entry: object) -> object:
     return cast("dict[str, object]", entry).get("question") if isinstance(entry, dict) else entry
 
 
-def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> Ask[SubQuestions]:
+def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> ModelCall[SubQuestions]:
     """Make the request for at most `most` sub-questions, which may refer to earlier answers (`#1`) if `in_order`."""
     variables: dict[str, Value] = {"question": question, "max_sub_questions": most}
     if in_order:
         variables["part_order"] = "in_order"
-    return Ask("decompose", variables, SubQuestions, SubQuestions(sub_questions=[]))
+    return ModelCall("decompose", variables, SubQuestions, SubQuestions(sub_questions=[]))
 
 
 def read_sub_questions(reply: SubQuestions, *, most: int, known: Sequence[str] = ()) -> list[str]:

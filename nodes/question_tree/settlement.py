@@ -11,7 +11,7 @@ from hopgraph.nodes.question_tree.branch import parts_of
 from hopgraph.nodes.question_tree.decomposition import number_of, referred_numbers
 from hopgraph.state import Draft, StopReason, Update
 from hopgraph.state.events import Solved
-from hopgraph.state.question_tree import ROOT, HowSolved, QuestionNode
+from hopgraph.state.question_tree import ROOT_QUESTION, HowSolved, QuestionNode
 
 
 def evidence_under(tree: Mapping[str, QuestionNode], key: str) -> list[str]:
@@ -69,8 +69,8 @@ def settle_root(tree: Mapping[str, QuestionNode], used: list[str], *, limit: Sto
 
     `used` are the ids of the evidence that the answer rests on; a stop reason that an earlier step set stays (`limit`).
     """
-    root, limit = tree[ROOT], limit or reached_limit(tree)
-    answered = [part for part in parts_of(tree, ROOT) if part["answer"]]
+    root, limit = tree[ROOT_QUESTION], limit or reached_limit(tree)
+    answered = [part for part in parts_of(tree, ROOT_QUESTION) if part["answer"]]
     return {
         "answer": root["answer"],
         "explanation": root["explanation"] or "; ".join(format_sub_answers(answered)),
@@ -89,4 +89,4 @@ def reached_limit(tree: Mapping[str, QuestionNode]) -> StopReason | None:
     ways = {node["how"] for node in tree.values()}
     if ways & {"budget", "questions"}:
         return "budget"
-    return "max_depth" if "depth" in ways and not tree[ROOT]["answer"] else None
+    return "max_depth" if "depth" in ways and not tree[ROOT_QUESTION]["answer"] else None

@@ -8,7 +8,7 @@ from hopgraph.state import Evidence, Excerpt, Passage
 from hopgraph.state.tree_of_reviews import ROOT, ReviewNode
 from hopgraph.tools.text.comparison import normalize_answer
 
-Tree = Mapping[str, ReviewNode]
+ReviewTree = Mapping[str, ReviewNode]
 
 
 def make_root(question: str) -> ReviewNode:
@@ -41,12 +41,12 @@ def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, w
     }
 
 
-def nodes_with_status(tree: Tree, status: str) -> list[ReviewNode]:
+def nodes_with_status(tree: ReviewTree, status: str) -> list[ReviewNode]:
     """List the nodes of a status, each before its children."""
     return [node for node in tree.values() if node["status"] == status]
 
 
-def passages_on_path(tree: Tree, node: ReviewNode) -> list[str]:
+def passages_on_path(tree: ReviewTree, node: ReviewNode) -> list[str]:
     """List the passages on the path from the root to a node, each once; empty at the root."""
     found: list[str] = []
     while node["parent"]:
@@ -55,12 +55,12 @@ def passages_on_path(tree: Tree, node: ReviewNode) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def accepted_nodes(tree: Tree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
+def accepted_nodes(tree: ReviewTree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
     """Return the nodes of the tree that are in the evidence pool: all accepted ones that no reviewer rejected."""
     return {piece["id"]: tree[piece["id"]] for piece in evidence}
 
 
-def majority_nodes(tree: Tree) -> list[ReviewNode]:
+def majority_nodes(tree: ReviewTree) -> list[ReviewNode]:
     """List the accepted nodes whose answer most give, but for case, articles and punctuation; of a tie the first."""
     groups: dict[str, list[ReviewNode]] = defaultdict(list)
     for node in tree.values():

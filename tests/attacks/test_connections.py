@@ -12,7 +12,7 @@ import pytest
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server import request_body
 from hopgraph.tools.apps.server.server_options import ServingOptions, proxies_from_environment
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.by_hand import by_hand
 from support.servers.openai_server import OpenAIServer
 from support.servers.trap import ANN, BEN
@@ -70,7 +70,7 @@ async def test_a_client_that_leaves_while_it_sends_is_one_line(
 
 async def test_an_address_has_so_many_streams_and_another_is_let_in(tmp_path: Path) -> None:
     key = {"Authorization": "Bearer key-of-ann-0123456789"}
-    with OpenAIServer(OfflineExtractive(), latency=30) as model:
+    with OpenAIServer(RuleBasedModel(), latency=30) as model:
         given = {"model": f"openai:any?base_url={model.base_url}"}
         fields = {"settings": given, "keys": {"key-of-ann-0123456789": "ann"}, "streams_per_address": 3}
         async with (

@@ -15,7 +15,7 @@ from hopgraph.tools.apps.server.index_upload import IndexingStage
 from hopgraph.tools.apps.server.mcp_server import SHARE
 from hopgraph.tools.apps.server.page.document_store import UserDocuments
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.by_hand import by_hand
 from support.servers.openai_server import OpenAIServer
 from support.servers.trap import ANN, BEN
@@ -57,7 +57,7 @@ async def test_more_mcp_sessions_end_the_same_users_oldest(tmp_path: Path) -> No
 async def test_who_asks_much_waits_for_themselves_alone(tmp_path: Path) -> None:
     """Of eight places and as many to wait in, a user has a quarter."""
     ended = list[tuple[str, int]]()
-    with OpenAIServer(OfflineExtractive(), latency=0.5) as model:
+    with OpenAIServer(RuleBasedModel(), latency=0.5) as model:
         settings = {"model": f"openai:any?base_url={model.base_url}"}
         options = without_page(tmp_path, keys=KEYS, settings=settings, max_running=8, max_waiting=8)
         async with open_app(options) as app, httpx.AsyncClient(base_url=app.url, timeout=60) as client:

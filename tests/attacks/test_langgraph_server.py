@@ -154,7 +154,7 @@ def test_nothing_runs_by_a_schedule(ann: httpx.Client) -> None:
 
 
 def test_callers_lower_limits_and_choose_how_a_method_works(ann: httpx.Client) -> None:
-    given = {"max_llm_calls": 50, "max_iterations": 2, "passages_per_query": 3, "reranker": "lexical"}
+    given = {"max_llm_calls": 50, "max_iterations": 2, "top_k": 3, "reranker": "lexical"}
     assert json.loads(in_context(ann, given))["answer"] == "Pablo Picasso"
 
 

@@ -54,10 +54,10 @@ PARTS = [
 METHODS = ["migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews", "react", "self_ask", "cot_sc", "auto"]
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 LARGEST: dict[str, dict[str, Any]] = {
-    "migres": {"passages_per_query": 1000, "max_queries": 10, "max_iterations": 10},
+    "migres": {"top_k": 1000, "max_queries": 10, "max_iterations": 10},
     "tree_of_reviews": {"widths": [1000, 100], "max_depth": 2},
-    "genground": {"passages_per_query": 1000, "batch_size": 100},
-    "blendfilter": {"passages_per_query": 1000},
+    "genground": {"top_k": 1000, "batch_size": 100},
+    "blendfilter": {"top_k": 1000},
     "cot_sc": {"samples": 100},
 }
 

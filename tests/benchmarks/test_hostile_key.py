@@ -15,7 +15,7 @@ import httpx
 import pytest
 from benchmarks import hostile_caller
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import ChatProcess, chat_process
@@ -88,7 +88,7 @@ def resident(chat: ChatProcess) -> int:
 async def test_a_hostile_key_holds_up_nobody_else(tmp_path: Path) -> None:
     keys = ",".join(f"{name}={key}" for name, key in {**KEYS, "hostile": HOSTILE}.items())
     with (
-        OpenAIServer(OfflineExtractive(), latency=LATENCY) as model,
+        OpenAIServer(RuleBasedModel(), latency=LATENCY) as model,
         chat_process(
             tmp_path, "--model", f"openai:m?base_url={model.base_url}", environment={"HOPGRAPH_API_KEY": keys}
         ) as chat,

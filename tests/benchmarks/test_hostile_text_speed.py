@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.models.parse import UnusableReplyError, parse_reply
 from hopgraph.tools.prompts import format_block, render
 from hopgraph.tools.text import split_sentences
@@ -36,16 +36,16 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 @pytest.fixture(scope="module")
-def model() -> OfflineExtractive:
+def model() -> RuleBasedModel:
     """Return the model after its first call, which loads the dictionaries."""
-    loaded = OfflineExtractive()
+    loaded = RuleBasedModel()
     loaded.invoke("Who?")
     return loaded
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("text", [*LETTERS, *PHRASES], ids=lambda text: text[:8])
-def test_a_prompt_of_the_offline_model(model: OfflineExtractive, step: str, text: str) -> None:
+def test_a_prompt_of_the_offline_model(model: RuleBasedModel, step: str, text: str) -> None:
     blocks = {
         "passages": f'<passage id="1" title="Ab">\n{text}\n</passage>',
         "information": f'<item id="1">{text}</item>',
@@ -58,7 +58,7 @@ def test_a_prompt_of_the_offline_model(model: OfflineExtractive, step: str, text
 
 
 @pytest.mark.parametrize("text", NONSENSE, ids=lambda text: text[:8])
-def test_a_chat_message(model: OfflineExtractive, text: str) -> None:
+def test_a_chat_message(model: RuleBasedModel, text: str) -> None:
     said = [f"User: {text[:900]}", f"Assistant: {text[:900]}"]
     for prompt in (
         render("chat/contextualise", {"history": said, "message": text}),

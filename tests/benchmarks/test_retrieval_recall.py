@@ -20,7 +20,7 @@ from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.metrics import recall_at
 from hopgraph.tools.retrieval import build_index, resolve_retriever
-from hopgraph.tools.retrieval.faiss_store import FILE, Kind, VectorStore, build_store
+from hopgraph.tools.retrieval.faiss_store import FILE, FaissKind, VectorStore, build_store
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT, DEPTH, fuse_rankings
 from hopgraph.tools.scoring.resolve import resolve_reranker
 
@@ -145,7 +145,7 @@ def made_up(count: int) -> Any:
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw", "ivfpq"])
 @pytest.mark.parametrize("count", [10_000, 100_000, 1_000_000])
-def test_index_size_and_search_rate(kind: Kind, count: int, tmp_path: Path) -> None:
+def test_index_size_and_search_rate(kind: FaissKind, count: int, tmp_path: Path) -> None:
     whole = made_up(count)
     started = time.perf_counter()
     build_store(tmp_path, kind, whole, np.full(count, -1), lambda _done, _total: None)

@@ -201,17 +201,17 @@ def test_a_run_goes_on_where_it_was_interrupted(method: Method, answer: str) -> 
 def test_a_run_is_not_resumed_under_other_settings(method: Method) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
-    graph.invoke({"question": QUESTION}, thread, context=method.Context(passages_per_query=7))
-    with pytest.raises(SettingsError, match="began with passages_per_query = 7 and was resumed with 9"):
-        graph.invoke(None, thread, context=method.Context(passages_per_query=9))
-    resumed = method.Context(passages_per_query=7, max_llm_calls=400)
+    graph.invoke({"question": QUESTION}, thread, context=method.Context(top_k=7))
+    with pytest.raises(SettingsError, match="began with top_k = 7 and was resumed with 9"):
+        graph.invoke(None, thread, context=method.Context(top_k=9))
+    resumed = method.Context(top_k=7, max_llm_calls=400)
     graph.invoke(None, thread, context=resumed)  # limits may change
 
 
 @RUNS
 def test_unset_settings_come_from_the_environment(method: Method, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_RETRIEVER", "bm25:/nowhere")
-    if "retriever" in method.Context().uses:
+    if "retriever" in method.Context().required_resources:
         with pytest.raises(Exception, match="/nowhere"):
             method.graph.invoke({"question": QUESTION})
     else:  # what is not needed is not opened
@@ -241,7 +241,7 @@ def test_what_a_run_uses_is_what_its_settings_say(method: Method) -> None:
     settings = method.Context(reranker=reranker, entailment=entailment)
     usage = method.graph.invoke({"question": QUESTION}, context=settings)["usage"]
     used = {"retriever": usage["retrievals"] > 0, "reranker": reranker.asked, "entailment": entailment.asked}
-    assert {name for name, was in used.items() if was} == settings.uses
+    assert {name for name, was in used.items() if was} == settings.required_resources
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,12 @@ def test_what_a_run_uses_is_what_its_settings_say(method: Method) -> None:
 )
 def test_a_switch_may_leave_something_unused(name: str, switch: dict[str, bool]) -> None:
     usual, settings = METHODS[name].Context(), METHODS[name].Context(**switch)
-    assert settings.uses < usual.uses or (not switch and settings.uses < METHODS[name].Context(retrieval=True).uses)
-    missing = {"retriever": "bm25:/nowhere"} if "retriever" not in settings.uses else {"entailment": "none:such"}
+    assert settings.required_resources < usual.required_resources or (
+        not switch and settings.required_resources < METHODS[name].Context(retrieval=True).required_resources
+    )
+    missing = (
+        {"retriever": "bm25:/nowhere"}
+        if "retriever" not in settings.required_resources
+        else {"entailment": "none:such"}
+    )
     assert METHODS[name].graph.invoke({"question": QUESTION}, context=METHODS[name].Context(**switch, **missing))

@@ -52,7 +52,7 @@ IRRELEVANT = {step: lambda _: '{"text": "irrelevant"}' for step in ("summarise",
 def test_every_edge_of_the_drawing_is_walked(method: str, tmp_path: Path) -> None:
     walked = go(method)[0].edges
     if method in {"summ", "snippet"}:
-        walked |= go(method, IRRELEVANT, passages_per_extraction=1)[0].edges
+        walked |= go(method, IRRELEVANT, context_passages=1)[0].edges
     if method == "skr_knn":
         walked |= go(method, labels=labels_in(tmp_path, "harms"))[0].edges
     assert walked == drawn_edges(METHODS[method].graph)

@@ -97,7 +97,7 @@ def test_yes_no_has_no_topic_and_ten_calls() -> None:
         ({"internal_query": False}, 8, ["Night Harbour", "Ada Brink"], 2),
         ({"filtering": "union"}, 7, ["Night Harbour", "Ada Brink"], 3),
         ({"filtering": "none"}, 4, ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"], 3),
-        ({"passages_per_query": 1}, 11, ["Night Harbour", "Ada Brink"], 3),
+        ({"top_k": 1}, 11, ["Night Harbour", "Ada Brink"], 3),
     ],
     ids=["w/o q", "w/o q_ex", "w/o q_in", "union before filter", "no filter", "K = 1"],
 )
@@ -395,17 +395,17 @@ Routed = Callable[[Any, blendfilter.Context], Any]
     ("router", "settings", "expected"),
     [
         (
-            blendfilter.what_to_ask,
+            blendfilter.route_first_steps,
             {"filtering": "branch", "answer_type": "short", "external_query": True, "internal_query": True},
             ["reason", "recall", "topic"],
         ),
         (
-            blendfilter.what_to_ask,
+            blendfilter.route_first_steps,
             {"filtering": "branch", "answer_type": "yes_no", "external_query": False, "internal_query": False},
             ["blend"],
         ),
-        (blendfilter.filter_the_union, {"filtering": "union"}, "union to filter"),
-        (blendfilter.filter_the_union, {"filtering": "branch"}, "ready"),
+        (blendfilter.route_union_filter, {"filtering": "union"}, "union to filter"),
+        (blendfilter.route_union_filter, {"filtering": "branch"}, "ready"),
     ],
 )
 def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:

@@ -55,7 +55,7 @@ def declines(*methods: str) -> Any:
 
 
 def test_the_first_stage_that_answers_and_cites_is_the_last() -> None:
-    state, ended = run(model=ScriptedChatModel(replies=honest), stages="one_step?passages_per_query=10,react,migres")
+    state, ended = run(model=ScriptedChatModel(replies=honest), stages="one_step?top_k=10,react,migres")
     assert [(each.method, each.accepted) for each in ended] == [("one_step", True)]
     assert (state["answer"], state["usage"]["llm_calls"]) == ("Guadalajara", 1)
     assert {each["passage_id"] for each in state["citations"]} == {"pans-labyrinth", "guillermo-del-toro"}
@@ -109,9 +109,7 @@ def test_another_may_have_to_agree(verify: str, why: str) -> None:
         return '{"supported": false}' if role == "cascade/judge_support" else honest(role, messages)
 
     model = ScriptedChatModel(replies=reply)
-    state, ended = run(
-        model=model, verify=verify, entailment=Never(), stages=["one_step?passages_per_query=10", "react"]
-    )
+    state, ended = run(model=model, verify=verify, entailment=Never(), stages=["one_step?top_k=10", "react"])
     assert [each.accepted for each in ended] == [False, True]
     assert ended[0].why.startswith(why)
     assert state["answer"] == "Guadalajara"
@@ -144,7 +142,7 @@ def test_the_cascade_writes_the_sentence() -> None:
         (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' is a setting of the cascade"),
         (["migres?prompt_decide=x"], "stages: .*'prompt_decide' is a setting of the cascade"),
         (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' is a setting of the cascade"),
-        (["one_step?passages_per_query=0"], "stages: one_step.*setting 'passages_per_query'"),
+        (["one_step?top_k=0"], "stages: one_step.*setting 'top_k'"),
         ([], "setting 'stages'"),
     ],
 )
@@ -161,7 +159,7 @@ NO_STAGES = {"cascade", "gold_passages", "self_rag", "skr_knn"}
 
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - NO_STAGES))
 def test_every_method_can_be_a_stage(name: str) -> None:
-    state, ended = run(model=ScriptedChatModel(replies=honest), stages=[name, "one_step?passages_per_query=10"])
+    state, ended = run(model=ScriptedChatModel(replies=honest), stages=[name, "one_step?top_k=10"])
     assert ended[0].method == name
     assert state["answer"]
     assert all(each["quote"] for each in state["citations"])
@@ -196,7 +194,7 @@ async def test_reviews_pause_inside_a_stage(asynchronous: bool) -> None:
         model=ScriptedChatModel(replies=honest),
         links=False,
         review_queries=True,
-        stages=["one_step?passages_per_query=10"],
+        stages=["one_step?top_k=10"],
     )
 
     async def go(given: Any) -> Any:

@@ -16,7 +16,7 @@ from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS
 from hopgraph.state import QuestionError, SettingsError
 from hopgraph.state.chat import ChatContext, ChatState, settings_for_method
 from hopgraph.state.environment import with_environment
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
 from support.walks import FixedRetriever, Script
@@ -166,8 +166,8 @@ def test_it_runs_from_sync_code() -> None:
 
 
 async def test_a_method_can_be_set_with_settings_of_its_own() -> None:
-    methods = {"ircot": {"passages_per_query": 2, "max_thoughts": 1}}
-    _, steps = await turn(chat.graph, BRIDGE, use_method="ircot", passages_per_query=3, methods=methods)
+    methods = {"ircot": {"top_k": 2, "max_thoughts": 1}}
+    _, steps = await turn(chat.graph, BRIDGE, use_method="ircot", top_k=3, methods=methods)
     assert [step["data"]["method"] for step in steps if step["event"] == "routed"] == ["ircot"]
     assert "chat/route" not in {step["data"]["role"] for step in steps if step["event"] == "asked"}
     assert {len(step["data"]["passage_ids"]) for step in steps if step["event"] == "retrieved"} == {2}
@@ -176,7 +176,7 @@ async def test_a_method_can_be_set_with_settings_of_its_own() -> None:
 
 async def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", "one_step")
-    monkeypatch.setenv("HOPGRAPH_METHODS", '{"one_step": {"passages_per_query": 1}}')
+    monkeypatch.setenv("HOPGRAPH_METHODS", '{"one_step": {"top_k": 1}}')
     _, steps = await turn(chat.graph, BRIDGE)
     assert {len(step["data"]["passage_ids"]) for step in steps if step["event"] == "retrieved"} == {1}
 
@@ -337,7 +337,7 @@ def _streamed(body: Any) -> bool:
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_only_the_reply_is_streamed_as_a_message(app: Any, thread: Any, streaming: bool) -> None:
     """A real server streams every inner token; none of them may reach a chat client."""
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         model = ChatOpenAI(model="any", base_url=server.base_url, api_key=SecretStr("none"), streaming=streaming)
         for question in ("Who painted Guernica?", BRIDGE, "thanks"):
             stream = app.astream(
@@ -380,12 +380,12 @@ async def test_without_subgraphs_the_steps_of_the_chat_alone_are_streamed() -> N
 )
 def test_what_was_read_leads_on(kind: Any, messages: int, next_step: str) -> None:
     state: Any = {"kind": kind, "messages": [HumanMessage("Hi")] * messages}
-    assert chat.what_was_read(state) == next_step
+    assert chat.route_message(state) == next_step
 
 
 def test_a_question_is_looked_up_by_the_chosen_method() -> None:
     question: Any = {"chosen": "ircot"}
     nothing: Any = {"chosen": None}
-    assert chat.is_question(question) == "question"
-    assert chat.is_question(nothing) == "small talk"
-    assert chat.chosen_method(question) == "ircot"
+    assert chat.route_kind(question) == "question"
+    assert chat.route_kind(nothing) == "small talk"
+    assert chat.route_to_method(question) == "ircot"

@@ -20,7 +20,7 @@ from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import BusyError, open_service
 from hopgraph.tools.apps.server.threads import StorageError, Threads, default_path, open_threads, thread_key
 from hopgraph.tools.apps.server.turn import TurnEnd
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 from support.servers.postgres import postgres_server
@@ -144,7 +144,7 @@ async def test_eight_threads_at_once_are_not_mixed(threads: Threads) -> None:
 async def test_a_killed_turn_goes_on_or_begins_again(place: str, begins_again: bool) -> None:
     """The worker is killed when the method has made its first decision, which is to look for more."""
     user = f"killed{begins_again}"
-    with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
+    with OpenAIServer(RuleBasedModel(), latency=0.1) as server:
         model = f"openai:any?base_url={server.base_url}"
         async with open_threads(place) as threads:
             await say(app_on(threads), "Who painted Guernica?", threads.config(user, "one"), model=model)

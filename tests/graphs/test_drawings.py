@@ -18,7 +18,7 @@ def mermaid(graph: Any, *, subgraphs: bool = True) -> str:
 def page() -> Iterator[str]:
     yield "# Drawings\n\nEach method's graph as LangGraph draws it. `make drawings` writes this page.\n"
     for method in (METHODS[name] for name in METHODS if name not in ALIASES):
-        first_line = method.about.partition("\n")[0]
+        first_line = method.docstring.partition("\n")[0]
         yield f"## {method.graph.get_name()}\n\n{first_line}\n\n{mermaid(method.graph)}"
     about = "A conversation. Inside `look_up` each method is a node, drawn above."
     yield f"## {chat.graph.get_name()}\n\n{about}\n\n{mermaid(chat.graph, subgraphs=False)}"

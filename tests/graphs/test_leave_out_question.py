@@ -15,7 +15,7 @@ async def test_every_method_leaves_them_out(name: str, monkeypatch: pytest.Monke
     corpus = CountingCorpus(
         texts=["Quiz: who painted the Night Watch? Rembrandt van Rijn.", *(f"Rembrandt {n}" for n in range(20))]
     )
-    settings = {"retriever": corpus, "leave_out_question": True, "passages_per_query": 2}
+    settings = {"retriever": corpus, "exclude_question_text": True, "top_k": 2}
     counts: list[int] = []
     seen: set[str] = set()
     stream = METHODS[name].graph.astream({"question": QUESTION}, context=settings, stream_mode="custom", subgraphs=True)

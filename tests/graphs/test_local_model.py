@@ -56,7 +56,7 @@ def describe(made: list[dict[str, Any]]) -> str:
 def ask(method: str, question: SampleQuestion, **settings: Any) -> list[dict[str, Any]]:
     """Run a method; gives what its `asked` events say of the calls that were sent."""
     kind = "yes_no" if question["type"] == "yes_no" else "short"
-    few = {"model": MODEL, "passages_per_query": 2, "max_llm_calls": 12, "answer_type": kind, **settings}
+    few = {"model": MODEL, "top_k": 2, "max_llm_calls": 12, "answer_type": kind, **settings}
     context = METHODS[method].Context(**few)
     given = input_for(method, question["text"])
     events = METHODS[method].graph.stream(given, context=context, stream_mode="custom", subgraphs=True)
@@ -77,7 +77,7 @@ def test_most_replies_are_usable_at_first(calls: dict[str, list[dict[str, Any]]]
 
 
 def test_what_is_cut_off_is_a_failure_with_its_fallback() -> None:
-    [call] = ask("direct", QUESTIONS[0], max_reply_tokens=4, parse_retries=1)
+    [call] = ask("direct", QUESTIONS[0], max_output_tokens=4, parse_retries=1)
     assert (call["attempts"], call["parse_failures"], call["completion_tokens"]) == (2, 2, 8)
 
 

@@ -201,7 +201,7 @@ def test_citations_of_passages_that_were_not_shown_are_ignored() -> None:
 def test_twelve_is_not_one_and_two() -> None:
     many = {f"p{number}": (f"Title {number}", f"Fact number {number} is here.") for number in range(1, 13)}
     script = script_of(extract=[found(("Fact number 12 is here.", "[12]"))], decide=[decision("12", used=[1])])
-    result = run(script, retriever=fixed(many), passages_per_extraction=12)
+    result = run(script, retriever=fixed(many), context_passages=12)
     assert [each["passage_id"] for each in result["citations"]] == ["p12"]
 
 
@@ -261,7 +261,7 @@ def test_sentences_are_kept_by_their_score(rule: Callable[[str, str], float], sh
 
 def test_at_most_k_passages_are_shown_best_first() -> None:
     script = script_of(extract=[found(FILM)], decide=[decision("x")])
-    run(script, passages_per_extraction=1, reranker=Flat(lambda _q, text: 2.0 if text.startswith("Ada") else 1.0))
+    run(script, context_passages=1, reranker=Flat(lambda _q, text: 2.0 if text.startswith("Ada") else 1.0))
     assert "She was born" in script.prompts[0]
     assert "1961" not in script.prompts[0]
 

@@ -16,7 +16,7 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 from typing_extensions import TypedDict
 
 from hopgraph.graphs import chat
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_agent import ScriptedAgentModel
@@ -119,7 +119,7 @@ async def test_what_was_said_since_is_context_for_the_question() -> None:
 @pytest.fixture(scope="module")
 def openai() -> Iterator[OpenAIServer]:
     """What stands in for OpenAI: the offline model for hopgraph's roles, and a script for the other agents."""
-    offline = OfflineExtractive()
+    offline = RuleBasedModel()
 
     def reply(role: str, messages: list[BaseMessage]) -> str | AIMessage:
         if role:

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from hopgraph.graphs import METHODS, Methods, find_method, list_methods
 from hopgraph.state import HopgraphError, SettingsError, SpecError
 from hopgraph.state.context import make_settings
-from hopgraph.tools.io.code_objects import CodePlace
+from hopgraph.tools.io.load_object import CodePlace
 from hopgraph.tools.prompts import list_prompt_files, prompts_root, read_prompt
 from support.own_methods import ASKING, NATIVE, PLAIN, VARIANT, forget_added_methods, write_package
 from support.servers.scripted_model import ScriptedChatModel
@@ -44,10 +44,10 @@ def answer(method: str, **settings: Any) -> dict[str, Any]:
 def test_a_file_is_a_method_that_everything_finds_by_its_name(tmp_path: Path) -> None:
     place = written(tmp_path, NATIVE)
     method = find_method(place)
-    assert (method.name, method.graph, str(method.place)) == ("short_way", method.figure, f"{place}:graph")
+    assert (method.name, method.graph, str(method.place)) == ("short_way", method.drawn_graph, f"{place}:graph")
     assert METHODS["short_way"] is find_method("short_way") is find_method(f"{place}:graph") is method
     assert list(list_methods())[-1] == "short_way"
-    assert METHODS.of_others() == [f"{place}:graph"]
+    assert METHODS.external() == [f"{place}:graph"]
     assert method.group == "others"
 
 
@@ -113,7 +113,7 @@ def test_a_named_file_wins_over_an_installed_method_that_is_not_in_use(tmp_path:
     place = CodePlace(written(tmp_path, NATIVE), "graph")
     methods = Methods({"short_way": installed})
     assert methods.add(place) is methods["short_way"]
-    assert methods.of_others() == [str(place)]
+    assert methods.external() == [str(place)]
     (tmp_path / "another").mkdir()
     with pytest.raises(SettingsError, match=r"another/mine\.py:graph: a method named 'short_way' already exists \("):
         methods.add(CodePlace(written(tmp_path / "another", NATIVE), "graph"))

@@ -179,7 +179,7 @@ def test_what_is_shown_to_whom() -> None:
         (Known("x", known=True), {}, 2),
         (Known("x", relevant="Night Harbour"), {}, 1 + 1 + 1),
         (Known("x", relevant="Night Harbour"), {"judge": "each"}, 1 + 3 + 1),
-        (Known("x", relevant="Night Harbour"), {"judge": "each", "passages_per_query": 1}, 1 + 1 + 1),
+        (Known("x", relevant="Night Harbour"), {"judge": "each", "top_k": 1}, 1 + 1 + 1),
         (Known("x", relevant="Night Harbour"), {"self_knowledge": False}, 1 + 1),
         (Known("x", parts=("a?", "b?")), {"max_depth": 0}, 1 + 1 + 1 + 1),
         (Known("x", parts=("a?", "b?")), {"max_depth": 0, "judge": "each"}, 1 + 3 + 1 + 1),

@@ -25,7 +25,7 @@ OWN_STEPS = [(name, step) for name in NAMES for step in METHODS[name].Context.st
 OF_ACTIONS = {("agent", "act"), ("agent", "use_tools")}
 """The second has no reply in words, and the first, ReAct's, is asked only of models that call no tools."""
 ROLES = [each for each in (*OWN_STEPS, ("one_step", SENTENCE_STEP)) if each not in OF_ACTIONS]
-SENTENCE = {"answer_type": "sentence", "answer_style": "In Latin.", "question": QUESTIONS[0]}
+SENTENCE = {"answer_type": "sentence", "answer_instructions": "In Latin.", "question": QUESTIONS[0]}
 EXAMPLE = re.compile(r"^Reply with one JSON object and nothing else:\n(\{.*\}(?:\nor \{.*\})*)$", re.MULTILINE)
 Form = dict[str, Any] | list[Any] | None
 

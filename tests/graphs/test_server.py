@@ -40,7 +40,7 @@ async def form_and_settings(remote: LangGraphClient, name: str) -> None:
     assert settings.keys() == context_of(name).model_fields.keys()
     assert not schemas["context_schema"].get("required")
     assert all(each["description"] and each["group"] for each in settings.values())
-    assert (settings["passages_per_query"]["minimum"], settings["passages_per_query"]["maximum"]) == (1, 1000)
+    assert (settings["top_k"]["minimum"], settings["top_k"]["maximum"]) == (1, 1000)
     assert settings["answer_type"]["enum"] == ["short", "yes_no", "sentence", "full", "auto"]
     assert settings["max_llm_calls"]["group"] == "Limits"
     assert name != "chat" or "migres" in settings["use_method"]["enum"]

@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langgraph_sdk.client import SyncLangGraphClient
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.retrieval import build_index
 from support.servers.openai_server import OpenAIServer
 from support.servers.remote_graphs import served_at
@@ -90,7 +90,7 @@ def test_it_takes_what_agent_chat_ui_posts(client: SyncLangGraphClient) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "tree_of_reviews", "ra_isf"])
 def test_no_inner_token_of_a_real_model_is_streamed(client: SyncLangGraphClient, method: str) -> None:
-    with OpenAIServer(OfflineExtractive()) as served:
+    with OpenAIServer(RuleBasedModel()) as served:
         context = {"model": served_at(served), "use_method": method}
         heard = posted(client, new_thread(client), "Who directed Pan's Labyrinth?", context=context)
         assert len(served.requests) >= 2
@@ -115,7 +115,7 @@ def obedient(role: str, _messages: list[BaseMessage]) -> str:
     return json.dumps({"reasoning": "It says so.", "answer": said, "used_passages": [1, 7]})
 
 
-@pytest.mark.parametrize("model", [OfflineExtractive(), ScriptedChatModel(replies=obedient)], ids=["rules", "obedient"])
+@pytest.mark.parametrize("model", [RuleBasedModel(), ScriptedChatModel(replies=obedient)], ids=["rules", "obedient"])
 def test_a_hostile_passage_stays_data(client: SyncLangGraphClient, poisoned: str, model: BaseChatModel) -> None:
     """It is shown to the model between delimiters that it cannot forge, and to the reader as a plain quotation."""
     with OpenAIServer(model) as served:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.openai_server import OpenAIServer
 from support.servers.remote_graphs import (
     GRAPHS,
@@ -202,7 +202,7 @@ def test_every_step_of_the_papers_methods_on_the_server(every_graph: EveryGraph,
 @pytest.fixture(scope="module")
 def cancelled() -> Iterator[Check]:
     """Cancel while a model that never answers is asked; nothing more is sent, and the thread can be used again."""
-    with OpenAIServer(OfflineExtractive(), latency=3600) as served:
+    with OpenAIServer(RuleBasedModel(), latency=3600) as served:
 
         def sent(name: str) -> int:
             return sum(isinstance(each.body, dict) and each.body["model"] == name for each in served.requests)

@@ -137,7 +137,7 @@ def test_widths_are_written_as_the_paper_does(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_level_is_wider_than_passages_per_query() -> None:
-    ran = run(script({}, reject()), passages_per_query=2)
+    ran = run(script({}, reject()), top_k=2)
     assert len(ran.state["tree"]) == 3
 
 

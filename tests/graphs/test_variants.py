@@ -17,7 +17,7 @@ from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.graph_node import GraphNode
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.nodes.decide import decide
-from hopgraph.nodes.retrieve import retrieve_with
+from hopgraph.nodes.retrieve import make_retrieve_node
 from hopgraph.state import Context, MethodState, SettingsError
 from hopgraph.state.context import method_setting
 from hopgraph.state.migres import MigresState
@@ -95,7 +95,7 @@ class Patient(migres.Context):
     """MIGRES's settings, and one more."""
 
     method = "patient"
-    patience: int = method_setting(2, "statements that an answer takes", ge=1)
+    max_outage: int = method_setting(2, "statements that an answer takes", ge=1)
 
 
 class Counting(MigresState):
@@ -108,13 +108,13 @@ async def test_settings_and_state_go_along() -> None:
     seen = list[Any]()
 
     def guard(state: Counting, runtime: Runtime[Patient]) -> Any:
-        seen.append((runtime.context.patience, [*state["guarded"]]))
+        seen.append((runtime.context.max_outage, [*state["guarded"]]))
         return {"guarded": [*state["guarded"], "once"]}
 
     builder = migres.build(Context=Patient, State=Counting)
     graph = builder.insert_between("extract", "nli_verify", guard).compile()
     for _ in range(2):
-        await graph.ainvoke(QUESTION, context=Patient(patience=3))
+        await graph.ainvoke(QUESTION, context=Patient(max_outage=3))
     assert seen[0] == (3, [])
     assert seen.count((3, [])) == 2  # `prepare` empties it
 
@@ -190,7 +190,7 @@ def test_a_send_cannot_be_stopped() -> None:
         return [Send("branch", state)]
 
     builder: Any = MethodGraph(MethodState, Context)
-    builder.add_node("begin", nothing).add_node("branch", nothing).add_path(START, "begin").add_edge("branch", END)
+    builder.add_node("begin", nothing).add_node("branch", nothing).chain(START, "begin").add_edge("branch", END)
     builder.add_conditional_edges("begin", fan_out, ["branch"])
     with pytest.raises(SettingsError, match="a Send leads from 'begin' to 'branch'"):
         builder.insert_between("begin", "branch", nothing, "guard")
@@ -198,12 +198,12 @@ def test_a_send_cannot_be_stopped() -> None:
 
 def test_a_subgraphs_step_is_changed_in_the_variant_alone() -> None:
     inner: Any = MethodGraph(MethodState, Context)
-    inner.add_node("first", nothing).add_node("second", nothing).add_path(START, "first", "second", END)
+    inner.add_node("first", nothing).add_node("second", nothing).chain(START, "first", "second", END)
     shared = inner.compile(name="inner")
 
     def outer() -> Any:
         builder: Any = MethodGraph(MethodState, Context)
-        return builder.add_node("part", shared, defer=True).add_path(START, "part", END)
+        return builder.add_node("part", shared, defer=True).chain(START, "part", END)
 
     ran = list[str]()
     changed = outer().replace_node("part.second", lambda state: ran.append("mine"))
@@ -237,5 +237,5 @@ def test_options_of_a_replaced_node_stay_unless_they_are_given() -> None:
     builder = grg.build(nodes={"mix": nothing})
     assert builder.nodes["mix"].defer
     assert not builder.replace_node("mix", nothing, defer=False).nodes["mix"].defer
-    other: Any = migres.build().replace_node("retrieve", retrieve_with(lambda *_: 1)).nodes
+    other: Any = migres.build().replace_node("retrieve", make_retrieve_node(lambda *_: 1)).nodes
     assert [name for name in other if name.startswith("review_queries")] == ["review_queries"]

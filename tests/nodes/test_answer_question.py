@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.solve_question import answer_question, give_up
+from hopgraph.nodes.solve_question import give_up, make_answer_question_node
 from hopgraph.state.ra_isf import RaIsfContext
 from support.node_inputs import knowledge, node_runtime, on_branch, passage, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
@@ -26,7 +26,7 @@ def branch(key: str = "0.1", **fields: Any) -> Any:
 
 async def answered(own_knowledge: bool, **reply: Any) -> Any:
     settings = RaIsfContext(model=ScriptedChatModel(replies=[json.dumps(reply)]))
-    return await answer_question(own_knowledge=own_knowledge)(branch(), node_runtime(settings))
+    return await make_answer_question_node(own_knowledge=own_knowledge)(branch(), node_runtime(settings))
 
 
 @pytest.mark.parametrize(("used", "rests_on"), [([2], ["b"]), ([], ["a", "b"])])
@@ -52,7 +52,7 @@ async def test_without_an_answer_the_question_stays_open_for_the_next_module(own
 
 async def test_where_the_budget_does_not_reach_the_question_is_settled() -> None:
     settings = RaIsfContext(model=ScriptedChatModel(replies=[]), max_tokens=1)
-    update = await answer_question(own_knowledge=False)(branch(), node_runtime(settings))
+    update = await make_answer_question_node(own_knowledge=False)(branch(), node_runtime(settings))
     assert (update["tree"]["0.1"]["status"], update["tree"]["0.1"]["how"]) == ("unknown", "budget")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.read_hop import accept_last_answer, best_answer_with, last_answer
+from hopgraph.nodes.read_hop import accept_last_answer, last_answer, make_best_answer_node
 from hopgraph.state.baselines import LeastToMostContext
 from hopgraph.state.hops import Hop
 from support.node_inputs import evidence, node_runtime, spent
@@ -48,7 +48,7 @@ async def test_the_last_hops_answer_is_the_fallback(
     reply: str, settings: dict[str, Any], answer: str, reason: str
 ) -> None:
     runtime: Any = node_runtime(LeastToMostContext(model=ScriptedChatModel(replies=[reply]), **settings))
-    update = await best_answer_with()(ending("Ada", "Lima", "", reason="max_iterations"), runtime)
+    update = await make_best_answer_node()(ending("Ada", "Lima", "", reason="max_iterations"), runtime)
     assert (update["answer"], update["stop_reason"], update["used"]) == (answer, reason, ["1.1.1"])
 
 

@@ -57,7 +57,7 @@ async def test_each_query_is_searched_once(found: dict[str, Any], queries: dict[
 async def test_what_the_question_found_comes_before_what_the_other_queries_find(
     original: bool, kept: list[list[str]]
 ) -> None:
-    runtime = node_runtime(BlendFilterContext(passages_per_query=1, original_query=original))
+    runtime = node_runtime(BlendFilterContext(top_k=1, original_query=original))
     first = Candidates(query="Where?", passage_ids=["a", "b"], scores=[2.0, 1.0])
     state = searched(recalled="Old.", candidates=[first], passages=[passage("a"), passage("b")])
     state |= await blend(state, runtime)

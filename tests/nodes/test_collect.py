@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.selection import collect
+from hopgraph.nodes.selection import add_passages
 from hopgraph.state import Candidates
 from hopgraph.state.baselines import IrcotContext
 from support.node_inputs import knowledge, node_runtime, passage
@@ -17,6 +17,6 @@ async def test_new_passages_are_added_up_to_the_limit(most: int, ids: list[str])
         "knowledge": [knowledge("q1", "a")],
         "passages": [passage(key) for key in ("a", "b", "c")],
     }
-    update = await collect(state, node_runtime(IrcotContext(max_passages=most)))
+    update = await add_passages(state, node_runtime(IrcotContext(max_passages=most)))
     assert [entry["query"] for entry in update["knowledge"]] == ["q1", "q2"]
     assert [each["passage_id"] for each in update["knowledge"][1]["excerpts"]] == ids

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.fuse import conclude
+from hopgraph.nodes.fuse import accept_chain_answer
 from hopgraph.state.tree_of_reviews import ReviewContext
 from support.node_inputs import evidence, node_runtime, review_node, review_tree
 
@@ -14,8 +14,8 @@ async def test_the_accepted_path_answers() -> None:
         "evidence": [piece],
         "stop_reason": None,
     }
-    update = await conclude(state, node_runtime(ReviewContext()))
+    update = await accept_chain_answer(state, node_runtime(ReviewContext()))
     assert (update["answer"], update["explanation"], update["used"]) == ("Lima", "It is Lima.", ["0.1"])
     state["evidence"] = []
-    none = await conclude(state, node_runtime(ReviewContext()))
+    none = await accept_chain_answer(state, node_runtime(ReviewContext()))
     assert (none["answer"], none["evidence"], none["stop_reason"]) == ("", [], "unanswerable")

@@ -77,7 +77,7 @@ async def test_jointly_one_call_reads_the_best_passages_of_all_queries() -> None
     for excerpt, score, spans in zip(first["excerpts"], (1.0, 2.0), ([[0, 10]], [[0, 4]]), strict=True):
         excerpt.update(score=score, spans=spans)
     second["excerpts"][0].update(score=3.0, spans=[[0, 16]])
-    settings = MigresContext(model=ScriptedChatModel(replies=answer), passages_per_extraction=2)
+    settings = MigresContext(model=ScriptedChatModel(replies=answer), context_passages=2)
     state: Any = {**extracting(first, second), "question": "the whole"}
     update = await extract(state, node_runtime(settings))
     [prompt] = seen
@@ -85,7 +85,7 @@ async def test_jointly_one_call_reads_the_best_passages_of_all_queries() -> None
     assert all(f">\n{each}\n<" in prompt or f">{each}<" in prompt for each in ("the whole", "q1", "q2"))
     assert update["shown"] == {"a": [[0, 10]], "b": [[0, 16]]}
     assert [each["passage_ids"] for each in update["drafts"]] == [["b"]]
-    settings = settings.model_copy(update={"passages_per_extraction": 1})
+    settings = settings.model_copy(update={"context_passages": 1})
     await extract(state, node_runtime(settings))
     assert "Cats purr." not in seen[-1]
 

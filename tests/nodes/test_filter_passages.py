@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hopgraph.nodes.filter_passages import Relevance, select_passages, weigh_passages
+from hopgraph.nodes.filter_passages import Relevance, judge_passages, select_passages
 from hopgraph.state.blendfilter import BlendFilterContext
 from support.node_inputs import knowledge, model_call, node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
@@ -19,7 +19,7 @@ def union(**fields: Any) -> Any:
 
 async def test_only_an_entry_with_passages_is_weighed() -> None:
     model = ScriptedChatModel(replies=['{"judgement": " The second one. "}'])
-    update = await weigh_passages(union(), node_runtime(BlendFilterContext(model=model)))
+    update = await judge_passages(union(), node_runtime(BlendFilterContext(model=model)))
     assert (update["judgements"], update["cut_off"], len(model.calls)) == (["", "The second one."], False, 1)
     assert "Cities" in model.calls[0].messages[-1].text
 
@@ -39,7 +39,7 @@ async def test_a_budget_filters_the_first_entries_only() -> None:
     settings = BlendFilterContext(model=ScriptedChatModel(replies=['{"judgement": "b"}']), max_llm_calls=5)
     entries = [knowledge("q0"), knowledge("q1", "a", "b"), knowledge("q2", "a", "b")]
     state = union(knowledge=entries, **spent(model_call()))
-    update = await weigh_passages(state, node_runtime(settings))
+    update = await judge_passages(state, node_runtime(settings))
     assert (update["judgements"], update["cut_off"]) == (["", "b", None], True)
     settings = BlendFilterContext(model=ScriptedChatModel(replies=['{"relevant": [2]}']), max_llm_calls=5)
     state |= update

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.gather import gather, passages_of, within
+from hopgraph.nodes.gather import collect_evidence, passages_of, within
 from hopgraph.state.tree_of_reviews import ReviewContext
 from hopgraph.tools.models.tokens import count_tokens
 from support.node_inputs import evidence, node_runtime, passage, review_node, review_tree
@@ -49,7 +49,7 @@ async def test_a_reader_falls_back_on_what_is_relevant_or_unreviewed_or_all(
         "evidence": [],
         "stop_reason": reason,
     }
-    update = await gather(state, node_runtime(ReviewContext()))
+    update = await collect_evidence(state, node_runtime(ReviewContext()))
     assert [each["passage_id"] for each in update["knowledge"][0]["excerpts"]] == kept
     assert update["iteration"] == 1
     assert update.get("stop_reason", reason) == ended
@@ -63,7 +63,7 @@ async def test_the_whole_path_that_was_found_relevant_is_read() -> None:
         "evidence": [],
         "stop_reason": None,
     }
-    update = await gather(state, node_runtime(ReviewContext()))
+    update = await collect_evidence(state, node_runtime(ReviewContext()))
     assert [each["passage_id"] for each in update["knowledge"][0]["excerpts"]] == ["p0.1", "p0.1.1"]
 
 
@@ -86,5 +86,5 @@ async def test_the_depth_limit_is_named_when_no_path_was_accepted(
         "evidence": [evidence(1, "s", "p0.1")] if accepted else [],
         "stop_reason": None,
     }
-    update = await gather(state, node_runtime(ReviewContext(max_depth=1, **settings)))
+    update = await collect_evidence(state, node_runtime(ReviewContext(max_depth=1, **settings)))
     assert update.get("stop_reason") == reason

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.prune import lengthen
+from hopgraph.nodes.prune import extend_chain
 from hopgraph.state import Candidates
 from hopgraph.state.tree_of_reviews import ReviewContext
 from support.node_inputs import node_runtime, passage, review_node, review_tree
@@ -17,7 +17,7 @@ async def test_only_new_paragraphs_make_one_node() -> None:
         "frontier": ["0.1"],
         "evidence": [],
     }
-    update = await lengthen(state, node_runtime(ReviewContext()))
+    update = await extend_chain(state, node_runtime(ReviewContext()))
     assert {key: node["passage_ids"] for key, node in update["tree"].items()} == {"0.1.1": ["a", "b"]}
     state["candidates"][0]["passage_ids"] = ["p0.1"]
-    assert (await lengthen(state, node_runtime(ReviewContext())))["tree"] == {}
+    assert (await extend_chain(state, node_runtime(ReviewContext())))["tree"] == {}

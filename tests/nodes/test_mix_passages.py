@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.selection import mix_passages
+from hopgraph.nodes.selection import append_written_passage
 from hopgraph.state import Candidates
 from support.node_inputs import knowledge, passage
 
@@ -13,5 +13,5 @@ async def test_a_querys_retrieved_passages_come_before_its_written_one() -> None
         "knowledge": [knowledge("q", "model:1")],
         "passages": [passage(key) for key in ("a", "b", "model:1")],
     }
-    [entry] = (await mix_passages(state))["knowledge"]
+    [entry] = (await append_written_passage(state))["knowledge"]
     assert [each["passage_id"] for each in entry["excerpts"]] == ["b", "a", "model:1"]

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.read_hop import observe, read_hop_with
+from hopgraph.nodes.read_hop import make_read_hop_node, observe
 from hopgraph.state import Candidates
 from hopgraph.state.genground import GengroundContext
 from support.node_inputs import node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 
-READ = read_hop_with(key="candidates", alone=True, edits=True)
+READ = make_read_hop_node(key="candidates", alone=True, edits=True)
 
 
 def reading(*keys: str) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.core.ask import AskResult
+from hopgraph.nodes.core.ask import CallResult
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.reading import AnswerReply, answer_with, excerpts_of_all_queries, read_answer
+from hopgraph.nodes.reading import AnswerReply, excerpts_of_all_queries, make_answer_node, read_answer
 from hopgraph.state import Context
 from hopgraph.state.baselines import LeastToMostContext
 from support.node_inputs import knowledge, model_call, node_runtime, passage, spent
@@ -16,8 +16,8 @@ from support.servers.scripted_model import ScriptedChatModel
 EXCERPTS = [whole_excerpt(passage(key), 1.0) for key in ("a", "b")]
 
 
-def replied(**fields: Any) -> AskResult[AnswerReply]:
-    return AskResult(AnswerReply(**fields), "replied", "id", model_call())
+def replied(**fields: Any) -> CallResult[AnswerReply]:
+    return CallResult(AnswerReply(**fields), "replied", "id", model_call())
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,7 @@ async def test_the_first_limit_stays_the_stop_reason(settings: dict[str, Any], l
         "stop_reason": limit,
         **spent(),
     }
-    update = await answer_with(own_knowledge=True)(state, node_runtime(LeastToMostContext(model=model, **settings)))
+    update = await make_answer_node(own_knowledge=True)(
+        state, node_runtime(LeastToMostContext(model=model, **settings))
+    )
     assert (update["stop_reason"], update["evidence"]) == (reason, [])

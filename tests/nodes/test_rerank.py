@@ -40,7 +40,7 @@ async def test_the_best_come_first_and_ties_keep_their_order(threshold: float | 
 
 
 async def test_as_many_are_taken_as_an_extraction_reads() -> None:
-    settings = RerankedContext(passages_per_extraction=2)
+    settings = RerankedContext(context_passages=2)
     update = await take_best(reranking(), node_runtime(settings))
     assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [["a", "b"], []]
 

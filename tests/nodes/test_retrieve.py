@@ -11,14 +11,14 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.state import CorpusError, Query, Spent
+from hopgraph.state import BudgetState, CorpusError, Query
 from hopgraph.state.migres import MigresContext
 from support.node_inputs import CountingCorpus, WithOptions, WithoutK
 
 QUESTION = "Who painted the Night Watch?"
 
 
-class First(Spent):
+class First(BudgetState):
     iteration: int
 
 
@@ -36,7 +36,7 @@ class AsyncOnly(WithoutK):
 async def test_a_retriever_needs_not_take_a_number(retriever: BaseRetriever, ids: list[str]) -> None:
     update = await retrieve(
         {"question": "q", "queries": [Query(text="q", why="")], "asked": ["p"], "excluded": ["1"], **FIRST},
-        Runtime(context=MigresContext(retriever=retriever, passages_per_query=3)),
+        Runtime(context=MigresContext(retriever=retriever, top_k=3)),
     )
     assert update["candidates"][0]["passage_ids"] == ids
     assert update["asked"] == ["p", "q"]
@@ -121,7 +121,7 @@ async def test_one_id_in_two_corpora_is_two_passages() -> None:
 
     update = await retrieve(
         {"question": "q", "queries": [Query(text="q", why="")], "asked": [], "excluded": [], **FIRST},
-        Runtime(context=MigresContext(retriever=WithOptions(), second_retriever=Other(), passages_per_query=2)),
+        Runtime(context=MigresContext(retriever=WithOptions(), second_retriever=Other(), top_k=2)),
     )
     assert [each["text"] for each in update["passages"]] == ["q 0", "q 1", "another text"]
     assert len(set(update["candidates"][0]["passage_ids"])) == 3
@@ -130,7 +130,7 @@ async def test_one_id_in_two_corpora_is_two_passages() -> None:
 async def retrieved(corpus: BaseRetriever, *, on: bool = True, **settings: Any) -> tuple[list[str], int]:
     events: list[Any] = []
     runtime: Runtime[Any] = Runtime(
-        context=MigresContext(retriever=corpus, passages_per_query=3, leave_out_question=on, **settings),
+        context=MigresContext(retriever=corpus, top_k=3, exclude_question_text=on, **settings),
         stream_writer=events.append,
     )
     queries = [Query(text="a sub-question", why="")]
@@ -147,7 +147,7 @@ def texts(*bad: int, size: int = 20) -> list[str]:
 
 
 async def test_off_by_default_nothing_is_left_out() -> None:
-    assert MigresContext().leave_out_question is False
+    assert MigresContext().exclude_question_text is False
     assert await retrieved(CountingCorpus(texts=texts(0, 1)), on=False) == (["0", "1", "2"], 0)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hopgraph.nodes.review import Review, ReviewWithQuery, by_search_order, every_open, is_to_expand, review_with
+from hopgraph.nodes.review import Review, ReviewWithQuery, by_search_order, every_open, is_to_expand, make_review_node
 from hopgraph.state.tree_of_reviews import ReviewContext, TreeOfReviewsContext
 from support.node_inputs import node_runtime, passage, review_node, review_tree, spent
 from support.review_worlds import accept
@@ -78,6 +78,6 @@ async def test_an_assertion_ends_in_its_answer(answer: str, analysis: str, state
         **spent(),
     }
     settings = TreeOfReviewsContext(model=ScriptedChatModel(replies=[accept(answer, analysis)]))
-    update = await review_with(every_open)(state, node_runtime(settings))
+    update = await make_review_node(every_open)(state, node_runtime(settings))
     (piece,) = update["evidence"]
     assert piece["statement"] == (statement or f"{analysis} So the answer is: {answer}.")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.revise import keep, revise
+from hopgraph.nodes.revise import keep_memory_answer, revise
 from hopgraph.state import Context
 from support.node_inputs import evidence, node_runtime, passage
 
@@ -37,7 +37,7 @@ async def test_a_rejected_citation_leaves_the_generated_answer() -> None:
 @pytest.mark.parametrize(("revised", "kept"), [(False, "Bob"), (True, "Ada")])
 async def test_a_kept_answer_is_not_grounded_even_if_it_was_revised(revised: bool, kept: str) -> None:
     state: Any = revising(rejected=True) if revised else {**revising(), "grounding": None}
-    update = await keep(state, node_runtime(Context()))
+    update = await keep_memory_answer(state, node_runtime(Context()))
     assert (update["hops"][-1]["answer"], update["hops"][-1]["grounded"], update["read"]) == (kept, False, 0)
     assert update["grounding"] is None
     assert update["evidence"][0]["passage_ids"] == ["model:3"]

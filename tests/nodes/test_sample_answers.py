@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from hopgraph.nodes.sampling import sample_answers_with
+from hopgraph.nodes.sampling import make_sample_answers_node
 from hopgraph.state.baselines import CotScContext
 from support.node_inputs import model_call, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 
-SAMPLE = sample_answers_with(own_knowledge=True)
+SAMPLE = make_sample_answers_node(own_knowledge=True)
 
 
 async def test_samples_share_a_prompt_and_differ_in_their_seed() -> None:

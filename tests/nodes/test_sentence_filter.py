@@ -30,8 +30,8 @@ class Scored:
     [
         ({}, LexicalReranker().threshold),
         ({"threshold": 0.25}, 0.25),
-        ({"threshold": 3.0, "threshold_for": "bge"}, LexicalReranker().threshold),
-        ({"threshold": 3.0, "threshold_for": "lexical"}, 3.0),
+        ({"threshold": 3.0, "threshold_reranker": "bge"}, LexicalReranker().threshold),
+        ({"threshold": 3.0, "threshold_reranker": "lexical"}, 3.0),
     ],
 )
 def test_a_threshold_counts_for_the_reranker_it_was_found_for(settings: dict[str, Any], expected: float) -> None:

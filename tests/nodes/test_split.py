@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.split import plant, split
+from hopgraph.nodes.split import init_tree, split
 from hopgraph.state.ra_isf import RaIsfContext
 from support.node_inputs import node_runtime, on_branch, question_node, spent
 from support.servers.scripted_model import ScriptedChatModel
@@ -17,7 +17,7 @@ def splitting() -> Any:
 
 
 async def test_the_question_is_planted_as_an_open_root() -> None:
-    update = await plant({"question": "Who?"}, node_runtime(RaIsfContext()))
+    update = await init_tree({"question": "Who?"}, node_runtime(RaIsfContext()))
     assert update["tree"] == {"0": question_node("0", question="Who?")}
 
 

@@ -13,7 +13,7 @@ async def test_each_query_keeps_its_first_passages_whole() -> None:
         Candidates(query="q2", passage_ids=[], scores=[]),
     ]
     state: Any = {"candidates": candidates, "passages": [passage(key) for key in ("a", "b", "c")]}
-    update = await take_top(state, node_runtime(Context(passages_per_query=2)))
+    update = await take_top(state, node_runtime(Context(top_k=2)))
     assert [each["query"] for each in update["knowledge"]] == ["q1", "q2"]
     assert [(each["passage_id"], each["score"]) for each in update["knowledge"][0]["excerpts"]] == [
         ("b", 3.0),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.self_knowledge import needs_retrieval, weigh_neighbours
+from hopgraph.nodes.self_knowledge import needs_retrieval, vote_of_neighbours
 from hopgraph.state.baselines import SkrKnnContext
 from support.baselines_script import QUESTION, labels_in
 from support.node_inputs import node_runtime
@@ -15,7 +15,7 @@ from support.node_inputs import node_runtime
 async def test_it_writes_the_decision(label: str, retrieves: bool, tmp_path: Path) -> None:
     state: Any = {"question": QUESTION}
     settings = SkrKnnContext(labels=labels_in(tmp_path, label), model="offline:extractive", retriever="sample")
-    assert await weigh_neighbours(state, node_runtime(settings)) == {"needs_retrieval": retrieves}
+    assert await vote_of_neighbours(state, node_runtime(settings)) == {"needs_retrieval": retrieves}
 
 
 @pytest.mark.parametrize(

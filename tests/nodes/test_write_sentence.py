@@ -55,14 +55,14 @@ def pieces(context: Any) -> list[str]:
 
 def test_only_the_last_step_is_told_the_style() -> None:
     model = says()
-    result = one_step.graph.invoke(QUESTION, context=settings(model, answer_style="Answer in Latin."))
+    result = one_step.graph.invoke(QUESTION, context=settings(model, answer_instructions="Answer in Latin."))
     assert result["answer"] == SETTLED
     assert [each["title"] for each in result["citations"]] == ["Guernica (painting)"]
     assert result["usage"]["llm_calls"] == len(model.calls) == 2
     styled = [call.role for call in model.calls if "Latin" in str(call.messages)]
     assert styled == ["one_step/write_sentence"]
     short = one_step.graph.invoke(
-        QUESTION, context=one_step.Context(model=model, answer_style="Answer in Latin.", links=False)
+        QUESTION, context=one_step.Context(model=model, answer_instructions="Answer in Latin.", links=False)
     )
     assert short["answer"] == "Pablo Picasso"
 

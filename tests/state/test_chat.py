@@ -9,9 +9,9 @@ from hopgraph.state.migres import MigresContext
 
 def test_a_method_gets_the_chats_settings_and_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOPGRAPH_MAX_ITERATIONS", "7")
-    monkeypatch.setenv("HOPGRAPH_PASSAGES_PER_QUERY", "8")
-    chat = ChatContext(passages_per_query=3, seed=1, methods={"migres": {"seed": 2}})
+    monkeypatch.setenv("HOPGRAPH_TOP_K", "8")
+    chat = ChatContext(top_k=3, seed=1, methods={"migres": {"seed": 2}})
     made = settings_for_method(chat, MigresContext)
-    assert (made.passages_per_query, made.seed, made.max_iterations) == (3, 2, 7)
+    assert (made.top_k, made.seed, made.max_iterations) == (3, 2, 7)
     with pytest.raises(SettingsError, match=r"^methods: migres: setting 'x' is unknown"):
         settings_for_method(ChatContext(methods={"migres": {"x": 1}}), MigresContext)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import make_settings
 from hopgraph.state.environment import parse_setting, resolve_settings
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.state.fingerprint import check_same_settings, record_settings
 from hopgraph.state.migres import MigresContext
 
@@ -93,8 +93,8 @@ def test_what_the_call_says_wins_over_the_environment(monkeypatch: pytest.Monkey
 
 def test_a_papers_threshold_is_for_the_papers_reranker_only() -> None:
     assert MigresContext.preset("open_domain").threshold == 5.0
-    assert MigresContext.preset("open_domain").threshold_for == "bge"
-    assert MigresContext.preset("open_domain", threshold=0.5).threshold_for is None
+    assert MigresContext.preset("open_domain").threshold_reranker == "bge"
+    assert MigresContext.preset("open_domain", threshold=0.5).threshold_reranker is None
     with pytest.raises(SettingsError, match=r"'closed'.*multi_hop, open_domain, yes_no"):
         MigresContext.preset("closed")
 
@@ -149,7 +149,7 @@ def test_an_error_of_pydantics_is_one_short_line() -> None:
     for value in ({"name": "x"}, {"y" * 10_000: 1}, {"name": "\n" * 9}, [], {"name": None}):
         with pytest.raises(ValidationError) as caught:
             Strict.model_validate(value)
-        said = describe_problem(caught.value, whole="the record", got=True)
+        said = format_error(caught.value, whole="the record", got=True)
         assert "\n" not in said
         assert "Value error" not in said
         assert len(said) < 400

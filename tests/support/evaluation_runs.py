@@ -7,7 +7,7 @@ from typing import Any, cast, get_type_hints
 from hopgraph.state import Citation, Usage
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
-    DatasetFacts,
+    DatasetInfo,
     GoldBy,
     Outcome,
     RunManifest,
@@ -62,7 +62,7 @@ def written_run(
 ) -> RunReader:
     """Write a run and open it to read."""
     manifest = RunManifest(
-        dataset=DatasetFacts(name="x", sha256="0", sample="all", questions=len(questions), ids="1"),
+        dataset=DatasetInfo(name="x", sha256="0", sample="all", questions=len(questions), ids="1"),
         corpus=CorpusSource(retriever="contexts", fingerprint="f", gold_by=gold_by),
         repeats=repeats,
         methods={name: {} for name in methods},

@@ -8,7 +8,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Usage
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
-    DatasetFacts,
+    DatasetInfo,
     GoldBy,
     Outcome,
     RunManifest,
@@ -92,7 +92,7 @@ def write_run(
     """
     given: dict[str, Any] = {"name": "hand.json", "sha256": "0", "sample": "all", "ids": "1", **facts}
     manifest = RunManifest(
-        dataset=DatasetFacts(questions=len(questions), **given),
+        dataset=DatasetInfo(questions=len(questions), **given),
         corpus=CorpusSource(retriever="bm25:index", fingerprint="f", gold_by=gold_by),
         repeats=repeats,
         methods={name: frozen_settings(METHODS[name].Context(**own)) for name, own in settings.items()},

@@ -10,7 +10,7 @@ from annotated_types import Ge, Le
 from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.sample import read_sample_passages
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -24,7 +24,7 @@ GOLD = [
     for each in read_sample_passages()
     if each["id"] in {"pans-labyrinth", "guillermo-del-toro"}
 ]
-_OFFLINE = OfflineExtractive()
+_OFFLINE = RuleBasedModel()
 _SAID: dict[tuple[tuple[str, str], ...], str] = {}
 
 

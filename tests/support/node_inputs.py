@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langgraph.runtime import Runtime
 
-from hopgraph.state import Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, Spent, StepEvent
+from hopgraph.state import BudgetState, Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, StepEvent
 from hopgraph.state.context import ContextT
 from hopgraph.state.question_tree import Branch, QuestionNode
 from hopgraph.state.tree_of_reviews import ReviewNode
@@ -44,9 +44,9 @@ def model_call(**fields: Any) -> Call:
     return counted
 
 
-def spent(*calls: Call, ago: float = 0.0) -> Spent:
+def spent(*calls: Call, ago: float = 0.0) -> BudgetState:
     """Return what a run that began `ago` seconds ago has spent: these calls."""
-    return Spent(calls={str(number): each for number, each in enumerate(calls)}, started_at=time.time() - ago)
+    return BudgetState(calls={str(number): each for number, each in enumerate(calls)}, started_at=time.time() - ago)
 
 
 def question_node(key: str, **fields: Any) -> QuestionNode:

@@ -10,7 +10,7 @@ from hopgraph.graphs import METHODS
 NATIVE = '''"""Short way: retrieve, then answer."""
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.state import Context as Base
@@ -23,10 +23,10 @@ class Context(Base):
     method = "short_way"
     steps = ("answer",)
 
-    patience: int = setting("Method", 3, "how long it waits", ge=1)
+    max_outage: int = setting("Method", 3, "how long it waits", ge=1)
 
 
-graph = chain(Context, retrieve=retrieve, take_top=take_top, answer=answer_with())().compile(name="Short")
+graph = chain(Context, retrieve=retrieve, take_top=take_top, answer=make_answer_node())().compile(name="Short")
 '''
 """A method of the project's own nodes."""
 
@@ -122,7 +122,7 @@ slow = made(linger)
 
 def write_package(folder: Path, **methods: str) -> None:
     """Write a package, as pip installs it, that offers methods by the entry-point group."""
-    info = folder / "of_others-1.0.dist-info"
+    info = folder / "external-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-others\nVersion: 1.0\n", "utf-8")
     offered = "".join(f"{name} = pkg_{name}:graph\n" for name in methods)

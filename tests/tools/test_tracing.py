@@ -51,7 +51,7 @@ def test_nothing_is_sent_by_default(receiver: TraceReceiver, url: str) -> None:
 def test_langsmith_gets_every_step_by_its_usual_variables(receiver: TraceReceiver, url: str) -> None:
     ask(LANGSMITH_ENDPOINT=url, LANGSMITH_API_KEY="key", LANGSMITH_TRACING="true")
     names = {run["name"] for run in receiver.runs}
-    assert {"MIGRES", "OfflineExtractive", "Bm25Retriever"} | NODES <= names
+    assert {"MIGRES", "RuleBasedModel", "Bm25Retriever"} | NODES <= names
     [outermost] = [run for run in receiver.runs if not run.get("parent_run_id")]
     assert outermost["name"] == "MIGRES"
     assert outermost["inputs"]["question"] == "Who painted Guernica?"
@@ -68,5 +68,5 @@ def test_opentelemetry_gets_a_span_for_every_step_and_langsmith_nothing(receiver
         LANGSMITH_ENDPOINT=f"{url}/langsmith",
         OTEL_EXPORTER_OTLP_ENDPOINT=url,
     )
-    assert {"MIGRES", "OfflineExtractive", "Bm25Retriever"} | NODES <= set(receiver.spans)
+    assert {"MIGRES", "RuleBasedModel", "Bm25Retriever"} | NODES <= set(receiver.spans)
     assert set(receiver.paths) == {"/v1/traces"}

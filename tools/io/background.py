@@ -53,7 +53,7 @@ LONG_SPLIT = 40_000
 """Characters of text above which splitting it into sentences would."""
 
 
-async def in_thread_if(long: bool, work: Callable[..., ResultT], *args: Any) -> ResultT:
+async def maybe_to_thread(long: bool, work: Callable[..., ResultT], *args: Any) -> ResultT:
     """Run work in a thread if it is long; else on the event loop, as the way to a thread and back takes time, too."""
     return await asyncio.to_thread(work, *args) if long else work(*args)
 
@@ -66,7 +66,7 @@ async def in_search_thread(work: Callable[..., ResultT], *args: Any) -> ResultT:
     return await asyncio.get_running_loop().run_in_executor(_threads("search", 32), work, *args)
 
 
-async def in_callers_thread(work: Callable[..., ResultT], *args: Any, **options: Any) -> ResultT:
+async def run_user_code(work: Callable[..., ResultT], *args: Any, **options: Any) -> ResultT:
     """Run a caller's own blocking code in a thread that nothing else waits for: it may run a graph in its turn."""
     context = copy_context()
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import httpx
 
-from hopgraph.state.errors import Trouble
+from hopgraph.state.errors import FailureKind
 
 ResultT = TypeVar("ResultT")
 
@@ -47,7 +47,7 @@ class UnreadableReplyError(Exception):
     """A reply with status 200 that is not in the server's format: an error, a proxy's page, half a body."""
 
 
-def trouble_of(error: BaseException) -> Trouble:
+def classify_failure(error: BaseException) -> FailureKind:
     """Classify an error: an outage (rate limit, server error, lost or unreadable), a refusal, or neither."""
     status = status_of(error)
     lost = (httpx.TransportError, ConnectionError, TimeoutError, openai_class("APIConnectionError"))
@@ -144,7 +144,7 @@ async def with_retries(
         try:
             return await send()
         except Exception as error:
-            if attempt > retries or trouble_of(error) != "outage":
+            if attempt > retries or classify_failure(error) != "outage":
                 raise
             asked = retry_after(error)
             if asked and asked > longest * (1 + retries - attempt):

@@ -18,10 +18,16 @@ import httpx
 from pydantic import ValidationError
 
 from hopgraph.state import HopgraphError, ModelError, SpecError
-from hopgraph.state.errors import Trouble, describe_problem, server_error
+from hopgraph.state.errors import FailureKind, format_error, server_error
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_clients import client_options
-from hopgraph.tools.io.http_retries import describe_unreachable, describe_wait, status_of, trouble_of, with_retries
+from hopgraph.tools.io.http_retries import (
+    classify_failure,
+    describe_unreachable,
+    describe_wait,
+    status_of,
+    with_retries,
+)
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.reply_bounds import OversizedReplyError, ask_for_plain, bound_reply
 
@@ -85,7 +91,7 @@ class JsonServer:
             hint = describe_wait(error)
             if self.key_variable and status in {401, 403}:
                 hint = f"; {'check' if self._key() else 'set'} {self.key_variable}"
-            raise self._failure(f"HTTP {status}: {reason}{hint}", trouble_of(error)) from None
+            raise self._failure(f"HTTP {status}: {reason}{hint}", classify_failure(error)) from None
         except (httpx.TimeoutException, TimeoutError):
             raise self._failure(f"no answer in {self.seconds:g} s", "outage") from None
         except httpx.TransportError as error:
@@ -119,13 +125,13 @@ class JsonServer:
     def _key(self) -> str:
         return os.environ.get(self.key_variable, "").strip()
 
-    def _failure(self, what: str, trouble: Trouble = "") -> HopgraphError:
+    def _failure(self, what: str, trouble: FailureKind = "") -> HopgraphError:
         return server_error(self.error, f"{self.name or redact(self.url)}: {what}", trouble)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return describe_problem(error)
+        return format_error(error)
     return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 

@@ -13,7 +13,7 @@ import json_repair
 from langchain_core.utils.json import parse_partial_json
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.prompts import unescape
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
@@ -85,7 +85,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
         try:
             return schema.model_validate(_restored(record))
         except ValidationError as error:
-            problem = problem or describe_problem(error, whole="the object")
+            problem = problem or format_error(error, whole="the object")
     read: Callable[[str], JsonObject | None] | None = getattr(schema, "read_paper_form", None)
     if read and (value := read(content)) is not None:
         with suppress(ValidationError):

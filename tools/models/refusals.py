@@ -57,7 +57,7 @@ def refuses_system_messages(said: str) -> bool:
     return named is not None and named.lastgroup == "system"
 
 
-def tokens_left(said: str) -> int | None:
+def tokens_left_for_reply(said: str) -> int | None:
     """Return how many tokens an error says are left for the reply after the prompt; None where none is said to be."""
     context, prompt = _CONTEXT.search(said), _PROMPT.search(said)
     left = int(context[1]) - int(prompt[1]) if context and prompt else 0

@@ -25,7 +25,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import HopgraphError, SpecError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.background import SharedLimit, background_loop
 from hopgraph.tools.io.http_clients import client_options, keep_to_server, no_trust, read_address, read_key
 from hopgraph.tools.io.http_retries import openai_class
@@ -36,7 +36,7 @@ from hopgraph.tools.models.refusals import Refusals
 from hopgraph.tools.models.server_replies import note_body
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
-VALID_SPECS = (
+MODEL_SPECS = (
     "offline:extractive, rehearsal:DATASET, gguf:FILE, student:DIR, openai:MODEL, "
     "openai:MODEL?base_url=http://HOST:PORT/v1, or PROVIDER:MODEL for another provider of LangChain's init_chat_model"
 )
@@ -188,18 +188,18 @@ class ModelHandle:
         self._own_model = None if takes_clients else _LoopModel(self.model)
 
     async def bound(
-        self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_reply_tokens: int | None = None
+        self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_output_tokens: int | None = None
     ) -> Bound:
         """Return the model with a mode's request options, sampling options and limit, built once for each.
 
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
         refusals = self.shared.refusals
-        key = (schema, mode, sampling, max_reply_tokens, self.shared.reasons, refusals)
+        key = (schema, mode, sampling, max_output_tokens, self.shared.reasons, refusals)
         here = await self.here()
 
         def bound(model: AnyRunnable) -> AnyRunnable:
-            limit = self.limit(model, schema, max_reply_tokens)
+            limit = self.limit(model, schema, max_output_tokens)
             return bind(limit_reply(model, limit, refusals.parameters), schema, mode)
 
         if key not in here.bound:
@@ -208,10 +208,10 @@ class ModelHandle:
             here.bound[key] = model.bind(**options) if options else model
         return here.bound[key]
 
-    def limit(self, model: AnyRunnable, schema: type[BaseModel], max_reply_tokens: int | None) -> int:
+    def limit(self, model: AnyRunnable, schema: type[BaseModel], max_output_tokens: int | None) -> int:
         """Return the most tokens that one of its models may reply with."""
         derived = reply_tokens(schema) + (_REASONING_TOKENS if self.shared.reasons else 0)
-        limit = max_reply_tokens or own_limit(model) or derived
+        limit = max_output_tokens or own_limit(model) or derived
         return min(limit, self.shared.refusals.most_tokens or limit)
 
     @property
@@ -292,13 +292,13 @@ def model_name(given: str | AnyRunnable) -> str:
 def _build(given: str, sampling: Sampling) -> BaseChatModel:
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
-        raise SpecError(f"unknown model {redact(given)!r}; use one of: {VALID_SPECS}")
+        raise SpecError(f"unknown model {redact(given)!r}; use one of: {MODEL_SPECS}")
     if provider == "offline":
-        from hopgraph.tools.models.offline import OfflineExtractive
+        from hopgraph.tools.models.offline import RuleBasedModel
 
         if rest != "extractive":
             raise SpecError(f"model {redact(given)!r} is unknown; the rule-based model is offline:extractive")
-        return OfflineExtractive()
+        return RuleBasedModel()
     if provider == "openai":
         return _openai(rest, sampling)
     if provider == "gguf":
@@ -391,11 +391,11 @@ def _other(provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
         from langchain.chat_models import init_chat_model
     except ImportError:
         needed = f"langchain and langchain-{provider}"
-        raise SpecError(f"model {spec!r} needs the packages {needed}; valid: {VALID_SPECS}") from None
+        raise SpecError(f"model {spec!r} needs the packages {needed}; valid: {MODEL_SPECS}") from None
     options: dict[str, Any] = {"timeout": sampling.request_timeout, "max_retries": 0}
     if sampling.temperature is not None:
         options["temperature"] = sampling.temperature
     try:
         return cast("BaseChatModel", init_chat_model(rest, model_provider=provider, **options))
     except (ImportError, ValueError) as error:
-        raise SpecError(f"model {spec!r}: {redact(describe_problem(error))[:300]}; valid: {VALID_SPECS}") from None
+        raise SpecError(f"model {spec!r}: {redact(format_error(error))[:300]}; valid: {MODEL_SPECS}") from None

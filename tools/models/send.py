@@ -19,12 +19,12 @@ from hopgraph.tools.io.background import run_on
 from hopgraph.tools.io.http_retries import (
     PASSING,
     UnreadableReplyError,
+    classify_failure,
     describe_unreachable,
     describe_wait,
     openai_class,
     status_of,
     text_of,
-    trouble_of,
     with_retries,
 )
 from hopgraph.tools.io.redact import redact
@@ -42,7 +42,7 @@ from hopgraph.tools.io.server_errors import (
     raise_reported,
 )
 from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
-from hopgraph.tools.models.refusals import SYSTEM, Refusals, refuses_system_messages, tokens_left
+from hopgraph.tools.models.refusals import SYSTEM, Refusals, refuses_system_messages, tokens_left_for_reply
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle, Options
 from hopgraph.tools.models.server_replies import RECEIVED, written_in
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     """Describe a failure of the server or the connection in one line; return any other error as it is."""
-    status, trouble = status_of(error), trouble_of(error)
+    status, trouble = status_of(error), classify_failure(error)
     detail = " ".join(redact(message_of(error), handle.model).split())[:300]
     if status == 401:
         which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
@@ -129,7 +129,7 @@ class SendOptions:
     parallel: int
     retries: int
     sampling: Options = ()
-    max_reply_tokens: int | None = None
+    max_output_tokens: int | None = None
     """The most tokens of a reply; None: as the model says, else what a record of the schema may take."""
     on_retry: Callable[[FailedRequest], None] | None = None
     """Called before each retry."""
@@ -183,14 +183,18 @@ async def _send_in_supported_mode(
                     options = changed
                     continue
                 unsupported = isinstance(error, NotImplementedError) or (
-                    status_of(error) in UNSUPPORTED_STATUS and trouble_of(error) != "outage" and not is_permanent(error)
+                    status_of(error) in UNSUPPORTED_STATUS
+                    and classify_failure(error) != "outage"
+                    and not is_permanent(error)
                 )
                 if status_of(error) == 500 and not known:  # of vLLM for a schema that it cannot follow, or an outage
                     unsupported, options = True, replace(options, retries=0)
                 note_refused_key(handle, error)
                 refused_bounds = mode == "bounded_schema" and status_of(error) in (400, 422)
                 if mode == "text" or (known and not refused_bounds) or not unsupported:
-                    raise as_model_error(handle, (trouble_of(error) != "outage" and first_refusal) or error) from None
+                    raise as_model_error(
+                        handle, (classify_failure(error) != "outage" and first_refusal) or error
+                    ) from None
                 first_refusal = first_refusal or error
                 in_words = in_words and is_about_format(error)
                 untried.remove(mode)
@@ -211,9 +215,9 @@ def _concession(
     if status_of(error) not in UNSUPPORTED_STATUS:
         return None
     model, said = leaves_of(handle.model)[0], f"{named_parameter(error)} {message_of(error)}"
-    limit = handle.limit(model, schema, options.max_reply_tokens)
-    if (left := tokens_left(said)) and left < limit:  # of this prompt alone
-        return replace(options, max_reply_tokens=left)
+    limit = handle.limit(model, schema, options.max_output_tokens)
+    if (left := tokens_left_for_reply(said)) and left < limit:  # of this prompt alone
+        return replace(options, max_output_tokens=left)
     learnt = None if is_permanent(error) else refused.learn(said, limit, limit_name(model, refused.parameters))
     if learnt and handle.shared.refusals == refused:  # else another request learnt something meanwhile
         handle.shared.refusals, change = learnt
@@ -244,7 +248,7 @@ async def request_with_retries(
 async def _send_with_retries(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
 ) -> ModelReply:
-    model = await handle.bound(schema, mode, options.sampling, options.max_reply_tokens)
+    model = await handle.bound(schema, mode, options.sampling, options.max_output_tokens)
     sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
     request = partial(send_request, handle, model, sent, options.on_text)
     reply = await request_with_retries(handle, options, request)

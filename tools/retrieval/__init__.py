@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hopgraph.tools.retrieval.corpora.cutting import Cutting
+    from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
     from hopgraph.tools.retrieval.index import Hit, Index, index_in_memory, open_index
     from hopgraph.tools.retrieval.index_builder import build_index, delete_passages, update_index
     from hopgraph.tools.retrieval.index_sources import FileChanges
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bm25Retriever",
-    "Cutting",
+    "ChunkOptions",
     "FileChanges",
     "Hit",
     "Index",
@@ -33,7 +33,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        for module in ("corpora.cutting", "index", "index_sources", "passage_retriever", "resolve", "index_builder"):
+        for module in ("corpora.chunking", "index", "index_sources", "passage_retriever", "resolve", "index_builder"):
             if name in (found := vars(import_module(f"{__name__}.{module}"))):
                 return found[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

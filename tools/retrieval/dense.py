@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from hopgraph.state import CorpusError, SettingsError, SpecError
 from hopgraph.tools.io.guarded_files import open_private
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts, EmbeddingModel, Matrix, Vector
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo, EmbeddingModel, Matrix, Vector
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings, untrusted_address
 from hopgraph.tools.retrieval.faiss_store import IVFPQ_FROM, VectorStore, build_store, choose_kind
 from hopgraph.tools.retrieval.index import RANKS, Hit, open_index, searchable_text
@@ -93,7 +93,7 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
 class VectorPlan:
     """How the vectors of an index will be made."""
 
-    model: EmbeddingModel | EmbeddingFacts
+    model: EmbeddingModel | EmbeddingInfo
     """The embedding model; only its facts if every passage keeps its vector."""
     kind: str | None = None
     old: DenseFacts | None = None
@@ -110,7 +110,7 @@ class VectorPlan:
         passages, have = PassageFile(folder), self.old
         if have is None:
             origins = np.full(len(passages), -1)
-        if isinstance(self.model, EmbeddingFacts):
+        if isinstance(self.model, EmbeddingInfo):
             vectors, reused, embedding = np.empty((0, self.model.dimension), dtype=np.float32), 0, self.model
         else:
             rows, report = np.flatnonzero(origins < 0), partial(progress, "embed")
@@ -152,7 +152,7 @@ def _embed_passages(
     rows: NDArray[np.int64],
     fingerprint: str,
     progress: Callable[[int, int], None],
-) -> tuple[Matrix, int, EmbeddingFacts]:
+) -> tuple[Matrix, int, EmbeddingInfo]:
     """Embed the passages of some rows, except those that a killed build embedded of the same ones with the same model.
 
     The builder of the index `goal` holds its lock. `fingerprint` is that of all passages. `progress` is called with how
@@ -176,13 +176,13 @@ def _embed_passages(
     return np.memmap(folder / name, dtype=np.float32, mode="r", shape=(total, facts.dimension)), reused, facts
 
 
-def _keep_vectors(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingFacts]:
+def _keep_vectors(goal: Path, model: EmbeddingModel) -> tuple[Path, EmbeddingInfo]:
     """Make the folder, or reuse that of a killed build if the model is still the same."""
     mine = model.facts
     key = sha256(mine.model_dump_json(exclude={"probe"}).encode()).hexdigest()[:12]
     folder = goal.parent / f"{_kept_prefix(goal)}{key}"
     try:
-        kept = EmbeddingFacts.model_validate_json((folder / _MODEL_FACTS).read_bytes())
+        kept = EmbeddingInfo.model_validate_json((folder / _MODEL_FACTS).read_bytes())
         model.check(kept, str(folder))
     except (FileNotFoundError, ValidationError, CorpusError):  # none, a partial one, or other weights under this name
         shutil.rmtree(folder, ignore_errors=True)

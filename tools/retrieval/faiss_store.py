@@ -25,8 +25,8 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.embeddings.embedding_model import Matrix, Vector
 from hopgraph.tools.retrieval.index_manifest import damaged
 
-Kind = Literal["flat", "hnsw", "ivfpq"]
-KINDS: tuple[str, ...] = get_args(Kind)
+FaissKind = Literal["flat", "hnsw", "ivfpq"]
+FAISS_KINDS: tuple[str, ...] = get_args(FaissKind)
 FOLDER, FILE = "faiss", "faiss/vectors.faiss"
 FLAT_UP_TO, HNSW_UP_TO = 100_000, 2_000_000
 IVFPQ_FROM = 10_000
@@ -40,20 +40,20 @@ _SPARE = 16
 _ADDED_AT_ONCE = 1 << 12
 
 
-def choose_kind(passages: int, asked: str | None = None) -> Kind:
+def choose_kind(passages: int, asked: str | None = None) -> FaissKind:
     """Choose the kind of index for so many passages; SettingsError where the one asked for is unknown or needs more."""
     if asked is None:
         return "flat" if passages <= FLAT_UP_TO else "hnsw" if passages <= HNSW_UP_TO else "ivfpq"
-    if asked not in KINDS:
-        raise SettingsError(f"FAISS index {asked!r} is unknown; use one of: {', '.join(KINDS)}")
+    if asked not in FAISS_KINDS:
+        raise SettingsError(f"FAISS index {asked!r} is unknown; use one of: {', '.join(FAISS_KINDS)}")
     if asked == "ivfpq" and passages < IVFPQ_FROM:
         raise SettingsError(f"ivfpq needs {IVFPQ_FROM:,} passages to learn from, got {passages:,}; use flat or hnsw")
-    return cast("Kind", asked)
+    return cast("FaissKind", asked)
 
 
 def build_store(
     folder: Path,
-    kind: Kind,
+    kind: FaissKind,
     vectors: Matrix,
     origins: NDArray[np.int64],
     report: Callable[[int, int], object],
@@ -89,7 +89,7 @@ def build_store(
         raise OSError(" ".join(str(error).split())[-120:]) from None
 
 
-def _begin(kind: Kind, vectors: Matrix, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
+def _begin(kind: FaissKind, vectors: Matrix, origins: NDArray[np.int64], old: Any) -> tuple[Any, int]:
     """Return the index to add vectors to, and the first row that it lacks."""
     if old is not None and kind == "ivfpq":
         _move_codes(old, origins)
@@ -119,7 +119,7 @@ def _move_codes(index: Any, origins: NDArray[np.int64]) -> None:
     index.ntotal = len(kept)
 
 
-def _empty(kind: Kind, dimension: int, passages: int) -> Any:
+def _empty(kind: FaissKind, dimension: int, passages: int) -> Any:
     faiss = require("faiss")
     if kind == "flat":
         return faiss.IndexFlatIP(dimension)
@@ -144,7 +144,7 @@ def _read(path: Path, flags: int) -> Any:
 class VectorStore:
     """An opened file of vectors. Any number of threads may search it at once."""
 
-    def __init__(self, folder: Path, kind: Kind, dimension: int, passages: int) -> None:
+    def __init__(self, folder: Path, kind: FaissKind, dimension: int, passages: int) -> None:
         """Open the file, whose vectors are read when a search needs them; CorpusError for a damaged or another one."""
         faiss, path = require("faiss"), folder / FILE
         # Lists are mapped by the one flag, codes and graphs by the other.

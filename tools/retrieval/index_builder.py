@@ -14,11 +14,11 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.dense import VectorPlan, find_kept_vectors, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.index import FOLDER, RANKS
-from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
+from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.index_manifest import COLBERT, Manifest, load_analyser, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
@@ -30,16 +30,16 @@ from hopgraph.tools.retrieval.index_sources import (
     plan_update,
     read_sources,
     recall_problems,
-    with_own_cutting,
+    with_own_chunking,
 )
 from hopgraph.tools.retrieval.index_writer import IndexReport, IndexWriter
 from hopgraph.tools.retrieval.links import FOLDER as LINKS
 from hopgraph.tools.retrieval.passage_store import OFFSETS, PASSAGES
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress, recover_stages, stage_folder
 from hopgraph.tools.text import get_analyser
-from hopgraph.tools.text.languages import AUTO
+from hopgraph.tools.text.languages import AUTO_LANGUAGE
 
-_OWN_FILES = frozenset({MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT, LINKS})
+_OWN_FILES = frozenset({INDEX_MANIFEST, PASSAGES, OFFSETS, SOURCES, FOLDER, RANKS, FAISS, COLBERT, LINKS})
 
 
 def build_index(
@@ -47,11 +47,11 @@ def build_index(
     out: Path,
     *,
     format: str | None = None,  # noqa: A002 - the name of the command line's option
-    skip_bad: bool = False,
+    skip_invalid: bool = False,
     follow_links: bool = False,
     exclude: Sequence[str] = (),
     language: str | None = None,
-    cutting: Cutting | None = None,
+    chunking: ChunkOptions | None = None,
     dense: str | Embeddings | None = None,
     faiss: str | None = None,
     progress: Progress | None = None,
@@ -60,22 +60,22 @@ def build_index(
 
     An existing index is replaced once the new one is complete. What `exclude` names in a folder is left out, as
     `.gitignore` would. A None stands for the detected `format`; for the `language` that each document is surely in,
-    else English; for passages of about 100 words (`cutting`); for no embedding model (`dense`; an interrupted build
+    else English; for passages of about 100 words (`chunking`); for no embedding model (`dense`; an interrupted build
     keeps its vectors beside `out`, for the next one); for the kind of `faiss` index that fits the number of passages.
     Memory: each passage's id, 16 bytes per occurrence of a term; never the texts.
 
     Raises:
         SettingsError: an unknown format, language or model, or a missing package.
         ModelError: the embedding model failed.
-        BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_bad` it is counted instead.
+        BadRecordError: a record that is unreadable, blank, or repeats an id; with `skip_invalid` it is counted instead.
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
-    analyser = get_analyser(language or AUTO)
+    analyser = get_analyser(language or AUTO_LANGUAGE)
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     goal = _check_place(out.expanduser())
     vectors = plan_vectors(dense, faiss, goal, None)
-    writer = IndexWriter(goal, corpus, analyser, vectors, CorpusReading(skip_bad), progress or ignore_progress)
+    writer = IndexWriter(goal, corpus, analyser, vectors, CorpusReading(skip_invalid), progress or ignore_progress)
     return _replace(writer, [plan_reading(corpus, goal, hash_files(corpus))])
 
 
@@ -84,15 +84,15 @@ def update_index(
     out: Path,
     *,
     format: str | None = None,  # noqa: A002 - the name of the command line's option
-    skip_bad: bool = False,
+    skip_invalid: bool = False,
     follow_links: bool = False,
     exclude: Sequence[str] = (),
     language: str | None = None,
-    cutting: Cutting | None = None,
+    chunking: ChunkOptions | None = None,
     dense: str | Embeddings | None = None,
     faiss: str | None = None,
     add: bool = False,
-    keep_missing: bool = False,
+    keep_deleted: bool = False,
     delete: Collection[str] = (),
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -100,9 +100,9 @@ def update_index(
     """Bring the index `out` up to date with a file or folder that it was made from; build it if there is none.
 
     Only files whose content, or whose way of reading, has changed are read; only passages with a new text are embedded,
-    by the model that the index names unless `dense` is given, or all if it has no vectors. Without `cutting` documents
+    by the model that the index names unless `dense` is given, or all if it has no vectors. Without `chunking` documents
     are cut as those of the index are; vectors of `--colbert` are updated by the model that made them. Passages of files
-    that are gone are removed, unless `keep_missing`, and so are those whose ids are in `delete`, whatever file they are
+    that are gone are removed, unless `keep_deleted`, and so are those whose ids are in `delete`, whatever file they are
     of. The passages of other sources stay. An index is only given a source that it has not yet with `add`; then a
     passage that is there word for word is left out. All others are as in `build_index`. Nothing is written where
     nothing changes, nor with `dry_run`, whose report has the changes that there would be.
@@ -110,10 +110,10 @@ def update_index(
     The errors are those of `build_index`; also a CorpusError for an index that was not made from this source, unless
     `add`, and a SettingsError for one of another language or kind of vectors.
     """
-    analyser = get_analyser(language or AUTO)
+    analyser = get_analyser(language or AUTO_LANGUAGE)
     analyser.describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     old = read_manifest(goal) if add or is_index(goal) else None
     if old:
         had = old.analyser.get("language")
@@ -121,16 +121,16 @@ def update_index(
             what = f"{goal} is in the language {had!r}"
             raise SettingsError(f"{what}; leave --language out, or rebuild it with --replace")
         analyser = load_analyser(goal, old.analyser)
-    if old and cutting is None:
-        corpus = with_own_cutting(corpus, goal, read_sources(goal, old))
+    if old and chunking is None:
+        corpus = with_own_chunking(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
-    plans, changes = plan_update(corpus, goal, old, add=add, keep_missing=keep_missing)
+    plans, changes = plan_update(corpus, goal, old, add=add, keep_deleted=keep_deleted)
     recalled = recall_problems(corpus, goal, plans)
     lacks_links = not (goal / LINKS).is_dir()  # as it was made by an earlier version
     if dry_run or (old and not (changes or delete or lacks_links or (vectors and not vectors.old))):
         report = _report_unwritten(goal, corpus, old, changes)
     else:
-        reading, gone = CorpusReading(skip_bad), frozenset(delete)
+        reading, gone = CorpusReading(skip_invalid), frozenset(delete)
         writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, gone)
         report = replace(_replace(writer, plans), changes=changes if old else None)
     first = (*report.first_skipped, *recalled.first_skipped)
@@ -189,7 +189,7 @@ def _check_place(out: Path) -> Path:
     except OSError as error:
         raise _unwritable(out, error) from None
     if names and (not is_index(goal) or not names <= _OWN_FILES):
-        others = ", ".join(sorted(names - _OWN_FILES)[:3]) or f"no {MANIFEST}"
+        others = ", ".join(sorted(names - _OWN_FILES)[:3]) or f"no {INDEX_MANIFEST}"
         raise CorpusError(
             f"{out} has files that do not belong to an index ({others}); choose another folder, or remove them"
         )

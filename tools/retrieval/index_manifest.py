@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SettingsError, SpecError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.guarded_files import read_source
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
-from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
+from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.staging import recover_stages
 from hopgraph.tools.text import Analyser, get_analyser
 
@@ -28,7 +28,7 @@ _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")
 FactsT = TypeVar("FactsT", bound=BaseModel)
 
 
-class CorpusFacts(BaseModel, frozen=True, extra="forbid"):
+class CorpusInfo(BaseModel, frozen=True, extra="forbid"):
     """The source of an index."""
 
     source: str
@@ -44,7 +44,7 @@ K1, B = 0.9, 0.4
 """The parameters of BM25."""
 
 
-class Bm25Facts(BaseModel, frozen=True, extra="forbid"):
+class Bm25Info(BaseModel, frozen=True, extra="forbid"):
     """How passages are scored."""
 
     method: Literal["lucene"] = "lucene"
@@ -59,7 +59,7 @@ class DenseFacts(BaseModel, frozen=True, extra="forbid"):
     """How passages are found by their vectors."""
 
     kind: Literal["flat", "hnsw", "ivfpq"]
-    embedding: EmbeddingFacts
+    embedding: EmbeddingInfo
 
 
 class Manifest(BaseModel, frozen=True, extra="forbid"):
@@ -68,9 +68,9 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     kind: Literal["hopgraph-index"]
     format_version: Literal[1]
     """Grows whenever an older hopgraph could not read, or would misread, a new index."""
-    corpus: CorpusFacts
+    corpus: CorpusInfo
     analyser: dict[str, JsonValue]
-    bm25: Bm25Facts
+    bm25: Bm25Info
     dense: DenseFacts | None = None
     libraries: dict[str, str]
     """The versions that made it, for people."""
@@ -78,21 +78,21 @@ class Manifest(BaseModel, frozen=True, extra="forbid"):
     """Bytes of each file of the index, so that a damaged one is noticed when it is opened."""
 
 
-def write_manifest(folder: Path, corpus: CorpusFacts, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
+def write_manifest(folder: Path, corpus: CorpusInfo, terms: int, analyser: Analyser, dense: DenseFacts | None) -> None:
     """Write the manifest of an index whose other files are complete."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / INDEX_MANIFEST)
     manifest = Manifest(
         kind="hopgraph-index",
         format_version=1,
         corpus=corpus,
         analyser=analyser.describe(),
-        bm25=Bm25Facts(terms=terms),
+        bm25=Bm25Info(terms=terms),
         dense=dense,
         libraries={name: version(name) for name in _LIBRARIES},
         files={path.relative_to(folder).as_posix(): path.stat().st_size for path in files},
     )
     text = manifest.model_dump_json(indent=2, exclude=None if dense else {"dense"})
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / INDEX_MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def corpus_fingerprint(retriever: str) -> str:
@@ -108,11 +108,11 @@ def read_manifest(folder: Path) -> Manifest:
     CorpusError for no index, a damaged manifest, another format version, or a file of the index that is missing or
     of another size than when it was built.
     """
-    path = folder / MANIFEST
+    path = folder / INDEX_MANIFEST
     try:
         if not folder.exists():
             recover_stages(folder.absolute())
-        manifest = read_facts(Manifest, folder, MANIFEST)
+        manifest = read_facts(Manifest, folder, INDEX_MANIFEST)
     except FileNotFoundError:
         if not folder.exists():
             raise CorpusError(f"{folder}: no such index; `hopgraph index SOURCE --out {folder}` builds one") from None
@@ -140,7 +140,7 @@ def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: st
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        reason = describe_problem(error, whole="content", got=True)
+        reason = format_error(error, whole="content", got=True)
         raise CorpusError(f"{place}: damaged, or of another version of hopgraph ({reason}); {remedy}") from None
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.corpora.source_records import Problem
 from hopgraph.tools.retrieval.index_manifest import Manifest, damaged, read_facts
 
@@ -42,7 +42,7 @@ class IndexedSource(BaseModel, frozen=True, extra="forbid"):
     path: str
     """Where it was, seen from the index's parent folder."""
     files: tuple[IndexedFile, ...]
-    cutting: Cutting | None = None
+    chunking: ChunkOptions | None = None
     """How its documents are cut; None as by default."""
 
 
@@ -117,12 +117,12 @@ def place_of(source: Path, goal: Path) -> str:
         return str(source.resolve())
 
 
-def with_own_cutting(corpus: Corpus, goal: Path, sources: Sequence[IndexedSource]) -> Corpus:
+def with_own_chunking(corpus: Corpus, goal: Path, sources: Sequence[IndexedSource]) -> Corpus:
     """Return a corpus cut as the index `goal` has it, from the same place, else of this name, else its first source."""
     here = corpus.path.resolve()
     places = [(goal.parent / source.path).resolve() for source in sources]
     nearest = min(range(len(sources)), key=lambda number: (places[number] != here, places[number].name != here.name))
-    return replace(corpus, cutting=sources[nearest].cutting or Cutting())
+    return replace(corpus, chunking=sources[nearest].chunking or ChunkOptions())
 
 
 def find_source(sources: Sequence[IndexedSource], corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> int | None:
@@ -160,8 +160,8 @@ SourcePlan = tuple[IndexedSource, list[FilePlan]]
 def plan_reading(corpus: Corpus, goal: Path, hashes: Mapping[str, str]) -> SourcePlan:
     """Plan to read every file of a source."""
     records = (IndexedFile(name=name, hash=now, passages=0) for name, now in hashes.items())
-    cutting = corpus.cutting if corpus.cutting != Cutting() else None
-    source = IndexedSource(path=place_of(corpus.path, goal), files=(), cutting=cutting)
+    chunking = corpus.chunking if corpus.chunking != ChunkOptions() else None
+    source = IndexedSource(path=place_of(corpus.path, goal), files=(), chunking=chunking)
     return source, [FilePlan(record, path) for record, path in zip(records, corpus.files, strict=True)]
 
 
@@ -179,7 +179,7 @@ def plan_copies(sources: Iterable[IndexedSource]) -> list[SourcePlan]:
 
 
 def plan_update(
-    corpus: Corpus, goal: Path, old: Manifest | None, *, add: bool, keep_missing: bool
+    corpus: Corpus, goal: Path, old: Manifest | None, *, add: bool, keep_deleted: bool
 ) -> tuple[list[SourcePlan], FileChanges]:
     """Plan to read what changed in a source of the index `goal`, copy the rest; CorpusError if new, unless `add`."""
     sources, hashes = read_sources(goal, old) if old else (), hash_files(corpus)
@@ -194,7 +194,7 @@ def plan_update(
     changes = compare_files(((name, each.record.hash) for name, each in copies.items()), hashes)
     differ = {*changes.added, *changes.changed}
     files = [each if each.record.name in differ else copies[each.record.name] for each in fresh[1]]
-    if keep_missing:
+    if keep_deleted:
         files += [copies[name] for name in changes.vanished]
         changes = replace(changes, vanished=())
     plans[number] = fresh[0], files

@@ -14,7 +14,7 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.dense import VectorPlan
 from hopgraph.tools.retrieval.faiss_store import choose_kind
 from hopgraph.tools.retrieval.index import TermIds, compute_ranking, searchable_text
-from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusFacts, DenseFacts, Manifest, write_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, CorpusInfo, DenseFacts, Manifest, write_manifest
 from hopgraph.tools.retrieval.index_sources import (
     FileChanges,
     FilePlan,
@@ -99,7 +99,7 @@ class IndexWriter:
     def write(self, folder: Path, plans: Sequence[SourcePlan]) -> IndexReport:
         """Write every file of the index to a folder that will become `goal`.
 
-        BadRecordError for a record that cannot be used, which `skip_bad` counts instead; CorpusError where a file
+        BadRecordError for a record that cannot be used, which `skip_invalid` counts instead; CorpusError where a file
         cannot be read, or there is nothing to search for.
         """
         sources: list[IndexedSource] = []
@@ -121,7 +121,7 @@ class IndexWriter:
         if self.vectors:
             dense, reused = self.vectors.build(self.goal, folder, origins, fingerprint, self.progress)
         formats = [each.format for each in (self.corpus, self.old and self.old.corpus) if each]
-        facts = CorpusFacts(
+        facts = CorpusInfo(
             source=", ".join((self.goal.parent / each.path).resolve().name for each in sources),
             format=formats[-1],
             passages=len(ids),

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from pydantic import InstanceOf
 
-from hopgraph.tools.io.background import gather_or_cancel, in_callers_thread
+from hopgraph.tools.io.background import gather_or_cancel, run_user_code
 from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 
@@ -74,7 +74,7 @@ async def fetch_documents(retriever: Runnable[str, Any], query: str, count: int)
     if own_async:
         return await retriever.ainvoke(query, **options)
     # The inherited async method would not pass `k` on to the sync one.
-    return await in_callers_thread(retriever.invoke, query, **options)
+    return await run_user_code(retriever.invoke, query, **options)
 
 
 def _async_takes_k(cls: type[BaseRetriever]) -> bool:

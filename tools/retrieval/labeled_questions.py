@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from hopgraph.state import SettingsError
 from hopgraph.state.baselines import MAKE_LABELS
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.text.comparison import lexical_similarity
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def read_labels(path: str) -> list[LabeledQuestion]:
         for line in Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines():
             found.append(LabeledQuestion.model_validate_json(line))  # noqa: PERF401 - their number names the line
     except ValidationError as error:
-        raise SettingsError(f"labels {path}:{len(found) + 1}: {describe_problem(error)}") from None
+        raise SettingsError(f"labels {path}:{len(found) + 1}: {format_error(error)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"labels {path}: cannot be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
     if all(each.label == "same" for each in found):

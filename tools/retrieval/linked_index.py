@@ -17,7 +17,7 @@ from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.index import RANKS, Hit
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array, read_manifest
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever, open_retriever
-from hopgraph.tools.retrieval.links import DEPTH, LinkedRow, Links
+from hopgraph.tools.retrieval.links import LINK_DEPTH, LinkedRow, Links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, SearchableIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
 
@@ -47,7 +47,7 @@ class LinkedIndex:
         """Find at most k passages by relative scores; those that a link brought here name where it comes from."""
         if not query.strip() or k < 1:
             return []
-        hits = await self.base.asearch(query, max(k, DEPTH))
+        hits = await self.base.asearch(query, max(k, LINK_DEPTH))
         known = await self._by_row(hits)
         try:
             found = self.links.follow(query, [(row, hit.score) for row, hit in known.items()], k)

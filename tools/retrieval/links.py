@@ -21,7 +21,7 @@ from hopgraph.tools.retrieval.index_manifest import map_array
 from hopgraph.tools.retrieval.passage_store import PassageStore
 
 FOLDER = "links"
-DEPTH = 100
+LINK_DEPTH = 100
 """Hits of the retriever that are compared, at least."""
 _SEEDS = 10
 """The best of these, which raise what they mention."""
@@ -133,7 +133,7 @@ def _relative(hits: Sequence[tuple[int, float]]) -> dict[int, float]:
     """Scale the scores of the first DEPTH hits to 0 … 1; the others have 0."""
     if not hits:
         return {}
-    best, lowest = hits[0][1], hits[:DEPTH][-1][1]
+    best, lowest = hits[0][1], hits[:LINK_DEPTH][-1][1]
     return {row: max(score - lowest, 0.0) / (best - lowest) if best > lowest else 1.0 for row, score in hits}
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from hopgraph.state import Citation, Origin
+from hopgraph.state import Citation, SourceLocation
 from hopgraph.tools.prompts import clean
 
 Metadata = Mapping[str, JsonValue]
@@ -44,7 +44,7 @@ def plain_metadata(values: Mapping[str, object]) -> dict[str, JsonValue]:
     return plain
 
 
-def find_origin(metadata: Metadata) -> Origin:
+def find_origin(metadata: Metadata) -> SourceLocation:
     """Return where a passage stands, as far as its metadata says: no field for what is unknown."""
     source, url = (_text(metadata.get(key)) for key in ("source", "url"))
     source = source or _text(metadata.get("file_path")) or url
@@ -54,10 +54,10 @@ def find_origin(metadata: Metadata) -> Origin:
     found: dict[str, JsonValue] = {"source": source, "section": _text(metadata.get("section")), "url": url}
     if isinstance(page, int | str) and not isinstance(page, bool):
         found["page"] = page
-    return cast("Origin", {key: value for key, value in found.items() if value})
+    return cast("SourceLocation", {key: value for key, value in found.items() if value})
 
 
-def name_source(origin: Origin) -> str:
+def name_source(origin: SourceLocation) -> str:
     """Return what people call a source: the file's name, or the address without its query; empty where unknown."""
     source = origin.get("source", "")
     if _is_web(source):
@@ -66,7 +66,7 @@ def name_source(origin: Origin) -> str:
     return PurePath(source).name or source
 
 
-def locate_source(origin: Origin) -> str:
+def locate_source(origin: SourceLocation) -> str:
     """Return the path of a file below the indexed folder, e.g. `hr/README.md`; else what `name_source` returns."""
     source = origin.get("source", "")
     path = PurePosixPath(source)
@@ -74,7 +74,7 @@ def locate_source(origin: Origin) -> str:
     return source if is_below else name_source(origin)
 
 
-def describe_place(origin: Origin) -> str:
+def describe_place(origin: SourceLocation) -> str:
     """Return the file, or the address, and the page, e.g. `hr/handbook.pdf, page 3`; empty where both are unknown."""
     page = origin.get("page", "")
     return ", ".join(part for part in (locate_source(origin), f"page {page}" if page else "") if part)

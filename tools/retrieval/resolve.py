@@ -12,14 +12,14 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import index_in_memory, open_index
-from hopgraph.tools.retrieval.index_folder import MANIFEST
+from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST
 from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links
 from hopgraph.tools.retrieval.links import find_links
 from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"
-VALID_SPECS = (
+RETRIEVER_SPECS = (
     "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`), "
     "faiss:DIR and hybrid:DIR (built with --dense), colbert:DIR (built with --colbert), web:serper, web:wikipedia, "
     f"web:community:CLASS, {VALID_ENGINE_SPECS}"
@@ -48,7 +48,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         return resolve_web(spec)
     is_folder = colon and kind in {"bm25", "colbert", "faiss", "hybrid"}
     if is_folder and not place.partition("?")[0]:
-        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR; valid: {VALID_SPECS}")
+        raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR; valid: {RETRIEVER_SPECS}")
     if is_engine(spec) or (is_folder and kind != "bm25"):
         return _open_with_model(spec)
     with _opening:
@@ -59,7 +59,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
             key = str(folder.resolve())
             return _open_once(key, _signature(folder), lambda: _open_bm25(folder))
     what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
-    raise SpecError(f"retriever {spec!r}: {what}; valid: {VALID_SPECS}")
+    raise SpecError(f"retriever {spec!r}: {what}; valid: {RETRIEVER_SPECS}")
 
 
 def corpus_spec(given: str) -> str:
@@ -105,7 +105,7 @@ def _open_once(key: str, signature: _Signature, make: Callable[[], BaseRetriever
     return entry[1]
 
 
-def _signature(folder: Path, name: str = MANIFEST) -> _Signature:
+def _signature(folder: Path, name: str = INDEX_MANIFEST) -> _Signature:
     """Return what differs between two builds of an index; empty if there is none."""
     try:
         found = (folder / name).stat()

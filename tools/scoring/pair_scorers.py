@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hopgraph.state import Call, ModelError
-from hopgraph.tools.io.background import LONG_SPLIT, in_thread_if, run_in_background
+from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread, run_in_background
 
 ThresholdT = TypeVar("ThresholdT", bound=float | None)
 Pair = tuple[str, str]
@@ -52,7 +52,7 @@ class JudgeScorer(Generic[ThresholdT]):
 
 async def score_by_code(score: Callable[[Sequence[Pair]], list[float]], pairs: Sequence[Pair]) -> list[float]:
     """Score pairs by Python code alone, in a thread where they would hold up the event loop."""
-    return await in_thread_if(sum(len(first) + len(second) for first, second in pairs) > LONG_SPLIT, score, pairs)
+    return await maybe_to_thread(sum(len(first) + len(second) for first, second in pairs) > LONG_SPLIT, score, pairs)
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:

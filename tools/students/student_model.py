@@ -156,8 +156,8 @@ _ADAPTER = "adapter_config.json"
 _GREEDY = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None, "top_k": None}
 """Whatever a base's own settings for writing are."""
 _UNTRAINED_TOKENS, _LONGEST_PROMPT = 256, 8192
-Prompt = Sequence[StudentMessage]
-Answering = Callable[[list[Prompt]], list[str]]
+StudentPrompt = Sequence[StudentMessage]
+Answering = Callable[[list[StudentPrompt]], list[str]]
 """Returns one reply per prompt, in order."""
 
 
@@ -172,7 +172,7 @@ class StudentModel(BaseChatModel):
 
     model_name: str
     """The spec."""
-    load: SkipValidation[Callable[[], Batched[Prompt, str]]]
+    load: SkipValidation[Callable[[], Batched[StudentPrompt, str]]]
     """Returns the loaded model; blocks at the first call."""
 
     @property
@@ -190,7 +190,7 @@ class StudentModel(BaseChatModel):
         return as_result(messages, (await batched.acall([_prompt(messages)]))[0], self.model_name)
 
 
-def _prompt(messages: Sequence[BaseMessage]) -> Prompt:
+def _prompt(messages: Sequence[BaseMessage]) -> StudentPrompt:
     return [StudentMessage.model_validate(each) for each in convert_to_openai_messages(messages)]
 
 
@@ -265,7 +265,9 @@ def merge_student(folder: Path) -> None:
     tokenizer.save_pretrained(folder / "merged")
 
 
-def _classify(loaded: TextModel, labels: Sequence[str], threshold: float | None, prompts: list[Prompt]) -> list[str]:
+def _classify(
+    loaded: TextModel, labels: Sequence[str], threshold: float | None, prompts: list[StudentPrompt]
+) -> list[str]:
     """Return the reply of each prompt's most probable class, or of a yes-no classifier yes from the threshold on."""
     texts = [prompt[-1].content for prompt in prompts]
     shares = loaded.run(texts, lambda tensors: loaded.model(**tensors).logits.softmax(-1), truncation=True)
@@ -274,7 +276,7 @@ def _classify(loaded: TextModel, labels: Sequence[str], threshold: float | None,
     return [labels[share.index(max(share))] for share in shares]
 
 
-def _write(loaded: TextModel, is_seq2seq: bool, limit: int, prompts: list[Prompt]) -> list[str]:
+def _write(loaded: TextModel, is_seq2seq: bool, limit: int, prompts: list[StudentPrompt]) -> list[str]:
     """Return the greedy reply to each prompt; one that is too long loses its beginning."""
     torch, tokenizer = require("torch"), loaded.tokenizer
     texts = prompt_texts(tokenizer, prompts)

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.guarded_files import read_source, write_files
 
 EXAMPLES, SUMMARY, RECORD = "train.jsonl", "summary.json", "student.json"
@@ -89,7 +89,7 @@ def read_record(folder: Path) -> StudentRecord:
     try:
         return StudentRecord.model_validate_json(read_source(folder / RECORD))
     except (OSError, ValidationError) as error:
-        raise SpecError(f"{folder / RECORD} cannot be read: {describe_problem(error)}") from None
+        raise SpecError(f"{folder / RECORD} cannot be read: {format_error(error)}") from None
 
 
 def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
@@ -98,14 +98,14 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
         lines, summary = (read_source(data / name) for name in (EXAMPLES, SUMMARY))
         role = str(json.loads(summary)["role"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        what = f"{error} is missing in {SUMMARY}" if isinstance(error, KeyError) else describe_problem(error)
+        what = f"{error} is missing in {SUMMARY}" if isinstance(error, KeyError) else format_error(error)
         raise CorpusError(f"{data} is not a folder of `hopgraph distill`: {what}") from None
     examples: list[StudentExample] = []
     for number, line in enumerate(lines.splitlines(), 1):
         try:
             examples.append(StudentExample.model_validate_json(line))
         except ValidationError as error:
-            raise CorpusError(f"{data / EXAMPLES}, line {number}: {describe_problem(error)}") from None
+            raise CorpusError(f"{data / EXAMPLES}, line {number}: {format_error(error)}") from None
     if not examples:
         raise CorpusError(f"{data / EXAMPLES} holds no example")
     digests = [hashlib.sha256(each).hexdigest() for each in (lines, summary)]

@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import CorpusError, RunError, SettingsError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.guarded_files import read_source, write_files
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.students.student_model import BaseWeights, load_base, prompt_texts
@@ -35,12 +35,12 @@ from hopgraph.tools.students.student_record import (
 )
 
 LOSSES, CHECKPOINTS = "loss.json", "checkpoints"
-PAPERS = ("genground", "ra_isf")
+TRAINED_PAPERS = ("genground", "ra_isf")
 _PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
 _LORA_TASKS = {"causal": "CAUSAL_LM", "seq2seq": "SEQ_2_SEQ_LM", "classifier": "SEQ_CLS"}
 _ENDING = 4  # tokens that may end a reply in a chat template
 _IGNORED = -100  # the label of a token that is not learned
-Progress = Callable[[str, int, int | None], None]
+TrainingProgress = Callable[[str, int, int | None], None]
 
 
 class TrainingSettings(BaseModel):
@@ -86,13 +86,13 @@ def choose_settings(
         settings = TrainingSettings.model_validate({name: each.value for name, each in marked.items()})
     except ValidationError as error:
         known = ", ".join(TrainingSettings.model_fields)
-        raise SettingsError(f"training settings: {describe_problem(error, got=True)}; known: {known}") from None
+        raise SettingsError(f"training settings: {format_error(error, got=True)}; known: {known}") from None
     used = settings.model_dump()
     return settings, {name: MarkedSetting(value=used[name], source=each.source) for name, each in marked.items()}
 
 
 def _read_settings(paper: str, file: Path | None) -> dict[str, dict[str, MarkedSetting]]:
-    if file is None and paper not in PAPERS:
+    if file is None and paper not in TRAINED_PAPERS:
         raise SettingsError(f"there are no training settings for {paper!r}; name a file of them by --settings")
     try:
         own = files(__package__ or "").joinpath("settings", f"{paper}.yaml")
@@ -103,7 +103,7 @@ def _read_settings(paper: str, file: Path | None) -> dict[str, dict[str, MarkedS
             for part, settings in parts.items()
         }
     except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise SettingsError(f"training settings {file or paper}: {describe_problem(error)}") from None
+        raise SettingsError(f"training settings {file or paper}: {format_error(error)}") from None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TrainingPlan:
     facts: DataFacts
 
 
-def train(plan: TrainingPlan, progress: Progress) -> StudentRecord:
+def train(plan: TrainingPlan, progress: TrainingProgress) -> StudentRecord:
     """Train the student, or resume its training from the last checkpoint; a finished one is left as it is.
 
     Writes into `out`: the weights or the LoRA adapter, the tokenizer, `student.json`, and `loss.json` with the loss of
@@ -206,7 +206,7 @@ def _last_checkpoint(out: Path) -> str | None:
     return None
 
 
-def _reporter(progress: Progress) -> Any:
+def _reporter(progress: TrainingProgress) -> Any:
     class Report(require("transformers").TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             progress("train", state.global_step, state.max_steps)

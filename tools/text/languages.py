@@ -39,7 +39,7 @@ def _named(pairs: str) -> dict[str, str]:
 
 _CODES = _named(_SNOWBALL) | _named(_UNSPACED) | {"zh-words": "chinese-words", "ja-words": "japanese-words"}
 _CODES["th-words"] = "thai-words"
-AUTO = "auto"
+AUTO_LANGUAGE = "auto"
 """The language of an index whose documents are each in their own; in its manifest with these behind a colon."""
 _SURE, _LETTERS_READ, _FEWEST_STOPS = 0.8, 4000, 2
 """The least probability of a document's language, the characters that it is guessed from, and a query's stop words."""
@@ -60,7 +60,7 @@ def list_language_names() -> list[str]:
 
 def get_analyser(language: str) -> Analyser:
     """Return the one analyser of a language, a code (`de`, `zh-words`), English name or AUTO; else SettingsError."""
-    if language.partition(":")[0] == AUTO:
+    if language.partition(":")[0] == AUTO_LANGUAGE:
         return make_mixed_analyser(language.partition(":")[2].split(",") if ":" in language else ())
     name = _CODES.get(language.lower(), language.lower())
     if name not in _KNOWN:
@@ -128,7 +128,7 @@ class MixedAnalyser(Analyser):
 def make_mixed_analyser(languages: Iterable[str]) -> MixedAnalyser:
     """Make the analyser of an index with documents in these languages; SettingsError for an unknown one."""
     names = tuple(sorted(get_analyser(each).language for each in languages)) or ("english",)
-    return MixedAnalyser(language=f"{AUTO}:{','.join(names)}", languages=names)
+    return MixedAnalyser(language=f"{AUTO_LANGUAGE}:{','.join(names)}", languages=names)
 
 
 @cache

@@ -50,9 +50,7 @@ def test_each_of_several_queries_gets_three_times_what_a_hop_keeps(count: int, f
     pool: dict[str, dict[str, tuple[str, str]]] = {
         "": {f"p{number}": (f"Title {number}", "Text.") for number in range(9)}
     }
-    run, _ = go(
-        "dsp", retriever=FixedRetriever(found=pool), max_hops=1, queries_per_hop=count, passages_per_query=2, samples=1
-    )
+    run, _ = go("dsp", retriever=FixedRetriever(found=pool), max_hops=1, queries_per_hop=count, top_k=2, samples=1)
     found, *_ = [dict(event["data"])["passage_ids"] for event in run.events if event["event"] == "retrieved"]
     assert (found, [each["id"] for each in run.result["passages"]]) == ([f"p{n}" for n in range(fetched)], ["p0", "p1"])
 

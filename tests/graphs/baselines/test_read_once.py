@@ -12,7 +12,7 @@ from support.walks import FixedRetriever
 def test_one_step_shows_the_top_k_in_the_retrievers_order() -> None:
     _, script = go("one_step")
     assert titles(script.prompts[0]) == ["Harbour", "Night Harbour"]
-    _, script = go("one_step", passages_per_query=1)
+    _, script = go("one_step", top_k=1)
     assert titles(script.prompts[0]) == ["Harbour"]
 
 
@@ -20,16 +20,16 @@ def test_one_step_shows_the_top_k_in_the_retrievers_order() -> None:
     ("more", "shown"),
     [
         ({}, ["Ada Brink", "Night Harbour", "Harbour"]),
-        ({"passages_per_extraction": 2}, ["Ada Brink", "Night Harbour"]),
+        ({"context_passages": 2}, ["Ada Brink", "Night Harbour"]),
         ({"threshold": 1.5}, ["Ada Brink"]),
         ({"threshold": 9.0}, []),
-        ({"passages_per_query": 1}, ["Harbour"]),
+        ({"top_k": 1}, ["Harbour"]),
     ],
 )
 def test_vanilla_shows_the_best_reranked_passages(more: dict[str, Any], shown: list[str]) -> None:
     run, script = go("vanilla", **more)
     assert titles(script.prompts[0]) == shown
-    assert len(run.result["passages"]) == more.get("passages_per_query", 3)
+    assert len(run.result["passages"]) == more.get("top_k", 3)
 
 
 def test_vanilla_s_shows_relevant_sentences_alone() -> None:
@@ -63,9 +63,9 @@ def odd_ones(prompt: str) -> str:
     ("more", "compressed", "shown"),
     [
         ({}, 9, ["1", "3", "5", "7", "9"]),  # rounds of 5, 2, 1, 1: irrelevant ones make room for the next
-        ({"passages_per_extraction": 2}, 3, ["1", "3"]),
+        ({"context_passages": 2}, 3, ["1", "3"]),
         ({"max_compressed": 6}, 6, ["1", "3", "5"]),
-        ({"passages_per_query": 4}, 4, ["1", "3"]),
+        ({"top_k": 4}, 4, ["1", "3"]),
     ],
 )
 def test_passages_are_compressed_until_k_are_relevant(more: dict[str, Any], compressed: int, shown: list[str]) -> None:

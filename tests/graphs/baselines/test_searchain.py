@@ -122,7 +122,7 @@ def test_rounds_and_nodes_have_limits(more: dict[str, int], nodes: int) -> None:
 
 
 def test_the_reader_and_the_feedback_show_the_passages_of_a_query() -> None:
-    run, script = go(passages_per_query=2)
+    run, script = go(top_k=2)
     assert titles(script.prompts[1]) == titles(script.prompts[2]) == ["Night Harbour", "Harbour"]
     assert [each["id"] for each in run.result["passages"]] == ["film", "person", "noise"]
 

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hopgraph.nodes.chat.reply import reply_text
+from hopgraph.nodes.chat.reply import turn_text
 from hopgraph.nodes.core.marked_text import escape_markup, unescape_markup
 from hopgraph.state import Citation
 from hopgraph.tools.prompts import clean
@@ -27,7 +27,7 @@ def found(answer: str, *citations: Citation, stop_reason: Any = "answered") -> A
 
 
 def test_the_reply_numbers_what_it_quotes() -> None:
-    assert reply_text(found("Ada", citation("A*", "Ada\npainted [it]."), citation("", ""))) == (
+    assert turn_text(found("Ada", citation("A*", "Ada\npainted [it]."), citation("", ""))) == (
         "Ada [1][2]\n\n[1] A\\*: “Ada painted [it].”\n\n[2] a passage without a title"
     )
 
@@ -36,7 +36,7 @@ def test_a_source_is_named_by_its_file_and_page_or_address() -> None:
     handbook: Citation = {**citation("Leave", "30 days."), "source": "hr/hand_book.pdf", "page": 3, "section": "Leave"}
     web: Citation = {**citation("", "Ada."), "passage_id": str(UUID(int=7)), "source": "https://a:b@example.org/x?y=1"}
     plain: Citation = {**citation("", "Ada."), "passage_id": "doc-7"}
-    assert reply_text(found("Ada", handbook, web, plain)).splitlines()[2::2] == [
+    assert turn_text(found("Ada", handbook, web, plain)).splitlines()[2::2] == [
         "[1] Leave · hr/hand_book.pdf, page 3: “30 days.”",
         "[2] example.org/x · example.org/x: “Ada.”",
         "[3] doc-7: “Ada.”",
@@ -44,16 +44,16 @@ def test_a_source_is_named_by_its_file_and_page_or_address() -> None:
 
 
 def test_own_knowledge_is_no_passage() -> None:
-    assert reply_text(found("Ada", citation("x", "I know it.", "model"))) == (
+    assert turn_text(found("Ada", citation("x", "I know it.", "model"))) == (
         "Ada [1]\n\n[1] the model's own knowledge: “I know it.”"
     )
-    assert "the model's own knowledge" in reply_text(found("Ada"))
+    assert "the model's own knowledge" in turn_text(found("Ada"))
 
 
 def test_the_end_of_the_budget_is_told() -> None:
-    assert "best answer so far" in reply_text(found("Ada", citation("A", "q"), stop_reason="budget"))
-    assert reply_text(found("", stop_reason="budget")).startswith("The budget ended the search before")
-    assert reply_text(found("", stop_reason="max_iterations")) == "I found no answer in the documents to: Who?"
+    assert "best answer so far" in turn_text(found("Ada", citation("A", "q"), stop_reason="budget"))
+    assert turn_text(found("", stop_reason="budget")).startswith("The budget ended the search before")
+    assert turn_text(found("", stop_reason="max_iterations")) == "I found no answer in the documents to: Who?"
 
 
 SIGNS = st.text(st.sampled_from("`*_[](){}<>~$|#+-!:&;=\\/. a1Bé")) | st.text()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS, RouteReply, method_for
-from hopgraph.state import Spent
+from hopgraph.state import BudgetState
 from hopgraph.state.chat import ChatContext
 from support.node_inputs import model_call, spent
 
@@ -22,7 +22,7 @@ from support.node_inputs import model_call, spent
         ("comparison", {"max_tokens": MULTI_HOP_TOKENS + 100}, spent(model_call(prompt_tokens=96)), "one_step"),
     ],
 )
-def test_the_rule_of_auto(kind: Any, settings: Any, used: Spent, method: str) -> None:
+def test_the_rule_of_auto(kind: Any, settings: Any, used: BudgetState, method: str) -> None:
     chosen, why = method_for(kind, ChatContext(**settings), used)
     assert chosen == method
     assert why

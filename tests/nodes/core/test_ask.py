@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import CallResult, ModelCall, ask, ask_all, calls_of
 from hopgraph.nodes.recall_knowledge import RecallReply
 from hopgraph.state import ModelError, PromptError, StepEvent
 from hopgraph.state.migres import MigresContext
@@ -48,12 +48,12 @@ NOTHING = Recalled(knowledge="")
 GOOD = '{"knowledge": "Lima is in Peru."}'
 
 
-def question(text: str = "Where is Lima?", **fields: Any) -> Ask[Recalled]:
-    return Ask("recall_knowledge", {"question": text}, Recalled, NOTHING, **fields)
+def question(text: str = "Where is Lima?", **fields: Any) -> ModelCall[Recalled]:
+    return ModelCall("recall_knowledge", {"question": text}, Recalled, NOTHING, **fields)
 
 
-def asked_with_bounds(text: str) -> Ask[Any]:
-    return Ask("recall_knowledge", {"question": text}, RecallReply, RecallReply(knowledge=""))
+def asked_with_bounds(text: str) -> ModelCall[Any]:
+    return ModelCall("recall_knowledge", {"question": text}, RecallReply, RecallReply(knowledge=""))
 
 
 def runtime(events: list[StepEvent] | None = None, **settings: Any) -> Runtime[MigresContext]:
@@ -124,7 +124,7 @@ LONG = json.dumps({"knowledge": "Lima is in Peru. " * 100})
 
 async def test_a_reply_that_exceeds_its_length_is_asked_for_again() -> None:
     with OpenAIServer(scripted(LONG, LONG, GOOD), api_key=KEY) as server:
-        answered = await ask(served(server, max_reply_tokens=50), spent(), question())
+        answered = await ask(served(server, max_output_tokens=50), spent(), question())
         assert (answered.outcome, answered.record.knowledge) == ("replied", "Lima is in Peru.")
         assert (answered.call["attempts"], answered.call["parse_failures"]) == (3, 2)
         bodies: list[Any] = [request.body for request in server.requests]
@@ -135,7 +135,7 @@ async def test_a_reply_that_exceeds_its_length_is_asked_for_again() -> None:
 
 async def test_a_reply_that_is_never_short_enough_is_given_up() -> None:
     with OpenAIServer(scripted(LONG, LONG), api_key=KEY) as server:
-        answered = await ask(served(server, max_reply_tokens=50, parse_retries=1), spent(), question())
+        answered = await ask(served(server, max_output_tokens=50, parse_retries=1), spent(), question())
         assert (answered.outcome, answered.record, answered.call["parse_failures"]) == ("fallback", NOTHING, 2)
 
 
@@ -144,7 +144,7 @@ async def test_the_length_follows_from_the_form_unless_the_model_has_its_own() -
         await ask(served(server), spent(), asked_with_bounds("Where is Lima?"))
         own = f"openai:any?max_tokens=77&base_url={server.base_url}"
         await ask(runtime(model=own), spent(), question())
-        await ask(runtime(model=own, max_reply_tokens=88), spent(), question())
+        await ask(runtime(model=own, max_output_tokens=88), spent(), question())
         bodies: list[Any] = [request.body for request in server.requests]
         assert [body["max_tokens"] for body in bodies] == [reply_tokens(RecallReply), 77, 88]
 
@@ -167,7 +167,7 @@ def cut_to(text: str) -> faults.ChangedReply:
 
 async def test_a_reply_that_was_kept_before_there_was_a_length_still_counts(tmp_path: Path) -> None:
     """The length is a part of the key only where somebody set it."""
-    every: tuple[dict[str, Any], ...] = ({}, {"max_reply_tokens": 99})
+    every: tuple[dict[str, Any], ...] = ({}, {"max_output_tokens": 99})
     with OpenAIServer(scripted(GOOD, GOOD), api_key=KEY) as server:
         model = f"openai:any?base_url={server.base_url}"
         keys: list[set[str]] = []
@@ -419,7 +419,7 @@ def test_one_model_serves_many_event_loops() -> None:
     assert outcomes == ["replied"] * 6
 
 
-async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> AskResult[Recalled]:
+async def _ask_in_a_new_loop(make: Callable[[], Runtime[MigresContext]]) -> CallResult[Recalled]:
     return (await ask_all(make(), spent(), [question("a?"), question("b?")]))[0]
 
 
@@ -429,7 +429,7 @@ async def test_a_way_that_another_request_learnt_is_taken() -> None:
     ) as server:
         context = served(server, max_parallel_calls=2, request_retries=0)
 
-        async def later(number: int) -> AskResult[Recalled]:
+        async def later(number: int) -> CallResult[Recalled]:
             await asyncio.sleep(0.03 * number)
             return await ask(context, spent(), question(f"question {number}"))
 
@@ -490,8 +490,10 @@ async def test_sampling_options_reach_the_server_for_that_question_alone(monkeyp
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     reply = json.dumps({"knowledge": "Lima is in Peru."})
 
-    def wanted(**fields: Any) -> Ask[RecallReply]:
-        return Ask("recall_knowledge", {"question": "Where is Lima?"}, RecallReply, RecallReply(knowledge=""), **fields)
+    def wanted(**fields: Any) -> ModelCall[RecallReply]:
+        return ModelCall(
+            "recall_knowledge", {"question": "Where is Lima?"}, RecallReply, RecallReply(knowledge=""), **fields
+        )
 
     with OpenAIServer(ScriptedChatModel(replies=lambda *_: reply)) as server:
         settings = MigresContext(model=f"openai:scripted?base_url={server.base_url}", max_parallel_calls=1)

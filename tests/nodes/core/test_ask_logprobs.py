@@ -10,7 +10,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableLambda
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, AskResult, ask, ask_all
+from hopgraph.nodes.core.ask import CallResult, ModelCall, ask, ask_all
 from hopgraph.state import ModelError, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models.completions import TextRequest, TokenLogprobs
@@ -32,9 +32,9 @@ def prompt() -> str:
     return "\n\n".join(message.text for message in render("migres/recall_knowledge", VARIABLES))
 
 
-def scoring(text: str, **request: Any) -> Ask[TokenLogprobs]:
+def scoring(text: str, **request: Any) -> ModelCall[TokenLogprobs]:
     asked = TextRequest(continuation=text, **request)
-    return Ask("recall_knowledge", VARIABLES, TokenLogprobs, TokenLogprobs(tokens=[]), text=asked)
+    return ModelCall("recall_knowledge", VARIABLES, TokenLogprobs, TokenLogprobs(tokens=[]), text=asked)
 
 
 def serving(flavour: Flavour | None, **options: Any) -> OpenAIServer:
@@ -68,7 +68,7 @@ async def test_a_text_has_the_log_probability_that_the_model_gives_it(flavour: F
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 async def test_a_text_that_the_model_writes_has_the_likeliest_tokens_at_each_place(flavour: Flavour) -> None:
-    wanted = Ask(
+    wanted = ModelCall(
         "recall_knowledge",
         VARIABLES,
         TokenLogprobs,
@@ -153,7 +153,7 @@ async def test_a_model_of_another_kind_is_refused_in_one_line() -> None:
 
 
 async def test_scores_are_cached_by_their_text(tmp_path: Path) -> None:
-    async def scores() -> list[AskResult[TokenLogprobs]]:
+    async def scores() -> list[CallResult[TokenLogprobs]]:
         wanted = [scoring(" Riga"), scoring(" Tallinn"), scoring(" Riga", top=3)]
         return await ask_all(served(server, cache_dir=str(tmp_path)), spent(), wanted)
 

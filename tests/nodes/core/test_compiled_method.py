@@ -36,7 +36,7 @@ def graph_of(steps: int) -> Any:
     names = [f"step_{number}" for number in range(steps)]
     for name in names:
         builder.add_node(name, step)
-    return builder.add_path(START, *names).compile()
+    return builder.chain(START, *names).compile()
 
 
 LONG = graph_of(30)
@@ -213,7 +213,7 @@ def test_the_first_update_is_small_and_leaves_nothing_of_an_earlier_run(module: 
 
 
 def test_settings_are_recorded_where_they_differ_from_the_defaults() -> None:
-    recorded = record_changes(migres.Context(max_iterations=7, passages_per_query=50))
+    recorded = record_changes(migres.Context(max_iterations=7, top_k=50))
     assert recorded == {"max_iterations": 7}
     whole = record_settings(migres.Context(max_iterations=7))
     for before in (recorded, whole):  # as an earlier version wrote it

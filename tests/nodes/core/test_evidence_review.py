@@ -36,7 +36,7 @@ def graph(way: Any, ends: Any) -> Any:
     builder.add_node("read", read)
     builder.add_node("other", read)
     builder.add_conditional_edges("prepare", lambda _: way, ends)
-    builder.add_path("other", "read", END)
+    builder.chain("other", "read", END)
     return builder.add_edge(START, "prepare").compile(checkpointer=InMemorySaver())
 
 

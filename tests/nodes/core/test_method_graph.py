@@ -125,7 +125,7 @@ async def test_a_stream_that_is_left_ends_its_run() -> None:
 
 def test_a_path_is_the_edges_from_each_node_to_the_next() -> None:
     by_path, by_edges = (MethodGraph(MethodState, migres.Context) for _ in range(2))
-    by_path.add_path(START, "a", "b", END)
+    by_path.chain(START, "a", "b", END)
     for edge in ((START, "a"), ("a", "b"), ("b", END)):
         by_edges.add_edge(*edge)
     assert by_path.edges == by_edges.edges

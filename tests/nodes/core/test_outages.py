@@ -9,7 +9,7 @@ from langgraph.types import RetryPolicy
 
 from hopgraph.graphs.baselines import direct
 from hopgraph.nodes.core.answer_graph import AnswerGraph
-from hopgraph.nodes.reading import answer_with
+from hopgraph.nodes.reading import make_answer_node
 from hopgraph.state import AnswerOutput, CorpusError, HopgraphError, MethodState, ModelError, QuestionInput
 from hopgraph.state.errors import ModelOutageError
 from hopgraph.state.errors import server_error as error_of_server
@@ -33,8 +33,8 @@ def host() -> Any:
 def method() -> Any:
     """Compile a method whose node is retried."""
     builder = AnswerGraph(MethodState, direct.Context)
-    builder.add_node("answer", answer_with(own_knowledge=True), retry_policy=RETRY)
-    return builder.add_path("prepare", "answer").end("answer").compile()
+    builder.add_node("answer", make_answer_node(own_knowledge=True), retry_policy=RETRY)
+    return builder.chain("prepare", "answer").finish_after("answer").compile()
 
 
 @pytest.mark.parametrize("make", [host, method])

@@ -249,7 +249,7 @@ async def test_a_named_input_schema_is_what_a_node_gets() -> None:
         return {"answer": state.question}
 
     builder: Any = MethodGraph(State, Tone).add_node("mine", node, input_schema=Data)
-    assert (await both(builder.add_path(START, "mine", END).compile()))["answer"] == "who?"
+    assert (await both(builder.chain(START, "mine", END).compile()))["answer"] == "who?"
 
 
 @dataclass
@@ -275,7 +275,9 @@ async def test_nodes_of_ours_get_settings_beside_a_dataclass(monkeypatch: pytest
         return {"answer": runtime.context.tone, "stop_reason": "answered"}
 
     monkeypatch.setenv("HOPGRAPH_MAX_LLM_CALLS", "7")
-    graph: Any = AnswerGraph(MethodState, Mine).add_node("mine", node).add_edge("prepare", "mine").end("mine").compile()
+    graph: Any = (
+        AnswerGraph(MethodState, Mine).add_node("mine", node).add_edge("prepare", "mine").finish_after("mine").compile()
+    )
     assert (await both(graph, context=Mine("sharp")))["answer"] == "sharp"
 
 

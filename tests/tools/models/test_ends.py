@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from hopgraph.graphs.baselines import direct, react
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.models.parse import is_only_reasoning
 from hopgraph.tools.models.send import _read_reply  # pyright: ignore[reportPrivateUsage]
 from support.servers.faults import ErrorStatus
@@ -50,7 +50,7 @@ def refusing(key: str) -> Callable[[RecordedRequest], bool]:
 
 
 def test_a_gateway_that_refuses_the_older_name_of_the_limit_gets_the_newer_one() -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when(refusing('"max_tokens"'), ErrorStatus(400, "use 'max_completion_tokens' instead"))
         context = direct.Context(model=f"openai:any?base_url={server.base_url}")
         for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_gateway_that_refuses_the_older_name_of_the_limit_gets_the_newer_one()
 
 
 def test_bounds_that_are_refused_of_one_schema_only() -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when(refusing('"pattern"'), ErrorStatus(400, "the grammar has no patterns"))
         context = react.Context(model=f"openai:any?base_url={server.base_url}")
         direct.graph.invoke({"question": "Who painted Guernica?"}, context=direct.Context(model=context.model))

@@ -30,7 +30,7 @@ from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.models import Sampling, resolve_model
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import SendOptions, send
 from hopgraph.tools.resources import get_model
@@ -433,7 +433,7 @@ class Watcher(AsyncCallbackHandler):
 async def test_a_handler_sees_the_calls_and_the_run_is_the_same_without_one() -> None:
     watcher = Watcher()
     question: QuestionInput = {"question": "Who painted Guernica?"}
-    with OpenAIServer(OfflineExtractive()) as running:
+    with OpenAIServer(RuleBasedModel()) as running:
         settings = {"model": f"openai:scripted?base_url={running.base_url}", "retriever": "sample"}
         alone = await one_step.graph.ainvoke(question, context=settings)
         watched = await one_step.graph.ainvoke(question, {"callbacks": [watcher]}, context=settings)

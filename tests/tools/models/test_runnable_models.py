@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from hopgraph.graphs.baselines import direct, one_step
 from hopgraph.state import ModelError, QuestionInput, SettingsError, SpecError
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.resources import get_retriever
 from support.servers.openai_server import OpenAIServer
 
@@ -41,7 +41,7 @@ def asked(server: OpenAIServer) -> list[Any]:
 )
 @pytest.mark.parametrize("setting", ["model", "models"])
 def test_a_wrapped_model_is_asked_as_it_is_alone(made: Any, sent: dict[str, Any], setting: str) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         model = made(chat(server))
         settings = {"model": model} if setting == "model" else {"models": {"one_step": model}}
         for _ in range(2):  # each on a loop of its own
@@ -55,7 +55,7 @@ def test_a_wrapped_model_is_asked_as_it_is_alone(made: Any, sent: dict[str, Any]
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_fallback_replies_where_the_first_model_is_down(wrapped: bool) -> None:
-    with OpenAIServer(OfflineExtractive()) as server, OpenAIServer(OfflineExtractive(), models=["other"]) as down:
+    with OpenAIServer(RuleBasedModel()) as server, OpenAIServer(RuleBasedModel(), models=["other"]) as down:
         second = chat(server, "two").bind(top_p=0.5) if wrapped else chat(server, "two")
         model = chat(down).with_fallbacks([second])
         out = one_step.graph.invoke(QUESTION, context={"model": model, "retriever": "sample"})
@@ -64,7 +64,7 @@ def test_a_fallback_replies_where_the_first_model_is_down(wrapped: bool) -> None
 
 
 def test_a_configurable_model_is_the_one_that_the_run_names() -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         options = {"base_url": server.base_url, "api_key": "sk-one", "model_provider": "openai"}
         model: Any = init_chat_model("one", configurable_fields=["model"], **options)
         for name in ("one", "two"):
@@ -75,7 +75,7 @@ def test_a_configurable_model_is_the_one_that_the_run_names() -> None:
 
 
 def test_any_chain_of_a_text_or_a_message_may_be_a_model() -> None:
-    model: Any = RunnableLambda(OfflineExtractive().invoke)
+    model: Any = RunnableLambda(RuleBasedModel().invoke)
     for chain in (model, model | StrOutputParser()):
         assert one_step.graph.invoke(QUESTION, context={"model": chain, "retriever": "sample"})["answer"]
     with pytest.raises(ModelError, match="replied with int"):
@@ -85,14 +85,14 @@ def test_any_chain_of_a_text_or_a_message_may_be_a_model() -> None:
 async def test_wrapped_retrievers_find_the_same() -> None:
     plain: Any = await get_retriever("sample")
     failing: Any = RunnableLambda(lambda _: 1 / 0)
-    expected = await one_step.graph.ainvoke(QUESTION, context={"retriever": plain, "passages_per_query": 7})
+    expected = await one_step.graph.ainvoke(QUESTION, context={"retriever": plain, "top_k": 7})
     for retriever in (
         plain.with_retry(),
         plain.with_config(tags=["mine"]),
         plain.with_fallbacks([plain]),
         failing.with_fallbacks([RunnableLambda(lambda query: plain.invoke(query, k=7))]),
     ):
-        found = await one_step.graph.ainvoke(QUESTION, context={"retriever": retriever, "passages_per_query": 7})
+        found = await one_step.graph.ainvoke(QUESTION, context={"retriever": retriever, "top_k": 7})
         assert [each["id"] for each in found["passages"]] == [each["id"] for each in expected["passages"]]
     bound = plain.bind(k=1)
     found = await one_step.graph.ainvoke(QUESTION, context={"retriever": bound, "second_retriever": None})
@@ -103,8 +103,8 @@ def test_a_retriever_is_no_model_and_a_model_no_retriever() -> None:
     retriever: Any = asyncio.run(get_retriever("sample"))
     with pytest.raises(SpecError, match="Bm25Retriever"):
         direct.graph.invoke(QUESTION, context={"model": retriever})
-    with pytest.raises(SpecError, match="OfflineExtractive"):
-        one_step.graph.invoke(QUESTION, context={"retriever": OfflineExtractive()})
+    with pytest.raises(SpecError, match="RuleBasedModel"):
+        one_step.graph.invoke(QUESTION, context={"retriever": RuleBasedModel()})
 
 
 def test_the_form_of_the_settings_stays_a_text() -> None:
@@ -115,7 +115,7 @@ def test_the_form_of_the_settings_stays_a_text() -> None:
 
 @pytest.mark.parametrize("wrap", [lambda model: model, lambda model: model.with_retry()])
 def test_a_run_is_resumed_with_an_equal_object_alone(wrap: Any) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
 
         def settings(**options: Any) -> Any:
             key = SecretStr(options.pop("key", "sk-one"))

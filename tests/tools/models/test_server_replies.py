@@ -263,7 +263,7 @@ async def test_a_limit_beyond_what_a_long_prompt_leaves_is_lowered_for_that_prom
         long = number <= 2 and sent > 200
         return refused(400, words.format(sent, 900 + sent)) if long else completion(TEXT)
 
-    _, seen = await ask(answer, times=2, max_reply_tokens=500)
+    _, seen = await ask(answer, times=2, max_output_tokens=500)
     assert [body["max_tokens"] for body in seen] == [500, 200, 500]
 
 

@@ -104,7 +104,7 @@ def test_a_bad_record_stops_the_build_or_is_counted(tmp_path: Path, second: str,
     assert str(error.value).startswith(f"{source}:2: ")
     assert reason in str(error.value)
     assert not (tmp_path / "index").exists()
-    report = build_index(source, tmp_path / "index", skip_bad=True)
+    report = build_index(source, tmp_path / "index", skip_invalid=True)
     assert (report.passages, report.skipped) == (2, 1)
     assert reason in report.first_skipped[0]
     assert ids(tmp_path / "index") == ["a", "c"]
@@ -117,7 +117,7 @@ def test_bytes_that_are_not_utf8_in_a_list_spoil_one_record(tmp_path: Path) -> N
     )
     with pytest.raises(BadRecordError, match=r"corpus\.json:2: the passage 'b' is not valid UTF-8"):
         build_index(source, tmp_path / "index")
-    assert build_index(source, tmp_path / "index", skip_bad=True).passages == 2
+    assert build_index(source, tmp_path / "index", skip_invalid=True).passages == 2
 
 
 def test_a_source_without_anything_to_find_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.io import guarded_files
 from hopgraph.tools.retrieval import build_index, delete_passages, index_builder, open_index, update_index
 from hopgraph.tools.retrieval.corpora import formats, text_files
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from support.waiting import PATIENCE
 
 
@@ -104,7 +104,7 @@ def test_what_is_gone_can_be_kept(docs: Path, tmp_path: Path) -> None:
     out = build_index(docs, tmp_path / "index").path
     (docs / "f7.md").unlink()
     write(docs, f8="A marten.")
-    report = update_index(docs, out, keep_missing=True)
+    report = update_index(docs, out, keep_deleted=True)
     assert report.changes is not None
     assert report.changes.vanished == ()
     assert found(out, "file7") == ["File 7\n\nThe animal of file7 is an owl7."]
@@ -217,17 +217,17 @@ def test_what_cannot_be_opened_or_parsed_is_named_and_ends_nothing(
 
 
 def test_an_update_cuts_as_the_index_does(docs: Path, tmp_path: Path, read: list[str]) -> None:
-    out = update_index(docs, tmp_path / "index", cutting=Cutting(30, 5)).path
+    out = update_index(docs, tmp_path / "index", chunking=ChunkOptions(30, 5)).path
     read.clear()
     assert not update_index(docs, out).changes
     (docs / "f1.md").write_text("An owl sits there and says nothing. " * 20)
     update_index(docs, out)
     assert read == ["f1.md"]
-    build_index(docs, tmp_path / "anew", cutting=Cutting(30, 5))
+    build_index(docs, tmp_path / "anew", chunking=ChunkOptions(30, 5))
     assert files_of(out) == files_of(tmp_path / "anew")
     more = write(tmp_path / "more", cat="A cat sits here and says something. " * 20)
     added = update_index(more, out, add=True).passages - 60
-    assert update_index(more, out, cutting=Cutting()).passages < 60 + added
+    assert update_index(more, out, chunking=ChunkOptions()).passages < 60 + added
     assert not update_index(more, out).changes
     assert not update_index(docs, out).changes
 

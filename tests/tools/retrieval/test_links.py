@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.metrics import recall_at
 from hopgraph.tools.retrieval import Hit, build_index, open_index, resolve_retriever, update_index
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever, fetch_documents
 from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links, without_links
-from hopgraph.tools.retrieval.links import DEPTH, FOLDER, Links, find_links, names_of
+from hopgraph.tools.retrieval.links import FOLDER, LINK_DEPTH, Links, find_links, names_of
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, SearchableIndex
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
@@ -143,10 +143,10 @@ async def test_more_passages_begin_with_those_that_fewer_are(films: Path) -> Non
 
 
 def test_hits_beyond_those_that_are_compared_keep_their_order() -> None:
-    rows = [(f"p{number}", f"No {number}", "text") for number in range(DEPTH + 20)]
+    rows = [(f"p{number}", f"No {number}", "text") for number in range(LINK_DEPTH + 20)]
     links = find_links(passages(*rows))
-    hits = [(row, 500.0 - row) for row in range(DEPTH + 20)]
-    assert [each.row for each in links.follow("x", hits, 1000)] == list(range(DEPTH + 20))
+    hits = [(row, 500.0 - row) for row in range(LINK_DEPTH + 20)]
+    assert [each.row for each in links.follow("x", hits, 1000)] == list(range(LINK_DEPTH + 20))
 
 
 def test_an_update_has_the_links_of_a_new_index(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.retrieve import RetrieveState, retrieve
 from hopgraph.nodes.sentence_filter import sentence_filter
-from hopgraph.state import Query, Spent
+from hopgraph.state import BudgetState, Query
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.retrieval import build_index, resolve_retriever
 from hopgraph.tools.scoring.resolve import resolve_reranker
@@ -31,13 +31,13 @@ def index(tmp_path: Path) -> Generator[Path]:
 
 
 def asking(*queries: Query) -> RetrieveState:
-    spent = Spent(calls={}, started_at=0.0)
+    spent = BudgetState(calls={}, started_at=0.0)
     return {**spent, "question": queries[0]["text"], "queries": [*queries], "asked": [], "excluded": [], "iteration": 1}
 
 
 async def test_the_union_of_fifty_and_fifty_is_reranked(index: Path) -> None:
     settings = MigresContext(retriever=f"bm25:{index}", second_retriever=f"faiss:{index}")
-    assert settings.passages_per_query == 50
+    assert settings.top_k == 50
     queries = [Query(text=text, why="") for text in QUERIES]
     found = await retrieve(
         asking(*queries),
@@ -51,9 +51,7 @@ async def test_the_union_of_fifty_and_fifty_is_reranked(index: Path) -> None:
         assert len(by_vectors) == 50
         assert set(by_vectors) - set(by_words)  # the vectors bring passages that share no word
         assert candidates["passage_ids"] == [*by_words, *(key for key in by_vectors if key not in by_words)]
-    everything = settings.model_copy(
-        update={"threshold": -100.0, "threshold_for": None, "passages_per_extraction": 100}
-    )
+    everything = settings.model_copy(update={"threshold": -100.0, "threshold_reranker": None, "context_passages": 100})
     filtered = await sentence_filter(
         {"candidates": found["candidates"], "passages": found["passages"]}, Runtime(context=everything)
     )
@@ -67,7 +65,7 @@ async def test_the_union_of_fifty_and_fifty_is_reranked(index: Path) -> None:
 
 
 async def test_hybrid_is_one_retriever_of_both(index: Path) -> None:
-    settings = MigresContext(retriever=f"hybrid:{index}", passages_per_query=10)
+    settings = MigresContext(retriever=f"hybrid:{index}", top_k=10)
     query = Query(text=QUERIES[0], why="")
     found = await retrieve(
         asking(query),

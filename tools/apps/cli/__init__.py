@@ -13,9 +13,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     What it raises on purpose, and what the machine refuses, is one line on standard error; a bug stays a traceback.
     """
-    from hopgraph.tools.apps.cli.app import run
+    from hopgraph.tools.apps.cli.app import run_app
 
-    return run(arguments)
+    return run_app(arguments)
 
 
 def script() -> None:

@@ -65,7 +65,7 @@ for module in ("commands", "evaluation.evaluation_options"):
 app.add_typer(commands)
 
 
-def run(arguments: Sequence[str] | None) -> int:
+def run_app(arguments: Sequence[str] | None) -> int:
     """Run a command, with these arguments or those of the process; see `hopgraph.tools.apps.cli.main`."""
     try:
         for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`

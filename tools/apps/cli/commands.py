@@ -72,7 +72,7 @@ class AskOptions:
 @command(
     "index_command.run_index",
     "hopgraph index my-documents/ --out my-index",
-    "hopgraph index corpus.jsonl --out my-index --skip-bad",
+    "hopgraph index corpus.jsonl --out my-index --skip-invalid",
     "hopgraph index hotpot_train.json --out my-index --format hotpotqa",
     "hopgraph index aufsaetze/ --out mein-index --language de",
     "hopgraph index corpus.jsonl --out my-index --dense st:sentence-transformers/all-MiniLM-L6-v2",
@@ -101,7 +101,7 @@ class IndexOptions:
         metavar="NAME",
         show_default="detected from the content",
     )
-    skip_bad: bool = flag("Skip invalid records and count them.")
+    skip_invalid: bool = flag("Skip invalid records and count them.")
     follow_links: bool = flag("Follow links in a folder of documents.")
     exclude: list[str] | None = option(
         "Exclude files of a folder by a pattern as in .gitignore; repeatable. The folder's .hopgraphignore is read, "
@@ -122,7 +122,7 @@ class IndexOptions:
         "for eng; TESSDATA_PREFIX names a folder with others. About a second per page.",
         metavar="CODES",
     )
-    passage_words: int | None = option(
+    chunk_words: int | None = option(
         "Approximate words per passage.",
         metavar="N",
         show_default="100, or that of the index that is updated",
@@ -140,7 +140,7 @@ class IndexOptions:
     )
     add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
     replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
-    keep_missing: bool = flag("Keep the passages of files that are gone from SOURCE.")
+    keep_deleted: bool = flag("Keep the passages of files that are gone from SOURCE.")
     dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")
     watch: bool = flag("Stay, and update the index whenever a file of SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
@@ -150,8 +150,8 @@ class IndexOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.replace and (self.add or self.keep_missing or self.dry_run):
-            raise typer.BadParameter("--replace rebuilds the index; --add, --keep-missing and --dry-run update it.")
+        if self.replace and (self.add or self.keep_deleted or self.dry_run):
+            raise typer.BadParameter("--replace rebuilds the index; --add, --keep-deleted and --dry-run update it.")
         if self.watch and (self.to or self.replace or self.dry_run or self.show):
             raise typer.BadParameter(
                 "--watch updates an index in DIR; leave out --to, --replace, --dry-run and --show."
@@ -174,7 +174,7 @@ class CalibrateOptions:
     corpus: str = option("Where their passages are.", default=..., metavar="DIR|SPEC")
     reranker: str = option("The reranker to calibrate.", default="lexical", metavar="SPEC")
     keep: float = option("More than this share of the questions keeps a passage.", default=0.8, metavar="SHARE")
-    skip_bad: bool = flag("Skip broken records and count them.")
+    skip_invalid: bool = flag("Skip broken records and count them.")
     as_json: JsonOption = False
 
 

@@ -49,7 +49,7 @@ async def keep_up_to_date(source: Path, index: Path) -> None:
 
 async def _update(source: Path, index: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-c", _UPDATE, "index", str(source), "--out", str(index), "--skip-bad"),
+        *(sys.executable, "-P", "-c", _UPDATE, "index", str(source), "--out", str(index), "--skip-invalid"),
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,

@@ -19,7 +19,7 @@ from hopgraph.tools.apps.cli.folder_watch import kept_index, watch
 from hopgraph.tools.io.guarded_files import make_private
 from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, update_index
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.corpora.formats import TEXT
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
@@ -55,7 +55,7 @@ def index_documents(source: Path) -> Path:
     """Index documents in the user's cache, or bring their index up to date; print what changed, return the index."""
     index = kept_index(source)
     make_private(index.parent)  # the documents may not be for other users of this machine
-    _update(IndexOptions(source=source, out=index, skip_bad=True))
+    _update(IndexOptions(source=source, out=index, skip_invalid=True))
     return index
 
 
@@ -80,7 +80,7 @@ def _index(console: Console, options: IndexOptions) -> None:
     if options.dry_run and report.changes is not None:
         _print_changes(console, report.changes)
         if report.format == TEXT:
-            reading, changes = CorpusReading(skip_bad=True), report.changes
+            reading, changes = CorpusReading(skip_invalid=True), report.changes
             now = _open(options)
             _print_kinds(console, now, _read_files(now, (*changes.added, *changes.changed), reading))
             first, skipped = (*report.first_skipped, *reading.first_skipped), report.skipped + reading.skipped
@@ -96,12 +96,12 @@ def _index(console: Console, options: IndexOptions) -> None:
 
 def _given(options: IndexOptions) -> dict[str, Any]:
     """Return the arguments that building, updating and filling share."""
-    same = ("skip_bad", "follow_links", "language", "dense")
+    same = ("skip_invalid", "follow_links", "language", "dense")
     given: dict[str, Any] = {name: getattr(options, name) for name in same} | {"format": options.format_name}
     given["exclude"] = options.exclude or []
-    given["cutting"] = _cutting(options)
+    given["chunking"] = _chunking(options)
     if not options.replace:
-        given |= {"keep_missing": options.keep_missing, "dry_run": options.dry_run}
+        given |= {"keep_deleted": options.keep_deleted, "dry_run": options.dry_run}
     return given
 
 
@@ -166,16 +166,16 @@ def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) ->
         yield _Kind(_name_kind(file.name), 1, passages[file], reading.skipped_in[file], why)
 
 
-def _cutting(options: IndexOptions) -> Cutting | None:
+def _chunking(options: IndexOptions) -> ChunkOptions | None:
     """Return how documents are cut; None where nothing is said, so that an index that is updated keeps its own way."""
-    given: dict[str, Any] = {"words": options.passage_words, "overlap": options.overlap, "ocr": options.ocr}
+    given: dict[str, Any] = {"words": options.chunk_words, "overlap": options.overlap, "ocr": options.ocr}
     chosen = {name: value for name, value in given.items() if value is not None}
-    return Cutting(**chosen) if chosen else None
+    return ChunkOptions(**chosen) if chosen else None
 
 
 def _open(options: IndexOptions) -> Corpus:
     source, follow, exclude = options.source.expanduser(), options.follow_links, options.exclude or ()
-    return open_corpus(source, options.format_name, follow_links=follow, cutting=_cutting(options), exclude=exclude)
+    return open_corpus(source, options.format_name, follow_links=follow, chunking=_chunking(options), exclude=exclude)
 
 
 def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
@@ -183,7 +183,7 @@ def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
     place = file if file in corpus.files else corpus.path / file
     if place not in corpus.files:
         raise CorpusError(f"{file}: no file of {corpus.path} that would be read; {corpus.left_out}".removesuffix("; "))
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     for record in replace(corpus, files=(place,)).records(reading):
         origin = find_origin(record.metadata)
         where = ", ".join(filter(None, (describe_place(origin), origin.get("section", ""))))

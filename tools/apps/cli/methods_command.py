@@ -35,7 +35,7 @@ def run_methods(options: MethodsOptions) -> None:
         records = [_record("chat", chat.graph, chat.__doc__ or "", "", settings=True)]
     else:
         methods = [find_method(name)] if name else list_methods().values()
-        records = [_record(each.name, each.graph, each.about, each.group, settings=bool(name)) for each in methods]
+        records = [_record(each.name, each.graph, each.docstring, each.group, settings=bool(name)) for each in methods]
     if options.as_json:
         print_json(records[0] if name else records)
         return
@@ -85,7 +85,7 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
             "description": field.get("description", ""),
         }
         for name, field in schema.items()
-        if name not in cls.ignored
+        if name not in cls.unused_settings
     ]
 
 
@@ -168,7 +168,7 @@ def run_draw(options: DrawOptions) -> None:
         title = str(known.graph.get_name()) if known else sanitize_line(saved["method"])
         text = draw_run_svg(tree, title) if form in ("svg", "png") else f"{draw_run_text(tree, title)}\n"
     else:
-        text = f"{find_method(method or '').figure.get_graph().draw_mermaid().rstrip()}\n"
+        text = f"{find_method(method or '').drawn_graph.get_graph().draw_mermaid().rstrip()}\n"
     picture = render_png(text) if form == "png" else text.encode("utf-8", "replace")
     if out is not None:
         write_files({out.expanduser(): picture})

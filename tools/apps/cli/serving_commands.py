@@ -266,7 +266,7 @@ def packaged_graphs() -> dict[str, dict[str, str]]:
     from hopgraph.graphs import chat  # which has the methods that are known when it is imported
 
     found = {"chat": (f"{chat.__name__}:graph", chat.__doc__ or "")}
-    found |= {name: (str(each.place), each.about) for name, each in list_methods().items()}
+    found |= {name: (str(each.place), each.docstring) for name, each in list_methods().items()}
     return {
         name: {"path": path, "description": about.strip().partition("\n")[0].rstrip(".")}
         for name, (path, about) in found.items()

@@ -26,7 +26,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.io.guarded_files import write_files
 
-CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.passages_per_query=10"
+CANDIDATES, FIRST_STAGE = "one_step,chain_of_reviews,react,migres", "one_step.top_k=10"
 """Default candidates for stages, and the default first stage."""
 MOST_STAGES = 3
 """Maximum stages of a chosen cascade: as many as the default has."""
@@ -35,7 +35,7 @@ _SCORES = {"f1": "f1", "calls": "llm_calls", "cost": "cost"}
 _PLACES = list(_SCORES)
 
 
-class Target(NamedTuple):
+class CascadeTarget(NamedTuple):
     """The target of a cascade: at least this `f1`, or at most these `calls` or this `cost` per question."""
 
     measure: str
@@ -53,15 +53,15 @@ class Tried(NamedTuple):
     """True if its answer would end a cascade."""
 
 
-def read_target(text: str | None, *, priced: bool) -> Target | None:
+def read_target(text: str | None, *, priced: bool) -> CascadeTarget | None:
     """Read `f1=0.8`, `calls=2` or `cost=0.001`; SettingsError for anything else."""
     if text is None:
         return None
     measure, _, number = text.partition("=")
     try:
-        target = Target(measure.strip(), float(number))
+        target = CascadeTarget(measure.strip(), float(number))
     except ValueError:
-        target = Target("", 0)
+        target = CascadeTarget("", 0)
     if not 0 < target.value <= {"f1": 1, "calls": inf, "cost": inf}.get(target.measure, 0):
         raise SettingsError(f"--target {text!r:.80}: write f1=SHARE, at most 1, calls=NUMBER or cost=AMOUNT")
     if target.measure == "cost" and not priced:
@@ -70,7 +70,7 @@ def read_target(text: str | None, *, priced: bool) -> Target | None:
 
 
 def write_stages(
-    reader: RunReader, out: Path, *, target: Target | None = None, prices: PriceTable | None = None
+    reader: RunReader, out: Path, *, target: CascadeTarget | None = None, prices: PriceTable | None = None
 ) -> str:
     """Choose on one half of a run's questions, measure on the other, and write both; return how to use the stages.
 
@@ -127,14 +127,14 @@ def as_stage(method: str, settings: Mapping[str, JsonValue]) -> str:
     return f"{method}?{urlencode(changed)}" if changed else method
 
 
-def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: Target | None) -> list[Tried]:
+def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: CascadeTarget | None) -> list[Tried]:
     """Choose the stages that reach an F1 with the fewest calls (where known, the lowest cost), or the best within some.
 
     Without a target the F1 is that of the best single method.
     """
     choices = [each for size in range(1, MOST_STAGES + 1) for each in permutations(tried, size)]
     means = np.array([run_through(each)[questions].mean(axis=0) for each in choices]).round(9)
-    measure, value = target or Target("f1", float(means[: len(tried), 0].max()))
+    measure, value = target or CascadeTarget("f1", float(means[: len(tried), 0].max()))
     f1, spent = means[:, 0], means[:, _PLACES.index(measure) or -1]  # for an F1 the last, the cost where it is known
     fits, keys = (f1 >= value, (spent, -f1)) if measure == "f1" else (spent <= value, (-f1, spent))
     if not fits.any():

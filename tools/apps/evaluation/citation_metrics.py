@@ -14,7 +14,7 @@ _MARK = re.compile(r" ?\[(\d{1,3})\]")
 _HEADING, _BULLET = re.compile(r"#{1,6} "), re.compile(r"(?:[-*+]|\d{1,3}[.)]) +")
 
 
-class CitedSentence(NamedTuple):
+class JudgedSentence(NamedTuple):
     """A sentence of an answer, without its marks."""
 
     text: str
@@ -34,7 +34,7 @@ class CitationScores(NamedTuple):
     """
 
 
-def cited_sentences(answer: str) -> list[CitedSentence]:
+def cited_sentences(answer: str) -> list[JudgedSentence]:
     """Split an answer with marks ([1][2]) into sentences; marks after a full stop belong to the sentence before.
 
     In Markdown headings are not sentences, and items of lists are without what begins them.
@@ -42,7 +42,7 @@ def cited_sentences(answer: str) -> list[CitedSentence]:
     moved = re.sub(r"([.!?])((?: ?\[\d{1,3}\])+)", r"\2\1", answer)
     found = (moved[start:end] for start, end in split_sentences(moved))
     return [
-        CitedSentence(
+        JudgedSentence(
             _MARK.sub("", each[bullet.end() if (bullet := _BULLET.match(each)) else 0 :]),
             tuple(dict.fromkeys(map(int, _MARK.findall(each)))),
         )

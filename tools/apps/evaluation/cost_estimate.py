@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -65,7 +65,7 @@ def read_prices(path: Path | None) -> PriceTable:
     except OSError as error:
         raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise SettingsError(f"--prices {path}: {describe_problem(error)}") from None
+        raise SettingsError(f"--prices {path}: {format_error(error)}") from None
     except ValueError as error:  # not UTF-8, or not TOML
         raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
 

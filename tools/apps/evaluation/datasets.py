@@ -21,10 +21,10 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue, ValidationError
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
-from hopgraph.state.errors import describe_problem, did_you_mean
+from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.apps.evaluation.question_formats import FORMATS, BeirQuery
-from hopgraph.tools.apps.evaluation.question_record import QuestionRecord
+from hopgraph.tools.apps.evaluation.question_formats import QUESTION_FORMATS, BeirQuery
+from hopgraph.tools.apps.evaluation.question_record import DatasetRecord
 from hopgraph.tools.io.guarded_files import make_private, open_private, read_source
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
@@ -50,14 +50,16 @@ def read_questions(
     SettingsError: no format has this name. CorpusError: the path is missing, unreadable or of no known format.
     BadRecordError: a record of another shape, by file and line, unless bad records are skipped.
     """
-    if format_name not in (None, *FORMATS):
-        raise SettingsError(f"question format {format_name!r:.80} is unknown{did_you_mean(str(format_name), FORMATS)}")
+    if format_name not in (None, *QUESTION_FORMATS):
+        raise SettingsError(
+            f"question format {format_name!r:.80} is unknown{did_you_mean(str(format_name), QUESTION_FORMATS)}"
+        )
     reading, name = reading or CorpusReading(), format_name or detect_format(path)
     try:
         if name == BEIR:
             yield from _beir_questions(path, reading)
         else:
-            yield from _questions(path, reading, FORMATS[name])
+            yield from _questions(path, reading, QUESTION_FORMATS[name])
     except OSError as error:
         raise CorpusError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from None
 
@@ -81,7 +83,7 @@ def detect_format(path: Path) -> str:
     if path.is_dir():
         return BEIR
     try:
-        reading = CorpusReading(skip_bad=True)
+        reading = CorpusReading(skip_invalid=True)
         values = (value for _, value in _read_records(path, reading))
         first = next((value for value in values if isinstance(value, dict)), dict[str, JsonValue]())
     except OSError as error:
@@ -116,7 +118,7 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
         raise BadRecordError(f"{path}:{rows.line_num}: {error}") from None
 
 
-def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord]) -> Iterator[EvalQuestion]:
+def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) -> Iterator[EvalQuestion]:
     lines, number = dict[str, int](), 0
     for line, value in _read_records(path, reading):
         number = max(line, number + 1)  # a list may stand on one line
@@ -130,7 +132,7 @@ def _questions(path: Path, reading: CorpusReading, record: type[QuestionRecord])
         except MalformedError as error:
             reading.reject(path, line, str(error))
         except ValidationError as error:
-            reading.reject(path, line, _missing_fields(error) or describe_problem(error))
+            reading.reject(path, line, _missing_fields(error) or format_error(error))
         else:
             yield question
 

@@ -15,7 +15,7 @@ agreement is decided (`_flaw_of`); JSON in place of the tags; examples without a
   decompositions that come with data sets.
 *Ours*: "the same" as in exact match, with the aliases of the data set, and the model reasons before it answers, as in
 use; the annotation as the teacher of relevance, with the gold passages that were not retrieved added
-(`own_passages`), so that there are relevant ones; sub-questions that refer to earlier answers, and their checks;
+(`judged_passages`), so that there are relevant ones; sub-questions that refer to earlier answers, and their checks;
 replies in the form that the roles have in use.
 """
 
@@ -30,7 +30,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, JsonValue
 from typing_extensions import TypedDict
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of, render_step
+from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, calls_of, render_step
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, whole_excerpt, with_title
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
@@ -45,8 +45,8 @@ from hopgraph.nodes.question_tree.decomposition import (
     read_sub_questions,
     referred_numbers,
 )
-from hopgraph.nodes.read_hop import generate
-from hopgraph.nodes.reading import read
+from hopgraph.nodes.read_hop import answer_from_memory
+from hopgraph.nodes.reading import ask_reader
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import Candidates, Context, Passage, Update
@@ -104,7 +104,7 @@ class RelevanceDataContext(DistillationContext, RaIsfContext):
     role = "ra_isf/judge_relevance"
     steps = ("judge_relevance",)
 
-    own_passages: Literal["gold", "all", "none"] = setting(
+    judged_passages: Literal["gold", "all", "none"] = setting(
         "Retrieval", "gold", "which passages of the question are also judged. Default: the top k only, as in the paper"
     )
 
@@ -150,7 +150,13 @@ def drop(name: str, reason: str) -> Example:
 
 
 def _example(
-    settings: DistillationContext, name: str, wanted: Ask[Any], reply: BaseModel, *, label: str = "", flaw: str = ""
+    settings: DistillationContext,
+    name: str,
+    wanted: ModelCall[Any],
+    reply: BaseModel,
+    *,
+    label: str = "",
+    flaw: str = "",
 ) -> Example:
     """Make the example of this name: the student's prompt and the reply; dropped where that has a flaw."""
     step = settings.role.rpartition("/")[2]
@@ -171,14 +177,14 @@ async def ground_with_gold(state: DistillationState, runtime: Runtime[GroundingD
     With `negatives` an example to which the reply is Empty follows one that is kept: passages without a gold answer.
     """
     question, settings, name = state["annotated"], runtime.context, state["annotated"].id
-    generated, found = await generate(state, cast("Any", runtime)), await _search(state, runtime)
+    generated, found = await answer_from_memory(state, cast("Any", runtime)), await _search(state, runtime)
     calls = {**generated["calls"], **found["calls"]}
     passages = passages_by_id([*found["passages"], *question.passages])
     shown, noise = _mix_with_noise(question, passages, settings)
     if not shown:
         return {"distilled": [drop(name, "no gold passage")], "calls": calls}
 
-    def asked_about(some: Sequence[Passage]) -> Ask[GroundReply]:
+    def asked_about(some: Sequence[Passage]) -> ModelCall[GroundReply]:
         excerpts = [whole_excerpt(each, each["score"]) for each in some]
         given: Any = {**state, **generated}
         return ground_ask(given, settings, prompt_passages(excerpts, passages))
@@ -234,10 +240,10 @@ def _flaw_of(
 async def label_known(state: DistillationState, runtime: Runtime[KnowledgeDataContext]) -> Update:
     """Say that the question is known where the answer from memory equals a gold one, as in EM (RA-ISF, Equation 5)."""
     question, text = state["annotated"], state["question"]
-    reading, answered = await read(runtime, state, text, step="answer_step_by_step")
+    reading, answered = await ask_reader(runtime, state, text, step="answer_step_by_step")
     reason = _UNANSWERED[answered.outcome] if question.answers else "no gold answer"
     known = _key(reading["answer"]) in map(_key, question.answers or ())
-    wanted = Ask("self_knowledge", {"question": text}, SelfKnowledge, SelfKnowledge(known=False))
+    wanted = ModelCall("self_knowledge", {"question": text}, SelfKnowledge, SelfKnowledge(known=False))
     label, reply = "known" if known else "unknown", SelfKnowledge(known=known)
     made = drop(question.id, reason) if reason else _example(runtime.context, question.id, wanted, reply, label=label)
     return {"distilled": [made], "calls": calls_of([answered])}
@@ -256,7 +262,7 @@ async def label_passages(state: DistillationState, runtime: Runtime[RelevanceDat
     found = await _search(state, runtime)
     if settings.teacher == "gold" and not question.gold:
         return {"distilled": [drop(question.id, "no gold passage")], "calls": found["calls"]}
-    passages, candidates = _with_own_passages(question, found, settings.own_passages)
+    passages, candidates = _with_own_passages(question, found, settings.judged_passages)
     excerpts = candidate_excerpts(candidates, passages, settings.passage_tokens)
     asks = [relevance_ask(state["question"], each, passages) for each in excerpts]
     answers = await ask_all(runtime, state, asks if settings.teacher == "model" else [])
@@ -324,7 +330,7 @@ def _compile(context: type[DistillationContext], make: Node) -> CompiledMethod:
 
     builder = MethodGraph(DistillationState, context)
     builder.add_node("prepare", prepare_for(DistillationState, given=("annotated",))).add_node("make", make_examples)
-    return builder.add_path(START, "prepare", "make", END).compile(name=f"data for {context.role}")
+    return builder.chain(START, "prepare", "make", END).compile(name=f"data for {context.role}")
 
 
 DISTILLATIONS: dict[str, Any] = {

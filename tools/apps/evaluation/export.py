@@ -13,12 +13,12 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
-from hopgraph.tools.apps.evaluation.report.tables import COSTS, SHARES
+from hopgraph.tools.apps.evaluation.report.tables import COST_NAMES, SCORE_NAMES
 from hopgraph.tools.apps.evaluation.report.writers import protect_csv_text
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.io.optional_packages import require
 
-Row = Mapping[str, JsonValue]
+ExportRow = Mapping[str, JsonValue]
 ANSWER_COLUMNS: dict[str, tuple[str, str]] = {
     "dataset": ("string", "the file or folder of the questions, by name"),
     "model": ("string", "the spec of the method's model, without keys"),
@@ -39,7 +39,7 @@ _SCORE = "{}, from 0 to 1; null where the question cannot have it"
 _COST = "{} of this answer; null where it failed"
 
 
-def answer_rows(reader: RunReader, prices: PriceTable | None = None) -> list[Row]:
+def answer_rows(reader: RunReader, prices: PriceTable | None = None) -> list[ExportRow]:
     """Return every answer of a run with its scores and costs, method by method; all rows have the same columns."""
     comparison = compare_runs([reader], prices)
     rows: list[dict[str, JsonValue]] = []
@@ -53,24 +53,26 @@ def answer_rows(reader: RunReader, prices: PriceTable | None = None) -> list[Row
                 row = dict[str, JsonValue](zip(ANSWER_COLUMNS, (*known, *asked, *said), strict=True))
                 row.update(method.repeats[outcome["repeat"]][outcome["id"]])
                 rows.append(row)
-    columns = dict.fromkeys([*ANSWER_COLUMNS, *SHARES, *COSTS, *(name for row in rows for name in row)])
+    columns = dict.fromkeys([*ANSWER_COLUMNS, *SCORE_NAMES, *COST_NAMES, *(name for row in rows for name in row)])
     kept = [name for name in columns if name in ANSWER_COLUMNS or any(name in row for row in rows)]
     return [{name: row.get(name) for name in kept} for row in rows]
 
 
-def describe_columns(rows: Sequence[Row]) -> dict[str, Any]:
+def describe_columns(rows: Sequence[ExportRow]) -> dict[str, Any]:
     """Return a JSON schema of the rows, with what each column holds."""
     properties: dict[str, Any] = {}
     for name in rows[0] if rows else ANSWER_COLUMNS:
         kind, about = ANSWER_COLUMNS.get(name) or (
             "number",
-            _SCORE.format(SHARES[name]) if name in SHARES else _COST.format(COSTS.get(name, name.replace("_", " "))),
+            _SCORE.format(SCORE_NAMES[name])
+            if name in SCORE_NAMES
+            else _COST.format(COST_NAMES.get(name, name.replace("_", " "))),
         )
         properties[name] = {"type": [kind, "null"], "description": about}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": properties}
 
 
-def write_csv(rows: Sequence[Row], path: Path) -> None:
+def write_csv(rows: Sequence[ExportRow], path: Path) -> None:
     """Write rows as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -82,7 +84,7 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
     write_files({path: out.getvalue().encode("utf-8", "replace")})
 
 
-def write_parquet(rows: Sequence[Row], path: Path) -> None:
+def write_parquet(rows: Sequence[ExportRow], path: Path) -> None:
     """Write rows as Parquet with the columns' descriptions as metadata; SpecError where pyarrow is missing."""
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     kinds = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
@@ -96,7 +98,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     write_files({path: sink.getvalue().to_pybytes()})
 
 
-def log_to_wandb(reader: RunReader, rows: Sequence[Row], folder: Path | None, project: str) -> None:
+def log_to_wandb(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
     """Log a Weights & Biases run for each method: settings, scores, and the answers as a table.
 
     Into a folder, offline; for None as the package is configured. SpecError where it is missing.
@@ -110,7 +112,7 @@ def log_to_wandb(reader: RunReader, rows: Sequence[Row], folder: Path | None, pr
             run.log({"answers": wandb.Table(columns=[*rows[0]], data=own)} if own else {})
 
 
-def log_to_mlflow(reader: RunReader, rows: Sequence[Row], folder: Path | None, project: str) -> None:
+def log_to_mlflow(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
     """Log an MLflow run for each method: settings, scores, and the answers as JSON lines; SpecError without mlflow.
 
     Into a database in a folder, with its files beside it; for None where the package is configured to.

@@ -21,7 +21,7 @@ NameKind = Literal["given", "surname", "place"]
 Words = tuple[str, ...]
 """Case-folded words."""
 
-WORD = re.compile(r"[^\W_]+")
+TITLE_WORD = re.compile(r"[^\W_]+")
 """A word or a number."""
 _ASIDE = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _LEAD = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of)\s+(?P<what>[^.;]{1,160})")
@@ -170,7 +170,7 @@ def _last_kind(phrase: str) -> TitleKind | None:
 
 def words_of(text: str) -> list[str]:
     """Split a text into its words and numbers."""
-    return WORD.findall(text)
+    return TITLE_WORD.findall(text)
 
 
 def casefold_words(words: Sequence[str]) -> Words:

@@ -15,17 +15,17 @@ from hopgraph.tools.text.comparison import normalize_answer
 Script = Literal["hotpotqa", "2wikimultihopqa", "musique"]
 SCRIPTS: tuple[Script, ...] = get_args(Script)
 """Whose script it is, named as the format of its file."""
-Fact = tuple[str, int]
+SupportingFact = tuple[str, int]
 """A title and the number of a sentence from 0; of MuSiQue no title, and the number of a paragraph."""
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
-class Answered(NamedTuple):
+class PredictedAnswer(NamedTuple):
     """An input of a script: a prediction, or the gold annotation of a question."""
 
     answers: tuple[str, ...]
     """One answer of a prediction (empty for none), or the gold answer with its aliases."""
-    facts: tuple[Fact, ...]
+    facts: tuple[SupportingFact, ...]
     answerable: bool = True
     """True if the paragraphs are sufficient to answer (MuSiQue)."""
 
@@ -77,28 +77,30 @@ def _musique_answer(predicted: str, gold: str) -> Agreement:
     return MUSIQUE_OVERLAP(Counter(one.split()), Counter(other.split()))._replace(em=float(one == other))
 
 
-def _best(predicted: Answered, gold: Answered, compare: Callable[[str, str], Agreement]) -> Agreement:
+def _best(predicted: PredictedAnswer, gold: PredictedAnswer, compare: Callable[[str, str], Agreement]) -> Agreement:
     """Take the best of each value over the gold answers."""
     each = [compare(predicted.answers[0], answer) for answer in gold.answers]
     return Agreement(*(max(values) for values in zip(*each, strict=True)))
 
 
-def _hotpot_facts(predicted: Answered, gold: Answered) -> Agreement:
+def _hotpot_facts(predicted: PredictedAnswer, gold: PredictedAnswer) -> Agreement:
     return HOTPOT_OVERLAP(Counter(set(predicted.facts)), Counter(set(gold.facts)))
 
 
-def _wiki_facts(predicted: Answered, gold: Answered) -> Agreement:
+def _wiki_facts(predicted: PredictedAnswer, gold: PredictedAnswer) -> Agreement:
     """Compare facts whose titles may differ in case; facts that differ in nothing else count each."""
     own, right = ([(title.lower(), number) for title, number in set(each.facts)] for each in (predicted, gold))
     hits, missed = sum(each in right for each in own), sum(each not in own for each in right)
     return _agree(float(hits == len(own) and not missed), hits / max(len(own), 1), hits / max(hits + missed, 1))
 
 
-def _musique_facts(predicted: Answered, gold: Answered) -> Agreement:
+def _musique_facts(predicted: PredictedAnswer, gold: PredictedAnswer) -> Agreement:
     return MUSIQUE_OVERLAP(Counter(set(predicted.facts)), Counter(set(gold.facts)))
 
 
-def score_hotpot(predicted: Answered, gold: Answered, *, titles_in_lower_case: bool = False) -> dict[str, float]:
+def score_hotpot(
+    predicted: PredictedAnswer, gold: PredictedAnswer, *, titles_in_lower_case: bool = False
+) -> dict[str, float]:
     """Score one prediction as HotpotQA's script does; with `titles_in_lower_case` as 2WikiMultihopQA's."""
     answer = _best(predicted, gold, _hotpot_answer)
     facts = (_wiki_facts if titles_in_lower_case else _hotpot_facts)(predicted, gold)
@@ -107,7 +109,7 @@ def score_hotpot(predicted: Answered, gold: Answered, *, titles_in_lower_case: b
     return {f"{part}{name}": value for part, each in parts.items() for name, value in each._asdict().items()}
 
 
-def score_musique(rows: Iterable[tuple[str, Answered, Answered]]) -> dict[str, list[float]]:
+def score_musique(rows: Iterable[tuple[str, PredictedAnswer, PredictedAnswer]]) -> dict[str, list[float]]:
     """Score (question's id, prediction, gold) as MuSiQue's script does; return the values of each metric.
 
     Answers and support over the answerable questions. Of an id that is there twice, once answerable and once not, they
@@ -115,7 +117,7 @@ def score_musique(rows: Iterable[tuple[str, Answered, Answered]]) -> dict[str, l
     metric.
     """
     values: dict[str, list[float]] = defaultdict(list)
-    pairs: dict[str, list[tuple[Answered, Answered]]] = defaultdict(list)
+    pairs: dict[str, list[tuple[PredictedAnswer, PredictedAnswer]]] = defaultdict(list)
     for name, predicted, gold in rows:
         pairs[name].append((predicted, gold))
         if gold.answerable:
@@ -131,12 +133,12 @@ def score_musique(rows: Iterable[tuple[str, Answered, Answered]]) -> dict[str, l
     return dict(values)
 
 
-def _musique_scores(predicted: Answered, gold: Answered) -> dict[str, float]:
+def _musique_scores(predicted: PredictedAnswer, gold: PredictedAnswer) -> dict[str, float]:
     answer, support = _best(predicted, gold, _musique_answer), _musique_facts(predicted, gold)
     return {"answer_em": answer.em, "answer_f1": answer.f1, "support_em": support.em, "support_f1": support.f1}
 
 
-def score_all(script: Script, rows: Sequence[tuple[str, Answered, Answered]]) -> dict[str, list[float]]:
+def score_all(script: Script, rows: Sequence[tuple[str, PredictedAnswer, PredictedAnswer]]) -> dict[str, list[float]]:
     """Score (question's id, prediction, gold) as a data set's script does; return the values of each metric."""
     if script == "musique":
         return score_musique(rows)

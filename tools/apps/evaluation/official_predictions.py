@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from hopgraph.state import Citation, SettingsError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader, file_hash
 from hopgraph.tools.apps.evaluation.comparison import Comparison
 from hopgraph.tools.apps.evaluation.datasets import detect_format
-from hopgraph.tools.apps.evaluation.official_metrics import SCRIPTS, Answered, Fact, Script, score_all
+from hopgraph.tools.apps.evaluation.official_metrics import SCRIPTS, PredictedAnswer, Script, SupportingFact, score_all
 from hopgraph.tools.apps.evaluation.question_formats import unique_musique_id
 from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.retrieval.corpora import CorpusReading, hash_passage
@@ -31,7 +31,7 @@ class GoldRecord(NamedTuple):
 
     name: str
     """The id that the script knows; in MuSiQue's Full edition two questions have it."""
-    gold: Answered
+    gold: PredictedAnswer
     record: Mapping[str, Any]
     """The fields that the script reads."""
     units: Sequence[tuple[str, str, str]]
@@ -60,14 +60,14 @@ class OfficialSet:
         facts = (each.reader.manifest.dataset for each in comparison.methods)
         return all(each.sha256 == self.sha256 and each.renamed is None for each in facts)
 
-    def predict(self, outcome: Outcome) -> Answered:
+    def predict(self, outcome: Outcome) -> PredictedAnswer:
         """Return what an outcome predicts; a failure neither answers nor cites."""
         cited = [each for each in outcome["citations"] if each["kind"] == "passage"]
         record = self.questions[outcome["id"]]
         facts = self._paragraphs(cited, record) if self.script == "musique" else self._sentences(cited)
-        return Answered((outcome["answer"],), tuple(dict.fromkeys(facts)), bool(outcome["answer"]))
+        return PredictedAnswer((outcome["answer"],), tuple(dict.fromkeys(facts)), bool(outcome["answer"]))
 
-    def _sentences(self, cited: Iterable[Citation]) -> Iterator[Fact]:
+    def _sentences(self, cited: Iterable[Citation]) -> Iterator[SupportingFact]:
         for each in cited:
             lines, quote = self.sentences.get(each["title"], ()), " ".join(each["quote"].split())
             texts = [" ".join(line.split()) for line in lines]
@@ -75,7 +75,7 @@ class OfficialSet:
             yield from ((each["title"], number) for number in numbers or [len(lines)])
 
     @staticmethod
-    def _paragraphs(cited: Iterable[Citation], record: GoldRecord) -> Iterator[Fact]:
+    def _paragraphs(cited: Iterable[Citation], record: GoldRecord) -> Iterator[SupportingFact]:
         beyond = len(record.units)
         for each in cited:
             by_id = [n for n, (name, _, _) in enumerate(record.units) if name == each["passage_id"]]
@@ -87,7 +87,7 @@ class OfficialSet:
             beyond += number == beyond
             yield "", number
 
-    def rows(self, reader: RunReader, method: str) -> list[tuple[str, Answered, Answered]]:
+    def rows(self, reader: RunReader, method: str) -> list[tuple[str, PredictedAnswer, PredictedAnswer]]:
         """Return (id, prediction, gold) of the first repeat of each question that a method has finished."""
         latest = (each for each in reader.latest(method).values() if not each["repeat"])
         outcomes = {each["id"]: each for each in latest}
@@ -138,7 +138,7 @@ def read_official_set(path: Path, aliases: Path | None = None) -> OfficialSet:
     if aliases is not None and script != "2wikimultihopqa":
         raise SettingsError(f"--aliases {aliases}: only 2WikiMultihopQA has such a file")
     also = _read_aliases(aliases) if aliases else {}
-    values = [value for _, value in read_json_values(path, CorpusReading(skip_bad=True)) if isinstance(value, dict)]
+    values = [value for _, value in read_json_values(path, CorpusReading(skip_invalid=True)) if isinstance(value, dict)]
     sentences: dict[str, Sequence[str]] = {}
     questions: dict[str, GoldRecord] = {}
     for number, value in enumerate(values, 1):
@@ -162,7 +162,7 @@ def _hotpot_gold(record: Mapping[str, Any], aliases: Mapping[str, Sequence[str]]
         kept |= {"answer_id": None, "evidences_id": []}
         kept |= {key: record[key] for key in ("answer_id", "evidences", "evidences_id") if key in record}
     answers = (str(record["answer"]), *aliases.get(str(record.get("answer_id")), ()))
-    return GoldRecord(name, Answered(answers, facts), kept, ())
+    return GoldRecord(name, PredictedAnswer(answers, facts), kept, ())
 
 
 def _musique_gold(record: Mapping[str, Any], number: int) -> GoldRecord:
@@ -175,7 +175,10 @@ def _musique_gold(record: Mapping[str, Any], number: int) -> GoldRecord:
     kept: dict[str, JsonValue] = {"id": name, "answer": answers[0], "answer_aliases": [*answers[1:]]}
     supporting = [{"idx": place, "is_supporting": is_gold} for place, (_, _, is_gold) in enumerate(paragraphs)]
     return GoldRecord(
-        name, Answered(answers, facts, answerable), {**kept, "answerable": answerable, "paragraphs": supporting}, units
+        name,
+        PredictedAnswer(answers, facts, answerable),
+        {**kept, "answerable": answerable, "paragraphs": supporting},
+        units,
     )
 
 
@@ -188,6 +191,6 @@ def _read_aliases(path: Path) -> dict[str, list[str]]:
     except OSError as error:
         raise SettingsError(f"--aliases {path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise SettingsError(f"--aliases {path}: {describe_problem(error)}") from None
+        raise SettingsError(f"--aliases {path}: {format_error(error)}") from None
     except ValueError as error:
         raise SettingsError(f"--aliases {path}: not UTF-8: {error}") from None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, cast
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.ask import Ask, ask, ask_all, calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, calls_of
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.method_graph import MethodGraph, Node
@@ -124,7 +124,7 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
     """
     question = state["annotated"]
     retriever = await get_retriever(runtime.context.retriever, links=runtime.context.links)
-    request = SearchRequest(question.question, runtime.context.passages_per_query, frozenset(), 1, "")
+    request = SearchRequest(question.question, runtime.context.top_k, frozenset(), 1, "")
     passages = draw_passages(question, (await search_all([retriever], request)).passages)
     parts = annotated_sub_questions(question)
     answers = tuple(chain.from_iterable(each.answers for each in parts))
@@ -141,7 +141,9 @@ async def measure_extraction(state: ExperimentState, runtime: Runtime[MigresCont
         kept = verified["evidence"]
         variables = [{"statement": each["statement"], "question": part.template} for each in kept]
         judged = await ask_all(
-            runtime, state, [Ask("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables]
+            runtime,
+            state,
+            [ModelCall("judge_usefulness", each, Usefulness, Usefulness(useful=False)) for each in variables],
         )
         calls |= {**verified.get("calls", {}), **calls_of(judged)}
         holding = {each["id"] for each in passages if COVER_EM(f"{each['title']} {each['text']}", part.answers)}
@@ -176,7 +178,7 @@ async def measure_missing_information(state: ExperimentState, runtime: Runtime[M
     if unanswerable:
         left = [each.template for each in parts if each not in known]
         variables = {"missing": with_part["missing"], "candidates": left}
-        reply = await ask(runtime, state, Ask("judge_alignment", variables, Alignment, Alignment(aligned=[])))
+        reply = await ask(runtime, state, ModelCall("judge_alignment", variables, Alignment, Alignment(aligned=[])))
         calls |= calls_of([reply])
         aligned = any(1 <= number <= len(left) for number in reply.record.aligned)
     measured = {
@@ -202,7 +204,7 @@ async def _decide_on(
 def _compile(context: type[MigresContext], measure: Node) -> CompiledMethod:
     builder = MethodGraph(ExperimentState, context)
     builder.add_node("prepare", prepare_for(ExperimentState, given=("annotated",))).add_node("measure", measure)
-    return builder.add_path(START, "prepare", "measure", END).compile(name=context.method)
+    return builder.chain(START, "prepare", "measure", END).compile(name=context.method)
 
 
 EXPERIMENTS = {

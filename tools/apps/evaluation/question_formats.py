@@ -9,11 +9,11 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.question_record import (
-    Answer,
+    AnswerText,
+    DatasetRecord,
+    NonEmptyText,
     OneOrMore,
-    QuestionRecord,
-    Text,
-    Value,
+    ScalarText,
     read_json_text,
 )
 from hopgraph.tools.apps.evaluation.web_question_formats import Bamboogle, BrowseCompPlus, Frames, MultiHopRag
@@ -39,11 +39,11 @@ class _Columns(BaseModel):
     sent_id: list[int] = []
 
 
-class _HotpotQa(QuestionRecord):
+class _HotpotQa(DatasetRecord):
     """Also of 2WikiMultihopQA; gold are the paragraphs of its supporting facts."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
-    answer: Answer
+    answer: AnswerText
     type: str = ""
     context: JsonValue = None
     supporting_facts: list[tuple[str, int]] | _Columns
@@ -77,17 +77,17 @@ class _HotpotQa(QuestionRecord):
 
 
 class _Step(BaseModel):
-    question: Text
-    answer: Value = ""
+    question: NonEmptyText
+    answer: ScalarText = ""
     paragraph_support_idx: int | None = None
 
 
-class _Musique(QuestionRecord):
+class _Musique(DatasetRecord):
     """Also of HippoRAG's sets; its type is the shape of its decomposition, as in its id."""
 
     id: str | int | None = None
-    answer: Answer | OneOrMore = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
-    answer_aliases: tuple[Value, ...] = ()
+    answer: AnswerText | OneOrMore = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
+    answer_aliases: tuple[ScalarText, ...] = ()
     answerable: bool = True
     paragraphs: list[_Paragraph] = Field(validation_alias=AliasChoices(*PARAGRAPHS))
     question_decomposition: tuple[_Step, ...] = ()
@@ -112,12 +112,12 @@ def unique_musique_id(name: str, *, answerable: bool) -> str:
     return name if answerable else f"{name}/unanswerable"
 
 
-class _OpenDomain(QuestionRecord):
+class _OpenDomain(DatasetRecord):
     """Read questions as in NQ, with or without passages; also a user's own, with one answer or several."""
 
     id: str | int | None = None
     type: str = ""
-    answers: Answer | OneOrMore = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
+    answers: AnswerText | OneOrMore = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
     ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
 
     def to_question(self, number: int) -> EvalQuestion:
@@ -151,14 +151,18 @@ class _FlashRag(_OpenDomain):
 class _PopQa(_OpenDomain):
     """Its answers are JSON text."""
 
-    answers: Annotated[Answer | OneOrMore, BeforeValidator(read_json_text)] = Field(validation_alias="possible_answers")
+    answers: Annotated[AnswerText | OneOrMore, BeforeValidator(read_json_text)] = Field(
+        validation_alias="possible_answers"
+    )
 
 
-class _TriviaQa(QuestionRecord):
+class _TriviaQa(DatasetRecord):
     id: str = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
-    question: Text = Field(validation_alias=AliasChoices("Question", "question"))
-    answer: Answer = Field(validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value")))
-    aliases: list[Value] = Field(
+    question: NonEmptyText = Field(validation_alias=AliasChoices("Question", "question"))
+    answer: AnswerText = Field(
+        validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value"))
+    )
+    aliases: list[ScalarText] = Field(
         default=[], validation_alias=AliasChoices(AliasPath("Answer", "Aliases"), AliasPath("answer", "aliases"))
     )
 
@@ -166,10 +170,10 @@ class _TriviaQa(QuestionRecord):
         return EvalQuestion(self.id, self.question, tuple(dict.fromkeys([self.answer, *self.aliases])))
 
 
-class _StrategyQa(QuestionRecord):
+class _StrategyQa(DatasetRecord):
     """Gold are the paragraphs that any annotator named; BIG-bench's edition has questions and answers alone."""
 
-    question: Text = Field(validation_alias=AliasChoices("question", "input"))
+    question: NonEmptyText = Field(validation_alias=AliasChoices("question", "input"))
     qid: str = ""
     answer: bool = Field(validation_alias=AliasChoices("answer", AliasPath("target_scores", "Yes")))
     evidence: JsonValue = None
@@ -195,12 +199,12 @@ class _StrategyQa(QuestionRecord):
         )
 
 
-class BeirQuery(QuestionRecord):
+class BeirQuery(DatasetRecord):
     """A query of a BEIR folder; answers and type are in its metadata, if any."""
 
     id: str = Field(validation_alias=AliasChoices("_id", "id"))
-    question: Text = Field(validation_alias="text")
-    answers: tuple[Answer, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
+    question: NonEmptyText = Field(validation_alias="text")
+    answers: tuple[AnswerText, ...] | None = Field(default=None, validation_alias=AliasPath("metadata", "answers"))
     type: str = Field(default="", validation_alias=AliasPath("metadata", "type"))
 
     def to_question(self, number: int) -> EvalQuestion:
@@ -208,7 +212,7 @@ class BeirQuery(QuestionRecord):
         return EvalQuestion(self.id, self.question, self.answers, self.type)
 
 
-FORMATS: dict[str, type[QuestionRecord]] = {
+QUESTION_FORMATS: dict[str, type[DatasetRecord]] = {
     "strategyqa": _StrategyQa,
     "musique": _Musique,
     "2wikimultihopqa": _HotpotQa,

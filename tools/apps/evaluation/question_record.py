@@ -28,16 +28,16 @@ def _write_value(value: object) -> object:
     return value
 
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Value = Annotated[str, BeforeValidator(_write_value)]
-Answer = Annotated[Text, BeforeValidator(_write_value)]
-OneOrMore = Annotated[list[Answer], Field(min_length=1)]
+NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+ScalarText = Annotated[str, BeforeValidator(_write_value)]
+AnswerText = Annotated[NonEmptyText, BeforeValidator(_write_value)]
+OneOrMore = Annotated[list[AnswerText], Field(min_length=1)]
 
 
-class QuestionRecord(BaseModel, ABC):
+class DatasetRecord(BaseModel, ABC):
     """A question as a data set has it."""
 
-    question: Text
+    question: NonEmptyText
 
     @abstractmethod
     def to_question(self, number: int) -> EvalQuestion:

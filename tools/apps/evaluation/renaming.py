@@ -19,7 +19,7 @@ from typing import NamedTuple
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.named_titles import (
-    WORD,
+    TITLE_WORD,
     NameMap,
     Vocabulary,
     Words,
@@ -93,7 +93,7 @@ class Renamer:
         """Rename a text that is a title, with or without its article; empty for another text."""
         words = casefold_words(words_of(base))
         new = self.names.titles.get(words) or self.names.titles.get(("the", *words), ())[1:]
-        return _apply(base, list(map(_edit, WORD.finditer(base), new))) if new else ""
+        return _apply(base, list(map(_edit, TITLE_WORD.finditer(base), new))) if new else ""
 
     def passage(self, passage: ContextPassage) -> ContextPassage:
         """Rename a passage; an id that is a hash of the text becomes that of the new text, the data set's own stay."""
@@ -149,7 +149,7 @@ class Renamer:
         return _apply(passage.text, self._edits(passage.text, (passage.title,)), start, end)
 
     def _edits(self, text: str, about: Iterable[str] = ()) -> list[_Edit]:
-        words = list(WORD.finditer(text))
+        words = list(TITLE_WORD.finditer(text))
         uncased = not any(word[0][0].isupper() for word in words[1:])
         surnames: dict[str, str] = {}  # those that are common words, of people who were named in full
         subjects: set[Words] = set()

@@ -32,7 +32,7 @@ from hopgraph.tools.models.players.step_replies import PLAYED_STEPS
 
 ORACLE = "oracle"
 """The folder of a run that holds the runs with played steps."""
-ALL = "all"
+ALL_STEPS = "all"
 """In `--oracle`: each step that the run asked by itself, then all of them together; also the name of the latter."""
 
 
@@ -56,13 +56,13 @@ def choose_steps(asked_for: str, methods: Mapping[str, Context]) -> list[str]:
     """Read `--oracle`: `all`, or comma-separated steps; SettingsError for one that no method has or no player knows."""
     steps = [(step, each) for each in methods.values() for step in each.all_steps()]
     known = list(dict.fromkeys(step for step, each in steps if step in PLAYED_STEPS or step in each.rehearsal_replies))
-    if asked_for.strip().lower() == ALL:
-        return [*known, ALL]
+    if asked_for.strip().lower() == ALL_STEPS:
+        return [*known, ALL_STEPS]
     named = list(dict.fromkeys(name.strip() for name in asked_for.split(",") if name.strip()))
     if unknown := next((step for step in named or [asked_for] if step not in known), ""):
         raise SettingsError(
             f"--oracle {unknown!r:.80}: {', '.join(methods)}: no such step that can be played from gold annotations"
-            f"{did_you_mean(unknown, known)}; valid: {', '.join([*known, ALL])}"
+            f"{did_you_mean(unknown, known)}; valid: {', '.join([*known, ALL_STEPS])}"
         )
     return named
 
@@ -72,11 +72,11 @@ def with_gold_player(prepared: PreparedRun, step: str, player: str) -> PreparedR
     methods = {
         name: each.model_copy(
             update={"model": player, "models": {}}
-            if step == ALL
+            if step == ALL_STEPS
             else {"models": {**each.models, f"{each.method}/{step}": player}}
         )
         for name, each in prepared.methods.items()
-        if step == ALL or step in each.all_steps()
+        if step == ALL_STEPS or step in each.all_steps()
     }
     manifest = prepared.manifest
     kept = {part: {name: each for name, each in getattr(manifest, part).items() if name in methods} for part in _PARTS}
@@ -120,7 +120,7 @@ class PlayedRuns:
         """List the steps of a method that were played, in its own order, `all` last."""
         played = [step for step, each in self.readers.items() if method in each.manifest.methods]
         order = METHODS[method].Context.all_steps() if method in METHODS else ()
-        return sorted(played, key=lambda step: (step == ALL, order.index(step) if step in order else len(order)))
+        return sorted(played, key=lambda step: (step == ALL_STEPS, order.index(step) if step in order else len(order)))
 
     def outcome(self, step: str, key: OutcomeKey) -> Outcome | None:
         """Return what came of a question with a step played; None where it is not finished."""
@@ -139,7 +139,7 @@ class PlayedRuns:
 
         Empty where no single step does; None for a right answer, an unknown one, and where no step was played.
         """
-        steps = [step for step in self.steps_of(outcome["method"]) if step != ALL]
+        steps = [step for step in self.steps_of(outcome["method"]) if step != ALL_STEPS]
         if not steps or not question.answers or _is_right(outcome, question):
             return None
         asked = _asked(self.reader, outcome)

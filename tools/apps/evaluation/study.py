@@ -1,6 +1,6 @@
 """Run a study: each method with each model on each data set and at each point of its sweep; resumed as a whole.
 
-    study = Study(out="runs", datasets=["sample"], methods=["one_step", "migres"], sweep={"passages_per_query": [3, 5]})
+    study = Study(out="runs", datasets=["sample"], methods=["one_step", "migres"], sweep={"top_k": [3, 5]})
     result = run(study)
 
 Every combination of a data set, a model and a point is a run with its own folder in the study's, which
@@ -35,7 +35,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import (
     RunReader,
     RunWriter,
     describe_missing_gold,
-    kept_if_answered,
+    discarded_if_empty,
 )
 from hopgraph.tools.apps.evaluation.batch.run_setup import (
     PreparedRun,
@@ -58,10 +58,10 @@ from hopgraph.tools.apps.evaluation.cost_estimate import (
 )
 from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import find_unknown_steps
-from hopgraph.tools.apps.evaluation.report.paper_tables import check_scores
+from hopgraph.tools.apps.evaluation.report.paper_tables import check_score_names
 from hopgraph.tools.apps.evaluation.report.run_report import check_endings, make_report, report_files
-from hopgraph.tools.apps.evaluation.step_oracle import ALL as ALL_STEPS
 from hopgraph.tools.apps.evaluation.step_oracle import (
+    ALL_STEPS,
     ORACLE,
     asked_steps,
     choose_steps,
@@ -206,7 +206,7 @@ def _play_steps(
         observer.note(f"With {'every step' if step == ALL_STEPS else step} played from the gold annotations:", "dim")
         prepared, out = with_gold_player(run.prepared, step, player), run.spec.out / ORACLE / step
         with (
-            kept_if_answered(out),
+            discarded_if_empty(out),
             RunWriter(out, prepared.manifest, prepared.questions, replies=run.spec.out) as directory,
         ):
             jobs = _jobs(study, prepared, directory, run.prepared.methods)
@@ -231,7 +231,7 @@ def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> Finished
 def _check_tables(study: Study, runs: Sequence[StudyRun]) -> None:
     """Raise SettingsError for tables that could not be written: before anything is paid for."""
     check_endings(study.tables)
-    check_scores(study.scores)
+    check_score_names(study.scores)
     parse_measures(study.measures)
     if study.against and not all(find_method(study.against).name in spec.methods for _, spec in runs):
         raise SettingsError(f"against: {study.against!r} is not among the study's methods")
@@ -298,11 +298,11 @@ class OpenedRun:
         trim_cache(shared_replies())
 
         def tell(error: str) -> None:
-            observer.note(f"{error} (waiting up to {study.patience:g} s, see --patience)")
+            observer.note(f"{error} (waiting up to {study.max_outage:g} s, see --max-outage)")
 
         limits = study.concurrency, study.max_calls, study.max_cost
         with _workers(study, self.prepared.methods, len(self.jobs)) as run_one, observer.answering(tally):
-            engine = RunEngine(self.directory, tally, self.prices, *limits, run_one, study.patience, tell)
+            engine = RunEngine(self.directory, tally, self.prices, *limits, run_one, study.max_outage, tell)
             self.directory.limit = run_in_background(engine.run(self.jobs))
         if self.directory.limit:
             observer.note(f"Stopped: {self.directory.limit}. The same command with a higher limit resumes from here.")
@@ -325,7 +325,7 @@ def opened_runs(
     prices = read_prices(study.prices)
     with ExitStack() as kept:
         for each in runs:
-            kept.enter_context(kept_if_answered(each.spec.out, estimate=estimate_only))
+            kept.enter_context(discarded_if_empty(each.spec.out, estimate=estimate_only))
         prepared: list[PreparedRun] = []
         corpora: dict[str, Path] = {}
         first: dict[str, PreparedRun] = {}
@@ -396,7 +396,7 @@ def _jobs(
 
 
 def _corpus_key(spec: RunSpec) -> str:
-    return repr((spec.dataset, spec.corpus, spec.add_contexts, spec.rename, spec.skip_bad))
+    return repr((spec.dataset, spec.corpus, spec.add_contexts, spec.rename, spec.skip_invalid))
 
 
 def _checked_and_prepared(

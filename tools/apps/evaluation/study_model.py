@@ -42,7 +42,7 @@ class QuestionSet(BaseModel, frozen=True, extra="forbid"):
         "judges must not know the new names",
         ge=0,
     )
-    skip_bad: bool = _field(False, "skip invalid records and report them")
+    skip_invalid: bool = _field(False, "skip invalid records and report them")
 
 
 class Study(BaseModel, frozen=True, extra="forbid"):
@@ -89,7 +89,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
     max_calls: int | None = _field(None, "stop after N model calls", ge=1)
     max_cost: float | None = _field(None, "stop at this cost, computed from prices", ge=0)
     concurrency: int = _field(16, "questions answered concurrently", ge=1)
-    patience: float = _field(300.0, "seconds to wait for the end of an outage", ge=0)
+    max_outage: float = _field(300.0, "seconds to wait for the end of an outage", ge=0)
     retry_failed: bool = _field(False, "ask failed questions again")
     fresh: bool = _field(
         False,
@@ -111,12 +111,12 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
         def __init__(self, **values: Any) -> None:
             """Make a study; SettingsError says in one line what is wrong with a value."""
-            from hopgraph.state.errors import SettingsError, describe_problem  # only now, as that takes long
+            from hopgraph.state.errors import SettingsError, format_error  # only now, as that takes long
 
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise SettingsError(describe_problem(error, got=bool(error.errors()[0]["loc"]))) from None
+                raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
 
     @field_validator("datasets", mode="before", json_schema_input_type=dict[_Name, QuestionSet | str] | list[str])
     @classmethod
@@ -234,7 +234,7 @@ settings: # of all methods that have them; METHOD.SETTING is one's alone
   temperature: 0.0
 
 sweep: # every combination is run; a list of mappings instead names the combinations
-  passages_per_query: [3, 5]
+  top_k: [3, 5]
 
 repeats: 1
 

@@ -21,7 +21,7 @@ from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Settings, St
 from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
 
-ALL = "all"
+ALL_METHODS = "all"
 """Among the methods: every one that has what it needs."""
 
 
@@ -110,8 +110,10 @@ def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
     named: dict[str, Settings] = {}
     for given, settings in methods.items():
         known = list_methods()
-        names = [*known] if given.lower() == ALL else [name for name, each in known.items() if each.group == given]
-        if not (names and (given in GROUPS or given.lower() == ALL)):
+        names = (
+            [*known] if given.lower() == ALL_METHODS else [name for name, each in known.items() if each.group == given]
+        )
+        if not (names and (given in GROUPS or given.lower() == ALL_METHODS)):
             names = [find_method(given).name]
         named |= {name: {**named.get(name, {}), **settings} for name in names}
     return named
@@ -119,8 +121,8 @@ def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
 
 def _with_all_they_need(study: Study, made: dict[str, Context], note: Callable[[str], None]) -> dict[str, Context]:
     """Leave out, of `all`, the methods that lack something, and say so; SettingsError where one was named."""
-    for name, lacking in [(name, each.lacks) for name, each in made.items() if each.lacks]:
-        if ALL not in map(str.lower, study.methods):
+    for name, lacking in [(name, each.missing) for name, each in made.items() if each.missing]:
+        if ALL_METHODS not in map(str.lower, study.methods):
             raise SettingsError(lacking)
         note(f"Left out: {lacking}.")
         del made[name]
@@ -162,5 +164,5 @@ def run_spec(study: Study, questions: QuestionSet, dataset: Path, out: Path, met
         rename=questions.rename,
         add_contexts=questions.add_contexts,
         repeats=study.repeats,
-        skip_bad=questions.skip_bad,
+        skip_invalid=questions.skip_invalid,
     )

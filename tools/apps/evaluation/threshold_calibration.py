@@ -10,12 +10,12 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.state import CorpusError, Reranker, SettingsError
 from hopgraph.tools.scoring.pair_scorers import check_scores
 
-SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _PASSAGES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class ThresholdCalibration:
     """A threshold, and what it keeps."""
 
     threshold: float
@@ -36,7 +36,7 @@ def calibrate(
     *,
     keep: float = 0.8,
     progress: Callable[[int], None] = lambda _: None,
-) -> Calibration:
+) -> ThresholdCalibration:
     """Find the largest δ for which more than `keep` of the training questions keep at least one passage.
 
     Each question is the query; its best 50 passages are reranked as `title`, line break, text, and what counts is the
@@ -64,10 +64,10 @@ def calibrate(
             f"{keep:.0%} of them; use the corpus that belongs to these questions"
         )
     threshold = ranked[needed - 1]
-    return Calibration(
+    return ThresholdCalibration(
         threshold=threshold,
         kept=sum(score >= threshold for score in ranked) / len(ranked),
         questions=len(ranked),
         without_passages=len(ranked) - len(found),
-        quantiles={share: found[::-1][round(share * (len(found) - 1))] for share in SHARES},
+        quantiles={share: found[::-1][round(share * (len(found) - 1))] for share in QUANTILES},
     )

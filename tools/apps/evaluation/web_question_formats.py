@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, BeforeValidator, Field
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.apps.evaluation.question_record import Answer, QuestionRecord, Text
+from hopgraph.tools.apps.evaluation.question_record import AnswerText, DatasetRecord, NonEmptyText
 
 _LINK = re.compile(r"""https?://\S+?(?=['"]\s*[,\]])""")
 
@@ -17,12 +17,12 @@ class _Document(BaseModel):
     text: str = ""
 
 
-class BrowseCompPlus(QuestionRecord):
+class BrowseCompPlus(DatasetRecord):
     """Gold are the documents that the answer needs, of which `gold_docs` are those that hold it."""
 
     query_id: str
-    question: Text = Field(validation_alias="query")
-    answer: Answer
+    question: NonEmptyText = Field(validation_alias="query")
+    answer: AnswerText
     evidence_docs: tuple[_Document, ...] = ()
     gold_docs: tuple[_Document, ...] = ()
 
@@ -40,11 +40,11 @@ class _Evidence(BaseModel):
     fact: str = ""
 
 
-class MultiHopRag(QuestionRecord):
+class MultiHopRag(DatasetRecord):
     """Gold are the articles with the titles of the evidence; a null query cannot be answered from them."""
 
-    question: Text = Field(validation_alias="query")
-    answer: Answer
+    question: NonEmptyText = Field(validation_alias="query")
+    answer: AnswerText
     question_type: str = ""
     evidence_list: list[_Evidence]
 
@@ -65,11 +65,11 @@ def _find_links(value: object) -> object:
     return _LINK.findall(value) if isinstance(value, str) else value
 
 
-class Frames(QuestionRecord):
+class Frames(DatasetRecord):
     """Gold are the pages of Wikipedia that its links name."""
 
-    question: Text = Field(validation_alias="Prompt")
-    answer: Answer = Field(validation_alias="Answer")
+    question: NonEmptyText = Field(validation_alias="Prompt")
+    answer: AnswerText = Field(validation_alias="Answer")
     reasoning_types: str = ""
     wiki_links: Annotated[list[str], BeforeValidator(_find_links)]
 
@@ -81,12 +81,12 @@ class Frames(QuestionRecord):
         return EvalQuestion(str(number), self.question, (self.answer,), self.reasoning_types, gold_titles=tuple(titles))
 
 
-class Bamboogle(QuestionRecord):
+class Bamboogle(DatasetRecord):
     """A row of its table, in some copies with a second answer."""
 
-    question: Text = Field(validation_alias="Question")
-    answer: Answer = Field(validation_alias="Answer")
-    second: Answer | None = Field(default=None, validation_alias="Answer 2")
+    question: NonEmptyText = Field(validation_alias="Question")
+    answer: AnswerText = Field(validation_alias="Answer")
+    second: AnswerText | None = Field(default=None, validation_alias="Answer 2")
 
     def to_question(self, number: int) -> EvalQuestion:
         """Return the question."""

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from hopgraph.state import Context, RunError, StepEvent
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import describe_settings
@@ -33,7 +33,7 @@ def read_run(path: Path) -> SavedRun:
     try:
         return _RUN.validate_python(json.loads(read_source(path, pipe=True)))
     except ValidationError as error:
-        problem = f"no run: {describe_problem(error, whole='the file')}"
+        problem = f"no run: {format_error(error, whole='the file')}"
     except (ValueError, RecursionError):
         problem = "no JSON"
     raise RunError(f"{path}: {problem}; give a file made by: hopgraph ask … --json > FILE, or --save FILE")

@@ -6,10 +6,10 @@ from typing import Final, Literal
 
 from hopgraph.state import Citation
 
-ROOT = "0"
+RUN_ROOT = "0"
 """The id of the root, the question that was asked."""
 
-Kind = Literal["question", "query", "paragraph", "knowledge", "statement", "thought", "answer", "rest"]
+RunNodeKind = Literal["question", "query", "paragraph", "knowledge", "statement", "thought", "answer", "rest"]
 """The kind of a node.
 
 A `question` (the one asked, a part of it, a hop's), a `query` that was searched, a `paragraph` (or the several
@@ -37,7 +37,7 @@ SIGNS: Final[dict[Status, str]] = {
 }
 """One sign for each status, beside its word, so that no display needs colours to be read."""
 
-_WORDS: Final[dict[tuple[Kind, Status], str]] = {
+_WORDS: Final[dict[tuple[RunNodeKind, Status], str]] = {
     ("paragraph", "unknown"): "not reviewed",
     ("knowledge", "found"): "recalled",
     ("statement", "open"): "extracted",
@@ -71,8 +71,8 @@ class RunNode:
 
     id: str
     """Unique in its tree; `0` for the root. A method's own node ids are kept."""
-    kind: Kind
-    parent: str = ROOT
+    kind: RunNodeKind
+    parent: str = RUN_ROOT
     """The parent's id; empty for the root."""
     text: str = ""
     """The question, query, title or statement."""

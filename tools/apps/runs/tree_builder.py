@@ -1,4 +1,4 @@
-"""Build a run's tree from its events: each kind has a case in the function of its topic, or is in `LEFT_OUT`."""
+"""Build a run's tree from its events: each kind has a case in the function of its topic, or is in `UNDRAWN_EVENTS`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any, Final, cast
 
 from hopgraph.state import Citation, StepEvent, events
 from hopgraph.state.events import EVENTS, Event, TreeNode, event_order, parse_event
-from hopgraph.tools.apps.runs.run_tree import ROOT, SETTLED, Kind, RunNode, RunTree, Status
+from hopgraph.tools.apps.runs.run_tree import RUN_ROOT, SETTLED, RunNode, RunNodeKind, RunTree, Status
 
 _SEARCHABLE = frozenset({"question", "query", "thought"})  # the kinds of nodes whose text is searched
 _VERDICTS: Final[dict[str, Status]] = {"accept": "accepted", "search": "open", "reject": "rejected"}
 """A path that needs more stays open until it is searched."""
-LEFT_OUT = (
+UNDRAWN_EVENTS = (
     events.RetrievalDecided,
     events.TopicNamed,
     events.United,
@@ -27,7 +27,7 @@ LEFT_OUT = (
     events.Approved,
 )
 """The kinds of events that the tree shows by others, or not at all."""
-TREE_EVENTS = frozenset(kind.event for kind in EVENTS if kind not in LEFT_OUT)
+TREE_EVENTS = frozenset(kind.event for kind in EVENTS if kind not in UNDRAWN_EVENTS)
 """The kinds of events that change the tree, by their names on the wire."""
 
 
@@ -48,13 +48,13 @@ class TreeBuilder:
     end: events.Answered | None = None
 
     def __post_init__(self) -> None:
-        self.nodes[ROOT] = RunNode(ROOT, "question", parent="", text=self.question)
+        self.nodes[RUN_ROOT] = RunNode(RUN_ROOT, "question", parent="", text=self.question)
 
-    def add(self, kind: Kind, text: str, key: str = "", parent: str = ROOT, **about: Any) -> RunNode:
+    def add(self, kind: RunNodeKind, text: str, key: str = "", parent: str = RUN_ROOT, **about: Any) -> RunNode:
         """Return the node of this id, else a new one with the fields `about`; below the root where no parent is."""
         key = key or next(fresh for number in count(1) if (fresh := f"{kind}{number}") not in self.nodes)
         if key not in self.nodes:
-            above = self.nodes.get(parent, self.nodes[ROOT])
+            above = self.nodes.get(parent, self.nodes[RUN_ROOT])
             self.nodes[key] = RunNode(key, kind, above.id, text, **about)
             above.children.append(self.nodes[key])
         return self.nodes[key]
@@ -81,7 +81,7 @@ class TreeBuilder:
 
     def place(self, query: str) -> RunNode:
         """Return the node below which a query's passages hang: the one that asks it, else the root."""
-        return self.asker(query) or self.nodes[ROOT]
+        return self.asker(query) or self.nodes[RUN_ROOT]
 
     def belongs_to_review(self, query: str) -> bool:
         """Return whether a path of paragraphs was searched with this query; its passages are added when it is grown."""
@@ -169,7 +169,7 @@ def _add_search(event: Event, tree: TreeBuilder) -> bool:
         case events.PassagesGiven():
             tree.add_titles(event.passage_ids, event.titles)
             for key in event.passage_ids:
-                tree.paragraph(tree.nodes[ROOT], key).note = "given"
+                tree.paragraph(tree.nodes[RUN_ROOT], key).note = "given"
         case events.Blended():
             for name, text in event.queries.items():
                 _add_branch(f"{name.replace('_', ' ')} query", text, tree)
@@ -180,7 +180,7 @@ def _add_search(event: Event, tree: TreeBuilder) -> bool:
 
 def _add_branch(label: str, query: str, tree: TreeBuilder) -> None:
     asker = tree.asker(query)
-    if asker is not None and asker.id != ROOT and asker.id not in tree.searched:
+    if asker is not None and asker.id != RUN_ROOT and asker.id not in tree.searched:
         asker.label += f", {label}"  # one text is searched once
     else:
         tree.add("query", query, label=label)
@@ -288,7 +288,7 @@ def _add_question(event: Event, tree: TreeBuilder) -> bool:
     match event:
         case events.Planted():
             if not tree.question:
-                tree.question = tree.nodes[ROOT].text = event.question
+                tree.question = tree.nodes[RUN_ROOT].text = event.question
         case events.Decomposed():
             _add_parts(event, tree)
         case events.ReferencesFilled():

@@ -30,7 +30,7 @@ from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import HopgraphError, SettingsError, StepEvent
 from hopgraph.state.chat import AUTO, ChatContext
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.apps.server.document_sets import DocumentChoice, split_documents
 from hopgraph.tools.apps.server.refusal import BusyError, QuotaError
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events
@@ -56,10 +56,10 @@ _STATUS: dict[type[Exception], int] = {
 }
 """The status of a refusal, by the first kind that the error is of."""
 
-router = APIRouter()
+ag_ui_router = APIRouter()
 
 
-@router.post(AG_UI_PATH)
+@ag_ui_router.post(AG_UI_PATH)
 async def run_agent(request: Request) -> Response:
     """Run a turn of the chat on one of the user's threads; `app.state.service` is the open service."""
     service: Service = request.app.state.service
@@ -67,7 +67,7 @@ async def run_agent(request: Request) -> Response:
     try:
         run_input = RunAgentInput.model_validate_json(await request.body())
     except ValidationError as error:
-        return _refusal(400, f"this is not a valid RunAgentInput: {describe_problem(error)}")
+        return _refusal(400, f"this is not a valid RunAgentInput: {format_error(error)}")
     user = request.scope.get("state", {}).get("user", OWNER)
 
     def describe_failure(error: Exception) -> str:

@@ -9,12 +9,12 @@ from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
 from hopgraph.state.context import OWNER_SETTINGS_OF_METHODS, PROMPT
 
-OWNER_SETTINGS = frozenset(
+OPERATOR_SETTINGS = frozenset(
     {
         *("model", "models", "retriever", "second_retriever", "reranker", "entailment"),
         *("prompts_dir", "demonstrations", "cache_dir", "methods"),
         *OWNER_SETTINGS_OF_METHODS,
-        *("request_timeout", "request_retries", "max_parallel_calls", "max_reply_tokens"),
+        *("request_timeout", "request_retries", "max_parallel_calls", "max_output_tokens"),
     }
 )
 """Settings that only the operator may choose: files, addresses, paid models, and the load on a model server; so are
@@ -58,7 +58,7 @@ def with_limits(settings: ChatContext) -> ChatContext:
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
     """Raise a SettingsError for a caller's setting that is the owner's, or a limit above the server's `allowed` one."""
     # What applies anyway is not a choice; some front ends send every setting.
-    owners = (name for name in given if name in OWNER_SETTINGS or (name.startswith(PROMPT) and given[name]))
+    owners = (name for name in given if name in OPERATOR_SETTINGS or (name.startswith(PROMPT) and given[name]))
     refused = sorted(name for name in owners if given[name] != getattr(allowed, name, None))
     if refused:
         raise SettingsError(f"setting {refused[0]!r} can only be set by the operator of this server")
@@ -73,7 +73,7 @@ def check_trusted_settings(given: Mapping[str, Any]) -> None:
     # Keys and tokens of model and search providers, not of the callers or LangSmith.
     sent = (name for name, key in os.environ.items() if key and name.endswith(("_API_KEY", "_TOKEN")))
     keys = sorted(name for name in sent if not name.startswith(("HOPGRAPH_API_KEY", "LANG")))
-    named = sorted(name for name in given.keys() & OWNER_SETTINGS if "//" in unquote(str(given[name])))
+    named = sorted(name for name in given.keys() & OPERATOR_SETTINGS if "//" in unquote(str(given[name])))
     if keys and named:
         raise SettingsError(
             f"setting {named[0]!r} names an address; callers may not choose addresses while {keys[0]} is set; "

@@ -73,7 +73,7 @@ _STRANGERS_PART = 4
 _log = logging.getLogger("hopgraph.access")
 
 
-class Guards:
+class SecurityMiddleware:
     """Guards an app; in another server, which chooses the address, only the paths that begin with any of `paths`."""
 
     def __init__(

@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.tools.apps.server.threads import USER
-from hopgraph.tools.io.code_objects import load_object, parse_place
+from hopgraph.tools.io.load_object import load_object, parse_place
 
 UserOf = Callable[[HTTPConnection], str | Awaitable[str | None] | None]
 

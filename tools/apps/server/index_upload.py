@@ -124,7 +124,7 @@ def _too_much(job: UploadJob) -> str:
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
     """Index the files of a job in this process; a CorpusError where none can be used."""
-    before, index, used, read = job["before"], job["folder"] / INDEX, list[str](), CorpusReading(skip_bad=True)
+    before, index, used, read = job["before"], job["folder"] / INDEX, list[str](), CorpusReading(skip_invalid=True)
     for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
         left.unlink()
     passages = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}"

@@ -100,7 +100,7 @@ def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
     if name != AUTO:
         # The first two paragraphs: the method's name, and what it claims.
         full_name, claim, *_ = [
-            " ".join(part.split()) for part in f"{METHODS[name].about or name}\n\n\n\n".split("\n\n")
+            " ".join(part.split()) for part in f"{METHODS[name].docstring or name}\n\n\n\n".split("\n\n")
         ]
         title = full_name.rstrip(".")
         description = f"Answers a question from the documents, with citations, by {full_name} {claim}"

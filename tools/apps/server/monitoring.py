@@ -26,7 +26,7 @@ from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
 from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.io.background import run_on
-from hopgraph.tools.io.http_retries import status_of, trouble_of
+from hopgraph.tools.io.http_retries import classify_failure, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.models.structured import is_openai
@@ -163,5 +163,5 @@ async def _status(what: str, check: Coroutine[Any, Any, None]) -> str:
         _log.warning("health: %s: %s: %s", what, type(error).__name__, truncate_line(str(error), 300))
         if status_of(error) in (401, 403):
             return "refused"
-        return "unreachable" if isinstance(error, TimeoutError) or trouble_of(error) == "outage" else "failed"
+        return "unreachable" if isinstance(error, TimeoutError) or classify_failure(error) == "outage" else "failed"
     return "ok"

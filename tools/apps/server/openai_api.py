@@ -4,7 +4,7 @@ Nothing is stored between requests: a client sends its conversation each time, a
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
 with settings of the method, and `documents`, one of the sets that the caller may ask. With `answer_type` sentence or
-full the answer is streamed while it is written, and system messages say how: they are its `answer_style`. Otherwise
+full the answer is streamed while it is written, and system messages say how: they are its `answer_instructions`. Otherwise
 these are accepted and ignored, as are parameters of language models (`temperature`, `max_tokens`, tools).
 """
 
@@ -27,8 +27,17 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from hopgraph.nodes.chat.reply import CUT_SHORT, DOUBTS, UNCITED
 from hopgraph.nodes.core.marked_text import escape_markup, unescape_markup
 from hopgraph.nodes.finish import total
-from hopgraph.state import Citation, HopgraphError, ModelError, Origin, QuestionError, SettingsError, SpecError, Usage
-from hopgraph.state.errors import describe_problem
+from hopgraph.state import (
+    Citation,
+    HopgraphError,
+    ModelError,
+    QuestionError,
+    SettingsError,
+    SourceLocation,
+    SpecError,
+    Usage,
+)
+from hopgraph.state.errors import format_error
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, task_reply
@@ -55,7 +64,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 _SOURCE = re.compile(r"\[\d+\] (.+?)(?: · .+?)?(?:: “|$)")
 """How the node `reply` writes marks and sources; of other text brackets are escaped."""
 _REMARKS = (UNCITED, DOUBTS, CUT_SHORT)
-_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *Origin.__annotations__})  # in addition to OpenAI's
+_OWN_FIELDS = frozenset({"passage_id", "quote", "kind", *SourceLocation.__annotations__})  # in addition to OpenAI's
 _MARKS = {"•": "", "-": "✗"}  # for those that Markdown would read as lists
 
 
@@ -135,7 +144,7 @@ def read_request(body: bytes) -> CompletionRequest:
         read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise RequestError(describe_problem(error, whole="the body is not a valid request"), where) from None
+        raise RequestError(format_error(error, whole="the body is not a valid request"), where) from None
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
     if read.tool_choice not in (None, "auto", "none"):
@@ -269,18 +278,18 @@ _SCHEMA = CompletionRequest.model_json_schema(ref_template=f"#{_PLACE}/$defs/{{m
 _BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _SCHEMA}}}}
 """Of the OpenAPI description; the body is read by `read_request`, whose errors have OpenAI's form."""
 
-router = APIRouter(prefix=OPENAI_PATH)
+openai_router = APIRouter(prefix=OPENAI_PATH)
 
 Steps = AsyncGenerator[TurnStep | None]
 
 
-@router.get("/models")
+@openai_router.get("/models")
 async def list_models() -> Response:
     """List what can be named as a model."""
     return JSONResponse({"object": "list", "data": [_model(name) for name in [*model_names(), TASK_MODEL]]})
 
 
-@router.get("/models/{name}")
+@openai_router.get("/models/{name}")
 async def show_model(name: str) -> Response:
     """Show one model."""
     try:
@@ -297,8 +306,8 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _STARTED, "owned_by": "hopgraph"}
 
 
-@router.post("/chat/completions", openapi_extra=_BODY)
-async def complete(request: Request) -> Response:
+@openai_router.post("/chat/completions", openapi_extra=_BODY)
+async def complete_chat(request: Request) -> Response:
     """Answer the last message of a conversation."""
     service: Service = request.app.state.service
     seconds = service.options.turn_seconds

@@ -125,12 +125,12 @@ class Service:
         """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
 
         With the name `auto` the caller's or the app's `use_method` applies. The text of `system` messages is the
-        `answer_style`, unless that is among the changes. A SettingsError for an unknown method or setting, a value out
+        `answer_instructions`, unless that is among the changes. A SettingsError for an unknown method or setting, a value out
         of range, or a setting that is the owner's.
         """
         name = resolve_name(name)
         if system.strip():
-            changes = {"answer_style": system[:MAX_STYLE], **changes}
+            changes = {"answer_instructions": system[:MAX_STYLE], **changes}
         if not owner:
             check_caller_settings(changes, with_limits(self.options.chat_settings))
         of_method = {key: value for key, value in changes.items() if key not in ChatContext.model_fields}

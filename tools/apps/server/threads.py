@@ -58,7 +58,7 @@ _CONNECT_SECONDS, _SETUP_POLL_SECONDS = 10, 0.05
 _SETUP_KEY = "hopgraph: tables are created"  # no thread's key has a space
 _PASSWORD = re.compile(r"(?i)(://[^/\s:@]*:)[^/\s]+(?=@)|(password=)[^&\s]+")
 
-Row = Sequence[Any]
+ThreadRow = Sequence[Any]
 
 
 class StorageError(HopgraphError, RuntimeError):
@@ -124,7 +124,7 @@ class Threads(ABC):
         """Return whether an error of the database's says that there is no room for more."""
 
     @abstractmethod
-    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[ThreadRow]:
         """Run a statement with `?` for each value; return its rows, none for a statement without any."""
 
     async def create_table(self, sql: str) -> None:
@@ -268,7 +268,7 @@ class _SqliteThreads(Threads):
         return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
     @override
-    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[ThreadRow]:
         async with self.translate_errors(), self.saver.lock, self._connection.execute(sql, values) as cursor:
             found = list(await cursor.fetchall())
             await self._connection.commit()
@@ -320,7 +320,7 @@ class _PostgresThreads(Threads):
         return getattr(error, "sqlstate", "") == "53100"
 
     @override
-    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    async def rows(self, sql: str, values: Sequence[object] = ()) -> list[ThreadRow]:
         async with self.translate_errors(), self._pool.connection() as connection, connection.cursor() as cursor:
             await cursor.execute(sql.replace("?", "%s"), values)
             return [tuple(row.values()) for row in await cursor.fetchall()] if cursor.description else []

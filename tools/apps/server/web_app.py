@@ -31,7 +31,7 @@ from typing_extensions import override
 from hopgraph.state import HopgraphError
 from hopgraph.tools.apps.server import ag_ui, openai_api
 from hopgraph.tools.apps.server.connections import ClientAddresses, connection_options
-from hopgraph.tools.apps.server.guards import Guards
+from hopgraph.tools.apps.server.guards import SecurityMiddleware
 from hopgraph.tools.apps.server.mcp_server import McpOverHttp
 from hopgraph.tools.apps.server.page import mount_page, page_open
 from hopgraph.tools.apps.server.page.login import Logins
@@ -77,8 +77,8 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
     )
     app.add_exception_handler(HTTPException, _refuse)
     app.add_exception_handler(Exception, _refuse)
-    app.include_router(openai_api.router)
-    app.include_router(ag_ui.router, include_in_schema=False)
+    app.include_router(openai_api.openai_router)
+    app.include_router(ag_ui.ag_ui_router, include_in_schema=False)
     hidden: dict[str, Any] = {"include_in_schema": False}
     app.add_api_route(_HEALTH_PATH, _health, **hidden)
     app.add_api_route(f"{_HEALTH_PATH}/ready", _health, **hidden)
@@ -92,7 +92,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
         app = mount_page(app, options, logins)
     app.add_middleware(_OpenedOnDemand, owner=app)
     paths = () if alone else _GUARDED_PATHS
-    app.add_middleware(Guards, options=options, paths=paths, logged_in=logins.user_of)
+    app.add_middleware(SecurityMiddleware, options=options, paths=paths, logged_in=logins.user_of)
     app.add_middleware(ClientAddresses, proxies=options.proxies)  # the last one added comes first
     return app
 

@@ -1,5 +1,5 @@
 """`offline:extractive`: the rule-based model without weights that lets everything run with nothing installed."""
 
-from hopgraph.tools.models.offline.offline_model import OfflineExtractive
+from hopgraph.tools.models.offline.offline_model import RuleBasedModel
 
-__all__ = ["OfflineExtractive"]
+__all__ = ["RuleBasedModel"]

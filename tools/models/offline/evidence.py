@@ -8,7 +8,7 @@ from functools import cached_property
 from math import log
 
 from hopgraph.tools.models.offline.question import Question
-from hopgraph.tools.models.offline.statements import Span, Statement, date_key, term, terms
+from hopgraph.tools.models.offline.statements import ParsedStatement, Span, date_key, term, terms
 from hopgraph.tools.models.players.wording import WORD, key
 from hopgraph.tools.text.common_words import COMMON_WORDS
 
@@ -37,11 +37,11 @@ class Candidate:
 
 
 @dataclass
-class Evidence:
+class RankedSentences:
     """A question and its statements; a link is a name that one statement mentions and another one is about."""
 
     question: Question
-    statements: Sequence[Statement]
+    statements: Sequence[ParsedStatement]
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -143,7 +143,7 @@ class Evidence:
                 found.append(Candidate(str(day[0]) if day and day[0] else _with_unit(statement, span), at, fits, score))
         return sorted(found, key=lambda candidate: -candidate.score)
 
-    def _kinds_of_noun(self, statement: Statement) -> list[Span]:
+    def _kinds_of_noun(self, statement: ParsedStatement) -> list[Span]:
         """Return the phrases that end in the noun asked for, such as "platform team" for "which team"."""
         noun = self.question.noun
         if self.question.kind != "thing" or not noun:
@@ -151,7 +151,7 @@ class Evidence:
         phrase = rf"\b(?:[Tt]he|[Aa]n?) ((?:[\w-]{{1,30}} ){{1,2}}{re.escape(noun)})\b"
         return [Span(found[1], found.start(1), "kind") for found in re.finditer(phrase, statement.plain)]
 
-    def _looks(self, statement: Statement, span: Span) -> str:
+    def _looks(self, statement: ParsedStatement, span: Span) -> str:
         """Return what a span looks like: person, place, quoted, date, number or any name."""
         words = span.text.split()
         if span.kind != "name":
@@ -183,7 +183,7 @@ class Evidence:
         return fits, by_looks + in_chain + around + cover + 2.0 * self._linked_by(self.chains[at])
 
 
-def _with_unit(statement: Statement, span: Span) -> str:
+def _with_unit(statement: ParsedStatement, span: Span) -> str:
     """Return the text of a span; a number in a table gets the currency that its row has in another cell."""
     units = [cell for cell in statement.cells.values() if re.fullmatch(r"[A-Z]{3}|[$£€%]", cell)]
     return f"{span.text} {units[0]}" if span.kind == "number" and span.label and len(units) == 1 else span.text

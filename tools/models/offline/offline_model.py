@@ -10,8 +10,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from typing_extensions import override
 
 from hopgraph.tools.models.offline.reader import RuleReader
-from hopgraph.tools.models.players.prompt_reading import read_prompt
-from hopgraph.tools.models.players.step_replies import reply
+from hopgraph.tools.models.players.prompt_reading import parse_request
+from hopgraph.tools.models.players.step_replies import reply_to_step
 
 
 def _count(text: str) -> int:
@@ -27,7 +27,7 @@ def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResu
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class OfflineExtractive(BaseChatModel):
+class RuleBasedModel(BaseChatModel):
     """Answer every role of the project's prompts from the passages in the prompt alone (spec `offline:extractive`).
 
     Deterministic, without weights, network or own knowledge: it copies sentences and spans. The reply is
@@ -44,7 +44,7 @@ class OfflineExtractive(BaseChatModel):
 
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return as_result(messages, reply(RuleReader(read_prompt(messages))), "extractive")
+        return as_result(messages, reply_to_step(RuleReader(parse_request(messages))), "extractive")
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

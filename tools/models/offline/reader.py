@@ -7,11 +7,18 @@ from functools import cached_property
 from math import exp
 from typing import Self
 
-from hopgraph.tools.models.offline.evidence import Evidence
+from hopgraph.tools.models.offline.evidence import RankedSentences
 from hopgraph.tools.models.offline.question import compared_parts, described, read_question, split_question
-from hopgraph.tools.models.offline.statements import Statement, date_key, read_passages, read_statement, term, terms
-from hopgraph.tools.models.players.player import Answer, Fact, Given
-from hopgraph.tools.models.players.prompt_reading import Prompt
+from hopgraph.tools.models.offline.statements import (
+    ParsedStatement,
+    date_key,
+    read_passages,
+    read_statement,
+    term,
+    terms,
+)
+from hopgraph.tools.models.players.player import PlayerAnswer, PromptContents, StatedFact
+from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 from hopgraph.tools.models.players.wording import WORD, key
 
 _ANSWERED = ("history", "sub_answers")
@@ -34,7 +41,7 @@ class Finding:
 
     text: str = ""
     probability: float = 0.0
-    used: tuple[Statement, ...] = ()
+    used: tuple[ParsedStatement, ...] = ()
     missing: tuple[str, ...] = ()
     """The questions of a comparison that have no answer yet; empty for other questions."""
     covered: float = 0.0
@@ -52,13 +59,13 @@ class Finding:
 class Reader:
     """Finds answers in statements and among the answers to earlier questions."""
 
-    statements: Sequence[Statement]
+    statements: Sequence[ParsedStatement]
     known: Mapping[str, str] = field(default_factory=dict[str, str])
     """The answers by the keys of their questions; empty for a question that has none."""
 
-    def evidence(self, question: str) -> Evidence:
+    def evidence(self, question: str) -> RankedSentences:
         """Return the statements as evidence for a question."""
-        return Evidence(read_question(question), self.statements)
+        return RankedSentences(read_question(question), self.statements)
 
     def resolve(self, question: str) -> str:
         """Put the known answers in place of what the question describes; a comparison has each side's found itself."""
@@ -86,11 +93,11 @@ class Reader:
             return _judge_claim(evidence)
         return _best(evidence, one_text)
 
-    def _parts(self, evidence: Evidence) -> list[str]:
+    def _parts(self, evidence: RankedSentences) -> list[str]:
         persons = frozenset(s.name for s in self.statements if s.is_person)
         return compared_parts(evidence.question, self._sides(evidence), persons)
 
-    def _sides(self, evidence: Evidence) -> list[str]:
+    def _sides(self, evidence: RankedSentences) -> list[str]:
         """Return the two things that the question compares: its options, else the titles and names it contains."""
         question = evidence.question
         if question.options or question.kind != "yes_no":
@@ -102,7 +109,7 @@ class Reader:
                 kept.append(name)
         return sorted(kept, key=lambda name: question.flat.find(key(name)))[:2]
 
-    def _compare(self, evidence: Evidence, parts: Sequence[str]) -> Finding:
+    def _compare(self, evidence: RankedSentences, parts: Sequence[str]) -> Finding:
         """Answer both parts, and compare the answers: which comes first, or whether they are equal."""
         facts, question = [self._find_part(part) for part in parts], evidence.question
         used = tuple(dict.fromkeys(statement for fact in facts for statement in fact.used))
@@ -119,7 +126,7 @@ class Reader:
 
     def _find_part(self, part: str) -> Finding:
         """Answer a part of a comparison by way of what it describes; only sure answers count."""
-        used: tuple[Statement, ...] = ()
+        used: tuple[ParsedStatement, ...] = ()
         asked = next(iter(described(part).items()), None)
         if asked and not self.known.get(key(part)):
             found = self._look_up(asked[1])
@@ -146,7 +153,7 @@ class Reader:
         return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
 
 
-def _judge_claim(evidence: Evidence) -> Finding:
+def _judge_claim(evidence: RankedSentences) -> Finding:
     """Say yes when the statements about the question's subject, or about both of two, carry what it says."""
     about = [(at, s) for at, s in enumerate(evidence.statements) if evidence.anchors.get(s.key) == 1.0]
     if not about:
@@ -162,7 +169,7 @@ def _judge_claim(evidence: Evidence) -> Finding:
     return Finding("yes" if yes else "no", _COMPARED, (best,), (), 1.0, True)
 
 
-def _best(evidence: Evidence, one_text: bool) -> Finding:
+def _best(evidence: RankedSentences, one_text: bool) -> Finding:
     """Return the candidate with the highest score; its probability is its share of all of them.
 
     A chain that carries not one word of the names in the question is about something else and is left out.
@@ -187,17 +194,17 @@ def _best(evidence: Evidence, one_text: bool) -> Finding:
 class RuleReader:
     """Plays a prompt by rules of English grammar; it has no memory, and errs as rules do."""
 
-    prompt: Prompt
+    prompt: ParsedPrompt
 
     def with_question(self, question: str) -> Self:
         """Return the reader of the same prompt with another question."""
         return replace(self, prompt=self.prompt.with_question(question))
 
     @cached_property
-    def _shown(self) -> list[Statement]:
+    def _shown(self) -> list[ParsedStatement]:
         return read_passages(self.prompt.passages)
 
-    def _reader(self, given: Given) -> tuple[Reader, str]:
+    def _reader(self, given: PromptContents) -> tuple[Reader, str]:
         """Return what is given, and the question with the names that earlier answers gave."""
         known: dict[str, str] = {}
         for _, line in (item for name in _ANSWERED if name in given.lists for item in self.prompt.items(name)):
@@ -213,7 +220,7 @@ class RuleReader:
         reader = Reader(sorted(statements.values(), key=lambda each: each.number), known)
         return reader, reader.resolve(self.prompt.question)
 
-    def _find(self, given: Given) -> Finding:
+    def _find(self, given: PromptContents) -> Finding:
         reader, question = self._reader(given)
         if not self.prompt.question:
             return Finding()
@@ -222,11 +229,15 @@ class RuleReader:
     def relevant(self) -> list[int]:
         """Return the passages that name what the question names or that the answer rests on; else the useful."""
         asked = [key(name) for name in read_question(self.prompt.question).names]
-        used = {s.passage for s in self._find(Given()).used} if asked else {f.passage for f in self.facts(Given())}
+        used = (
+            {s.passage for s in self._find(PromptContents()).used}
+            if asked
+            else {f.passage for f in self.facts(PromptContents())}
+        )
         texts = {each.number: key(f"{each.title} {each.text}") for each in self.prompt.passages}
         return [number for number, text in texts.items() if number in used or any(name in text for name in asked)]
 
-    def facts(self, given: Given) -> list[Fact]:
+    def facts(self, given: PromptContents) -> list[StatedFact]:
         """Return the useful sentences, best first; empty when none carries anything that the question asks.
 
         A sentence scores by the question's terms in it and in its chain, and by how well its title matches the
@@ -238,7 +249,7 @@ class RuleReader:
         found = (fact for asked in dict.fromkeys((question, *queries)) for fact in self._useful(reader.evidence(asked)))
         return list(dict.fromkeys(found))
 
-    def _useful(self, evidence: Evidence) -> list[Fact]:
+    def _useful(self, evidence: RankedSentences) -> list[StatedFact]:
         scored: list[tuple[float, int]] = []
         for at, statement in enumerate(evidence.statements):
             own, linked = evidence.cover(evidence.own[at]), evidence.cover(evidence.carried(at))
@@ -247,12 +258,12 @@ class RuleReader:
                 scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (statement.place == 0), -at))
         return [_fact(evidence.statements[-at]) for _, at in sorted(scored, reverse=True)[:_MAX_FACTS]]
 
-    def answer(self, given: Given) -> Answer:
+    def answer(self, given: PromptContents) -> PlayerAnswer:
         """Answer from the statements; only a sure answer counts where another search may follow."""
         found = self._find(given)
         reads = given.wants != "sure" and (found.used or given.wants == "last")
         numbers = {text: number for number, text in self.prompt.items("information")}
-        return Answer(
+        return PlayerAnswer(
             found.text if found.sure or reads else "",
             tuple(_fact(statement) for statement in found.used) if found.sure or reads else (),
             tuple(sorted({statement.passage for statement in found.used if statement.passage})),
@@ -260,7 +271,7 @@ class RuleReader:
             max(1, round(5 * found.probability)),
         )
 
-    def next_questions(self, given: Given, asked: list[str]) -> list[str]:
+    def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
         """Return up to 20 questions and queries that were not asked yet, best first; may be empty."""
         reader, question = self._reader(given)
         said = {key(line.partition("? ")[0]) for line in asked}
@@ -276,7 +287,7 @@ class RuleReader:
         yield from missing or self._next_links(reader, question, evidence)
         yield question
 
-    def _next_links(self, reader: Reader, question: str, evidence: Evidence) -> Iterator[str]:
+    def _next_links(self, reader: Reader, question: str, evidence: RankedSentences) -> Iterator[str]:
         for phrase, asked in list(described(question).items())[:1]:
             found = reader.find(asked)
             if found.sure:
@@ -300,11 +311,11 @@ class RuleReader:
         return right
 
 
-def _fact(statement: Statement) -> Fact:
-    return Fact(statement.whole, statement.whole if statement.passage else "", statement.passage)
+def _fact(statement: ParsedStatement) -> StatedFact:
+    return StatedFact(statement.whole, statement.whole if statement.passage else "", statement.passage)
 
 
-def _reached(evidence: Evidence) -> Iterator[tuple[float, str, int]]:
+def _reached(evidence: RankedSentences) -> Iterator[tuple[float, str, int]]:
     """Yield the names that the evidence mentions and the question does not: their value, name and statement.
 
     A name counts by the chain that leads to its statement, by a term of the question right before it, and less
@@ -322,7 +333,7 @@ def _reached(evidence: Evidence) -> Iterator[tuple[float, str, int]]:
                 yield reach + 0.5 * bool(near) - 0.3 * (name in evidence.anchors), span.text, at
 
 
-def _open_word(evidence: Evidence, carried: frozenset[str]) -> str:
+def _open_word(evidence: RankedSentences, carried: frozenset[str]) -> str:
     """Return the heaviest open word that the chain lacks, the asked-for noun last; empty without one."""
     noun = term(evidence.question.noun)
     left = [word for word in WORD.findall(evidence.question.text) if term(word) in evidence.open - carried]

@@ -71,7 +71,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Statement:
+class ParsedStatement:
     """One sentence, or one row of a table as "head: cell; head: cell", with the title that it stands under."""
 
     number: int
@@ -160,16 +160,16 @@ def _spans(text: str) -> tuple[Span, ...]:
     return tuple(dict.fromkeys(span for span in found if span.text and not _PATH.search(span.text)))
 
 
-def read_passages(passages: Iterable[PromptPassage]) -> list[Statement]:
+def read_passages(passages: Iterable[PromptPassage]) -> list[ParsedStatement]:
     """Return the statements of the passages up to a limit, numbered from 1; very long ones are cut.
 
     A heading in the text is none, and the head of a table is part of its rows. A passage that is shown in part has "…"
     where sentences were left out.
     """
-    found: list[Statement] = []
+    found: list[ParsedStatement] = []
     for passage in passages:
         for place, text in enumerate(_sentences(passage.text)):
-            found.append(Statement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
+            found.append(ParsedStatement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
             if len(found) == _MAX_SENTENCES:
                 return found
     return found
@@ -197,15 +197,15 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def read_statement(number: int, text: str) -> Statement:
+def read_statement(number: int, text: str) -> ParsedStatement:
     """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
     title, colon, _ = text[:200].partition(": ")
     if colon and not re.search(r"\b(?:is|was|are|were|has|had)\b", title) and title.count("(") == title.count(")"):
-        statement = Statement(number, title, text[len(title) + 2 :], told=text)
-        if _PATH.search(title) or not Statement(number, "", text).cells:
+        statement = ParsedStatement(number, title, text[len(title) + 2 :], told=text)
+        if _PATH.search(title) or not ParsedStatement(number, "", text).cells:
             return statement
     first = names(text[:200])[:1]
-    return Statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
+    return ParsedStatement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
 
 
 def date_key(text: str) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hopgraph.tools.models.players.prompt_reading import Prompt
+from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 from hopgraph.tools.models.players.wording import key, names
 
 _MAX_MESSAGE = 1_000
@@ -42,7 +42,7 @@ class _Turn(NamedTuple):
     sources: Sequence[str]
 
 
-def contextualise(prompt: Prompt) -> dict[str, str]:
+def stand_alone_question(prompt: ParsedPrompt) -> dict[str, str]:
     """Put names for pronouns and fill in what a short follow-up leaves out; else repeat the message."""
     message = prompt.text("message")[:_MAX_MESSAGE].strip()
     turns = _turns(prompt)
@@ -57,7 +57,7 @@ def small_talk_reply(message: str) -> str | None:
     return "You are welcome." if re.search(_THANKS, said) else ""
 
 
-def _turns(prompt: Prompt) -> list[_Turn]:
+def _turns(prompt: ParsedPrompt) -> list[_Turn]:
     """Read the history, the latest turn first."""
     turns: list[_Turn] = []
     for _, line in prompt.items("history"):

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self
 
-from hopgraph.tools.models.players.prompt_reading import Prompt
-
-UNANSWERABLE = "unanswerable"
+from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 
 
 @dataclass(frozen=True)
-class Given:
+class PromptContents:
     """The information a step lets its player use, and the kind of answer it wants."""
 
     lists: tuple[str, ...] = ()
@@ -22,7 +20,7 @@ class Given:
     best that the information supports, as nothing follows; or an answer in any case."""
 
 
-class Fact(NamedTuple):
+class StatedFact(NamedTuple):
     """Something that the player found or remembers."""
 
     text: str
@@ -34,12 +32,12 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class PlayerAnswer:
     """An answer with what it rests on."""
 
     text: str = ""
     """Empty when there is none."""
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[StatedFact, ...] = ()
     """Facts known on the way to the answer, even without one, in order."""
     passages: tuple[int, ...] = ()
     """The numbers of the passages that it rests on, in order."""
@@ -53,7 +51,7 @@ class Player(Protocol):
     """Plays a model's part in one prompt; what a step allows is in each question, so that a player can obey."""
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> ParsedPrompt:
         """Return the prompt it was given."""
         ...
 
@@ -65,15 +63,15 @@ class Player(Protocol):
         """Return the numbers of the passages that help to answer, in order."""
         ...
 
-    def facts(self, given: Given) -> list[Fact]:
+    def facts(self, given: PromptContents) -> list[StatedFact]:
         """Return what helps to answer the question, the most useful first; empty for nothing."""
         ...
 
-    def answer(self, given: Given) -> Answer:
+    def answer(self, given: PromptContents) -> PlayerAnswer:
         """Answer the question, as far as `given` wants it."""
         ...
 
-    def next_questions(self, given: Given, asked: list[str]) -> list[str]:
+    def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
         """Return what can be asked now, the most useful first, in words that differ from all of `asked`."""
         ...
 

@@ -31,7 +31,7 @@ class PromptPassage:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class ParsedPrompt:
     """The parsed content of a prompt's messages."""
 
     role: str
@@ -91,7 +91,7 @@ def _blocks(text: str) -> dict[str, str]:
     return blocks
 
 
-def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
+def parse_request(messages: Sequence[BaseMessage]) -> ParsedPrompt:
     """Read the role from the system message and the blocks from the last human message that has any.
 
     Demonstrations (earlier human and AI messages) are passed over, and so is what is said after the prompt when a
@@ -102,4 +102,4 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     human = next((text for text in said if _OPEN.search(text)), "")
     limit = _AT_MOST.search(system) or _AT_MOST.search(human[:2_000])
     role = _ROLE.search(system)
-    return Prompt(role[1] if role else "", system, _blocks(human), int(limit[1]) if limit else 3)
+    return ParsedPrompt(role[1] if role else "", system, _blocks(human), int(limit[1]) if limit else 3)

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.models.completions import WRITTEN
-from hopgraph.tools.models.players.chat_replies import contextualise, small_talk_reply
-from hopgraph.tools.models.players.player import UNANSWERABLE, Answer, Fact, Given, Player
-from hopgraph.tools.models.players.prompt_reading import Prompt
+from hopgraph.tools.models.players.chat_replies import small_talk_reply, stand_alone_question
+from hopgraph.tools.models.players.player import Player, PlayerAnswer, PromptContents, StatedFact
+from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 from hopgraph.tools.models.players.wording import key, names
 from hopgraph.tools.text import content_terms
 
@@ -34,45 +35,49 @@ _TOKENS: dict[str, dict[str, str]] = {
 """Names that stand for the fields of a record, in this order."""
 
 
-def _texts(facts: Iterable[Fact]) -> list[str]:
+def _texts(facts: Iterable[StatedFact]) -> list[str]:
     return list(dict.fromkeys(fact.text for fact in facts))
 
 
-def _quotes(facts: Iterable[Fact]) -> list[str]:
+def _quotes(facts: Iterable[StatedFact]) -> list[str]:
     return list(dict.fromkeys(fact.quote for fact in facts if fact.quote))
 
 
-def _listed(prompt: Prompt, *names: str) -> list[str]:
+def _listed(prompt: ParsedPrompt, *names: str) -> list[str]:
     return [text for name in names for _, text in prompt.items(name)]
 
 
-def _next(player: Player, given: Given, asked: Iterable[str] = ()) -> str:
+def _next(player: Player, given: PromptContents, asked: Iterable[str] = ()) -> str:
     return next(iter(player.next_questions(given, list(asked))), "")
 
 
-def _reason(player: Player, given: Given) -> str:
+def _reason(player: Player, given: PromptContents) -> str:
     """State what is known, and what is not known yet."""
     return " ".join([*_texts(player.answer(given).facts), *_left(player, given)])[:_MAX_QUOTE]
 
 
-def _left(player: Player, given: Given) -> list[str]:
+def _left(player: Player, given: PromptContents) -> list[str]:
     asked = "" if player.answer(given).text else _next(player, given)
     return [f"It is not known yet: {asked}"] if asked else []
 
 
-def _argue(found: Answer) -> str:
+def _argue(found: PlayerAnswer) -> str:
     return " ".join([*_texts(found.facts), f"{_CONCLUSION}{found.text}."])[-_MAX_QUOTE:]
 
 
-def _read(player: Player) -> Answer:
+def _read(player: Player) -> PlayerAnswer:
     """Answer from what is given; from memory too where no passages are, or gaps are to be filled."""
     memory = player.prompt.role.startswith("blendfilter/") or "passages" not in player.prompt.blocks
-    return player.answer(Given(("sub_answers", "information", "assertions", "history"), memory=memory, wants="read"))
+    return player.answer(
+        PromptContents(("sub_answers", "information", "assertions", "history"), memory=memory, wants="read")
+    )
 
 
 def _answer(player: Player) -> Reply:
     found = _read(player)
-    reasoning = _argue(found) if found.text else _reason(player, Given(("sub_answers", "information", "history")))
+    reasoning = (
+        _argue(found) if found.text else _reason(player, PromptContents(("sub_answers", "information", "history")))
+    )
     return {
         "reasoning": reasoning,
         "answer": found.text or UNANSWERABLE,
@@ -83,10 +88,10 @@ def _answer(player: Player) -> Reply:
 def _reason_to_search(player: Player) -> Reply:
     """State what the passages and memory have; name what comes next, or guess it and the rest where asked to."""
     abstains = UNANSWERABLE in player.prompt.instructions
-    given = Given(memory=True, wants="read" if abstains else "guess")
+    given = PromptContents(memory=True, wants="read" if abstains else "guess")
     found = player.answer(given)
-    known = player.answer(Given(memory=True))
-    left = [] if known.text else [each.rstrip(" ?") for each in player.next_questions(Given(memory=True), [])]
+    known = player.answer(PromptContents(memory=True))
+    left = [] if known.text else [each.rstrip(" ?") for each in player.next_questions(PromptContents(memory=True), [])]
     if not abstains:
         left = [f"{each}: {player.with_question(f'{each}?').answer(given).text or 'unknown'}." for each in left]
     ends = [f"{_CONCLUSION}{found.text}."] if found.text and not (abstains and left) else []
@@ -96,33 +101,33 @@ def _reason_to_search(player: Player) -> Reply:
 
 
 def _extract(player: Player) -> Reply:
-    rows = dict.fromkeys((fact.quote, fact.passage) for fact in player.facts(Given()) if fact.passage)
+    rows = dict.fromkeys((fact.quote, fact.passage) for fact in player.facts(PromptContents()) if fact.passage)
     return {"useful_information": [{"info": text, "support_passages": [number]} for text, number in rows]}
 
 
 def _compress(player: Player) -> Reply:
     """Copy the sentences of the passages that help, without the title that is shown with them."""
     titles = {passage.number: passage.title for passage in player.prompt.passages}
-    found = [fact for fact in player.facts(Given()) if fact.passage][:3]
+    found = [fact for fact in player.facts(PromptContents()) if fact.passage][:3]
     texts = dict.fromkeys(fact.quote.removeprefix(f"{titles[fact.passage]}: ") for fact in found)
     return {"text": " … ".join(texts)[: 4 * _MAX_QUOTE] or "irrelevant"}
 
 
 def _recall(player: Player) -> str:
-    return "\n".join(_texts(player.facts(Given(passages=False, memory=True)))) or _DONT_KNOW
+    return "\n".join(_texts(player.facts(PromptContents(passages=False, memory=True)))) or _DONT_KNOW
 
 
 def _complete(player: Player) -> Reply:
     """Supply the next fact that is missing, if it is known from memory."""
-    shown = player.facts(Given())
-    recalled = [fact for fact in player.facts(Given(memory=True)) if fact not in shown and not fact.passage]
-    missing = _next(player, Given()) or player.prompt.question
+    shown = player.facts(PromptContents())
+    recalled = [fact for fact in player.facts(PromptContents(memory=True)) if fact not in shown and not fact.passage]
+    missing = _next(player, PromptContents()) or player.prompt.question
     return {"missing": missing, "passage": recalled[0].text if recalled else _DONT_KNOW}
 
 
 def _decide(player: Player) -> Reply:
     """Answer when nothing is missing, at last anyway; else say what is missing."""
-    given = Given(("information",), wants="last" if player.prompt.step == "final_answer" else "sure")
+    given = PromptContents(("information",), wants="last" if player.prompt.step == "final_answer" else "sure")
     found = player.answer(given)
     asked = [] if found.text else player.next_questions(given, [])[: player.prompt.at_most] or [player.prompt.question]
     return {
@@ -135,21 +140,25 @@ def _decide(player: Player) -> Reply:
 
 def _ground(player: Player) -> Reply:
     """Cite what the answer rests on, and revise the answer by it."""
-    found, passages = player.answer(Given()), player.prompt.passages
+    found, passages = player.answer(PromptContents()), player.prompt.passages
     if not found.text or not passages:
         return {"ref": "Empty", "revise": ""}
     return {"ref": (" ".join(_quotes(found.facts)) or passages[0].text)[:_MAX_QUOTE], "revise": found.text}
 
 
 def _judge_together(player: Player) -> Reply:
-    enough = bool(player.answer(Given()).text)
-    return {"thought": _reason(player, Given()), "enough": enough, "relevant": player.relevant()}
+    enough = bool(player.answer(PromptContents()).text)
+    return {"thought": _reason(player, PromptContents()), "enough": enough, "relevant": player.relevant()}
 
 
 def _weigh_passages(player: Player) -> Reply:
     """Say of each passage what it says; `select_passages` goes by the last line."""
     chosen = player.relevant()
-    lines = [f"Passage {fact.passage} says: {fact.quote}" for fact in player.facts(Given()) if fact.passage in chosen]
+    lines = [
+        f"Passage {fact.passage} says: {fact.quote}"
+        for fact in player.facts(PromptContents())
+        if fact.passage in chosen
+    ]
     numbers = ", ".join(map(str, chosen)) or "none"
     return {"judgement": "\n".join([*(line[:_MAX_QUOTE] for line in lines[:20]), f"Relevant passages: {numbers}."])}
 
@@ -168,8 +177,8 @@ def _score_relevance(player: Player) -> Reply:
 
 def _review(player: Player) -> Reply:
     """Judge the passages as one whole, then answer, or say what is missing and search for it."""
-    found = player.answer(Given())
-    query = "" if found.text else _next(player, Given()) or player.prompt.question
+    found = player.answer(PromptContents())
+    query = "" if found.text else _next(player, PromptContents()) or player.prompt.question
     steps = " ".join(_texts(found.facts))
     analysis = _argue(found) if found.text else f"{steps} Missing: {query}".strip()[:_MAX_QUOTE]
     relevant, enough = bool(player.relevant()), bool(found.text)
@@ -181,7 +190,7 @@ def _fuse(player: Player) -> Reply:
     said = {number: _stated(_PASSAGES.sub("", text)) for number, text in player.prompt.items("assertions")}
     most = Counter(key(text) for text in said.values() if text).most_common(1)
     agreed = next((text for text in said.values() if most and key(text) == most[0][0]), "")
-    chosen = player.answer(Given()).text or agreed or _read(player).text
+    chosen = player.answer(PromptContents()).text or agreed or _read(player).text
     used = [number for number, text in said.items() if text and key(text) == key(chosen)]
     reasoning = f"{len(used)} of {len(said)} assertions say so."
     return {"reasoning": reasoning, "answer": chosen or UNANSWERABLE, "used_assertions": used}
@@ -210,11 +219,11 @@ def _judge_alignment(player: Player) -> Reply:
 
 
 def _judge_usefulness(player: Player) -> Reply:
-    return {"useful": player.judges("useful", bool(player.facts(Given(("statement",), passages=False))))}
+    return {"useful": player.judges("useful", bool(player.facts(PromptContents(("statement",), passages=False))))}
 
 
 def _generate_queries(player: Player) -> Reply:
-    asked = player.next_questions(Given(("information",)), _listed(player.prompt, "asked"))
+    asked = player.next_questions(PromptContents(("information",)), _listed(player.prompt, "asked"))
     return {"queries": asked[: player.prompt.at_most]}
 
 
@@ -226,12 +235,15 @@ def _verifying_questions(player: Player) -> Reply:
 
 def _write_query(player: Player) -> Reply:
     """Ask for what the passages lack, after what they have; the question itself where they lack nothing."""
-    return {"rationale": _reason(player, Given()), "query": _next(player, Given()) or player.prompt.question}
+    return {
+        "rationale": _reason(player, PromptContents()),
+        "query": _next(player, PromptContents()) or player.prompt.question,
+    }
 
 
 def _follow_up(player: Player) -> Reply:
     """Ask the next question, or give the final answer."""
-    prompt, given = player.prompt, Given(("history",))
+    prompt, given = player.prompt, PromptContents(("history",))
     if found := player.answer(given).text:
         return {"sub_question": "", "answer": "", "final_answer": found}
     asked = _next(player, given, [*_listed(prompt, "history"), prompt.text("follow_up")])
@@ -240,35 +252,35 @@ def _follow_up(player: Player) -> Reply:
 
 def _deduce(player: Player) -> Reply:
     """Ask the next question with a guess, or give the final answer; say first what is known."""
-    reply = {"thought": _reason(player, Given(("history",))), **_follow_up(player)}
-    if reply["sub_question"]:
-        guess = player.with_question(reply["sub_question"]).answer(Given(passages=False, memory=True))
-        reply["answer"] = guess.text
-    return reply
+    reply_to_step = {"thought": _reason(player, PromptContents(("history",))), **_follow_up(player)}
+    if reply_to_step["sub_question"]:
+        guess = player.with_question(reply_to_step["sub_question"]).answer(PromptContents(passages=False, memory=True))
+        reply_to_step["answer"] = guess.text
+    return reply_to_step
 
 
 def _follow_up_jointly(player: Player) -> Reply:
     """Answer the last follow-up question from the passages, then ask the next one, or give the final answer."""
     asked = player.prompt.text("follow_up")
-    found = player.with_question(asked).answer(Given()) if asked else Answer()
+    found = player.with_question(asked).answer(PromptContents()) if asked else PlayerAnswer()
     return {"intermediate_answer": found.text, "used_passages": [*found.passages], **_follow_up(player)}
 
 
 def _write_chain(player: Player) -> Reply:
     """Ask all that can be asked now; what the history has is known."""
-    if player.answer(Given(("history",))).text:
+    if player.answer(PromptContents(("history",))).text:
         return {"chain": []}
-    asked = player.next_questions(Given(("history",), memory=True), _listed(player.prompt, "history"))
+    asked = player.next_questions(PromptContents(("history",), memory=True), _listed(player.prompt, "history"))
     return {"chain": [{"query": each, "answer": ""} for each in asked]}
 
 
 def _act(player: Player) -> Reply:
     """Search for the next thing, or finish."""
-    found = player.answer(Given())
-    thought = _reason(player, Given())
+    found = player.answer(PromptContents())
+    thought = _reason(player, PromptContents())
     if found.text:
         return {"thought": thought, "action": f"finish[{found.text}]", "used_passages": [*found.passages]}
-    query = _next(player, Given(), _SEARCHED.findall(player.prompt.text("history")))
+    query = _next(player, PromptContents(), _SEARCHED.findall(player.prompt.text("history")))
     action = f"search[{re.sub(r'[][]', '', query)}]" if query else f"finish[{UNANSWERABLE}]"
     return {"thought": thought, "action": action, "used_passages": []}
 
@@ -276,16 +288,16 @@ def _act(player: Player) -> Reply:
 def _write_turn(player: Player) -> Reply:
     """Search for the next thing between tags, or answer."""
     is_last = "last_turn" in player.prompt.blocks
-    found = player.answer(Given(wants="last" if is_last else "sure"))
+    found = player.answer(PromptContents(wants="last" if is_last else "sure"))
     searched = _SEARCH_TAGS.findall(" ".join(_listed(player.prompt, "history")))
-    query = "" if found.text or is_last else _next(player, Given(), searched)
+    query = "" if found.text or is_last else _next(player, PromptContents(), searched)
     does = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
-    return {"text": f"<think> {_reason(player, Given())} </think>\n{does}"}
+    return {"text": f"<think> {_reason(player, PromptContents())} </think>\n{does}"}
 
 
 def _next_thought(player: Player) -> Reply:
     """State the next fact that no thought has yet; then the answer, or what has to be found."""
-    given, thoughts = Given(("thoughts",), memory=True), _listed(player.prompt, "thoughts")
+    given, thoughts = PromptContents(("thoughts",), memory=True), _listed(player.prompt, "thoughts")
     found = player.answer(given)
     if new := _new(_texts(found.facts if found.text else player.facts(given)), thoughts):
         return {"thought": new}
@@ -302,22 +314,22 @@ def _new(texts: Iterable[str], said: Iterable[str]) -> str:
 
 def _next_sentence(player: Player) -> Reply:
     """State the next fact that no sentence has yet, else guess what is asked next; nothing when all is said."""
-    prompt, given = player.prompt, Given(("sentences",))
-    found = player.answer(Given())
-    useful = found.facts if found.text else player.facts(Given())[:3]
+    prompt, given = player.prompt, PromptContents(("sentences",))
+    found = player.answer(PromptContents())
+    useful = found.facts if found.text else player.facts(PromptContents())[:3]
     facts = {fact.quote: fact.passage for fact in useful if fact.passage}
     if new := _new(facts, _listed(prompt, "sentences", "rejected")):
         return {"sentence": new[:_MAX_QUOTE], "used_passages": [facts[new]]}
     asked = "" if player.answer(given).text else _next(player, given)
     if not asked:
         return {"sentence": "", "used_passages": []}
-    guess = player.with_question(asked).answer(Given(memory=True, wants="guess")).text
+    guess = player.with_question(asked).answer(PromptContents(memory=True, wants="guess")).text
     return {"sentence": f"{asked.rstrip(' ?')}: {guess or 'unknown'}.", "used_passages": []}
 
 
 def _rewrite_passage(player: Player) -> Reply:
     """State what the passages, the document and memory have, and what is to be found next."""
-    given = Given(("document",), memory=True)
+    given = PromptContents(("document",), memory=True)
     return {"passage": "\n".join([*_texts(player.facts(given)), *_left(player, given)])[:_MAX_QUOTE] or _DONT_KNOW}
 
 
@@ -379,7 +391,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "act": _act,
     **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
     "complete": _complete,
-    "contextualise": lambda player: contextualise(player.prompt),
+    "contextualise": lambda player: stand_alone_question(player.prompt),
     "critique": _critique,
     **dict.fromkeys(("decide", "final_answer"), _decide),
     "decompose": lambda player: {"sub_questions": player.parts("#1" in player.prompt.instructions)},
@@ -408,7 +420,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "score_answer": _score_answer,
     "score_relevance": _score_relevance,
     "select_passages": _select_passages,
-    "self_knowledge": lambda player: {"known": bool(player.answer(Given(passages=False, memory=True)).text)},
+    "self_knowledge": lambda player: {"known": bool(player.answer(PromptContents(passages=False, memory=True)).text)},
     "shorten": lambda player: {"answer": _stated(player.prompt.text("reasoning")) or UNANSWERABLE},
     **dict.fromkeys(("snippet", "summarise"), _compress),
     "verifying_questions": _verifying_questions,
@@ -425,7 +437,7 @@ PLAYED_STEPS = frozenset(_STEPS)
 """The steps whose replies a player knows how to make."""
 
 
-def reply(player: Player) -> str:
+def reply_to_step(player: Player) -> str:
     """Reply to a prompt with one JSON object: by its step, else by answering whatever question it has."""
     said = _STEPS.get(player.prompt.step, _answer)(player)
     return json.dumps(_as_tokens(said) if WRITTEN in player.prompt.blocks else said, ensure_ascii=False)

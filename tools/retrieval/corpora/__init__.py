@@ -1,6 +1,6 @@
 """Readers of corpora: a stream of titled passages out of any of the known formats."""
 
-from hopgraph.tools.retrieval.corpora.formats import FORMATS, Corpus, hash_passage, join_sentences, open_corpus
+from hopgraph.tools.retrieval.corpora.formats import CORPUS_FORMATS, Corpus, hash_passage, join_sentences, open_corpus
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 
-__all__ = ["FORMATS", "Corpus", "CorpusReading", "SourceRecord", "hash_passage", "join_sentences", "open_corpus"]
+__all__ = ["CORPUS_FORMATS", "Corpus", "CorpusReading", "SourceRecord", "hash_passage", "join_sentences", "open_corpus"]

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.data_formats import describe_nearest, read_data_formats, recognize
 from hopgraph.tools.retrieval.corpora.plain_formats import split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
@@ -139,7 +139,7 @@ def read_multihop_rag(path: Path, reading: CorpusReading) -> Iterator[SourceReco
     def passages(value: Object, line: int) -> Iterator[SourceRecord]:
         title, body = _titled_text(value, "body")
         others = plain_metadata({key: each for key, each in value.items() if key not in ("title", "body")})
-        for number, piece in enumerate(cut_passages([Block(line, body)], Cutting()), 1):
+        for number, piece in enumerate(cut_passages([Block(line, body)], ChunkOptions()), 1):
             yield SourceRecord(f"{hash_passage(title, body)}#{number}", title, piece.text, path, line, others)
 
     return _read_objects(path, reading, passages)
@@ -226,7 +226,7 @@ def hash_passage(title: str, text: str) -> str:
 
 
 TEXT = "text"
-FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]] | None] = {
+CORPUS_FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]] | None] = {
     "musique": partial(read_pooled, paragraphs_of=read_titled_paragraphs),
     "nq": partial(read_pooled, paragraphs_of=read_titled_paragraphs),
     "2wikimultihopqa": partial(read_pooled, paragraphs_of=read_hotpotqa_context),
@@ -260,7 +260,7 @@ class Corpus:
     format: str
     files: tuple[Path, ...]
     """The files to read, in the order of their passages."""
-    cutting: Cutting = field(default_factory=Cutting)
+    chunking: ChunkOptions = field(default_factory=ChunkOptions)
     """How documents are cut; records are not."""
     left_out: str = ""
     """The files of a folder that are not read: counts by suffix, question sets, and unreadable ones."""
@@ -270,8 +270,8 @@ class Corpus:
     @property
     def recipe(self) -> str:
         """Return how its files become passages: where this differs, an update reads them again."""
-        cutting = self.cutting
-        return f"text 5 {cutting.words} {cutting.overlap} {cutting.ocr}" if self.format == TEXT else self.format
+        chunking = self.chunking
+        return f"text 5 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -283,10 +283,10 @@ class Corpus:
         if not self.files:
             return
         try:
-            if read := FORMATS[self.format]:
+            if read := CORPUS_FORMATS[self.format]:
                 yield from read(self.path, reading)
             else:
-                yield from read_text_files(self.path, self.files, self.cutting, reading)
+                yield from read_text_files(self.path, self.files, self.chunking, reading)
         except OSError as error:
             raise _unreadable(self.path, error) from None
 
@@ -296,7 +296,7 @@ def open_corpus(
     format_name: str | None = None,
     *,
     follow_links: bool = False,
-    cutting: Cutting | None = None,
+    chunking: ChunkOptions | None = None,
     exclude: Iterable[str] = (),
 ) -> Corpus:
     """Return a source with its format, one of FORMATS, which is detected by content unless it is named.
@@ -305,17 +305,18 @@ def open_corpus(
     as `.gitignore` would. Links in a folder are left out, and named, unless `follow_links`. SettingsError for an
     unknown name of a format; CorpusError for a source that is missing, unreadable, without text, or of no known format.
     """
-    if format_name is not None and format_name not in FORMATS:
-        raise SettingsError(f"corpus format {format_name!r:.80} is unknown{did_you_mean(format_name, FORMATS)}")
+    if format_name is not None and format_name not in CORPUS_FORMATS:
+        raise SettingsError(f"corpus format {format_name!r:.80} is unknown{did_you_mean(format_name, CORPUS_FORMATS)}")
     try:
         if not source.exists():
             raise CorpusError(f"{source}: no such file or folder")
         if source.is_dir():
             return replace(
-                _open_folder(source, format_name, exclude, follow_links=follow_links), cutting=cutting or Cutting()
+                _open_folder(source, format_name, exclude, follow_links=follow_links),
+                chunking=chunking or ChunkOptions(),
             )
         open_source(source).close()
-        return Corpus(source, format_name or _detect_format(source), (source,), cutting or Cutting())
+        return Corpus(source, format_name or _detect_format(source), (source,), chunking or ChunkOptions())
     except OSError as error:
         raise _unreadable(source, error) from None
 
@@ -422,7 +423,7 @@ def _first_object(path: Path) -> tuple[Object, str]:
     start = read_first_bytes(path, 1)
     if start not in (b"{", b"["):
         return {}, "it does not begin as JSON does" if start else "it is empty"
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     try:
         for _, value in read_json_values(path, reading):
             if isinstance(value, dict) and value:

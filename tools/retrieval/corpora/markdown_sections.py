@@ -11,7 +11,7 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from hopgraph.tools.retrieval.corpora.cutting import Block
+from hopgraph.tools.retrieval.corpora.chunking import Block
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)

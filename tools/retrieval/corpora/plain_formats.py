@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from hopgraph.tools.documents.elements import UnreadableFileError, has_names, make_table, split_titles
 from hopgraph.tools.documents.encodings import open_text
-from hopgraph.tools.retrieval.corpora.cutting import Block
+from hopgraph.tools.retrieval.corpora.chunking import Block
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 

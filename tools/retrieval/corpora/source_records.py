@@ -48,7 +48,7 @@ class SourceRecord(NamedTuple):
 class CorpusReading:
     """The state of one pass over a source: its progress and the bad records so far."""
 
-    skip_bad: bool = False
+    skip_invalid: bool = False
     bytes_read: int = 0
     skipped: int = 0
     first_skipped: list[str] = field(default_factory=list[str])
@@ -62,9 +62,9 @@ class CorpusReading:
     """Notes for the user on files that were read."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
-        """Raise BadRecordError, naming file, line and reason; with `skip_bad` the record is counted instead."""
-        if not self.skip_bad:
-            raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip bad records with --skip-bad)")
+        """Raise BadRecordError, naming file, line and reason; with `skip_invalid` the record is counted instead."""
+        if not self.skip_invalid:
+            raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip bad records with --skip-invalid)")
         self.skip(file, line, reason)
 
     def skip(self, file: Path, line: int | None, reason: str) -> None:

@@ -14,11 +14,11 @@ from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, ca
 from hopgraph.tools.documents.elements import Document, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
-from hopgraph.tools.retrieval.index_folder import MANIFEST, is_index
+from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import LANGUAGE, plain_metadata
 from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize
@@ -93,7 +93,7 @@ def list_files(
     found, seen = list[Path](), set[tuple[int, int]]()
     is_excluded = _excluder(source, exclude)
     for folder, subfolders, names in os.walk(source, onerror=on_error, followlinks=follow_links):
-        if MANIFEST in names and Path(folder) != source and is_index(Path(folder)):
+        if INDEX_MANIFEST in names and Path(folder) != source and is_index(Path(folder)):
             subfolders.clear()
             continue
         try:
@@ -138,16 +138,16 @@ def _link_error(path: Path) -> OSError:
     return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
-def _cut(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
+def _cut(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
     """Yield the passages with the language of the first ones, if it is sure to be another one than English."""
-    passages = _passages(name, path, document, cutting)
+    passages = _passages(name, path, document, chunking)
     first = list(islice(passages, _PASSAGES_READ))
     language = detect_language("\n".join(each.text for each in first)) if first else ""
     for each in chain(first, passages):
         yield each._replace(metadata={**each.metadata, LANGUAGE: language}) if language else each
 
 
-def _passages(name: str, path: Path, document: StructuredText, cutting: Cutting) -> Iterator[SourceRecord]:
+def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
     """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
     number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
     for section in document.sections:
@@ -160,7 +160,7 @@ def _passages(name: str, path: Path, document: StructuredText, cutting: Cutting)
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
         shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
         blocks = chain((Block(section.line, heading, "heading") for heading in shown), section.blocks)
-        for passage in cut_passages(blocks, cutting):
+        for passage in cut_passages(blocks, chunking):
             number += 1
             if section.in_rows:
                 place = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
@@ -175,7 +175,7 @@ def _storable(text: str) -> str:
 
 
 def read_text_files(
-    source: Path, files: Iterable[Path], cutting: Cutting, reading: CorpusReading
+    source: Path, files: Iterable[Path], chunking: ChunkOptions, reading: CorpusReading
 ) -> Iterator[SourceRecord]:
     """Cut documents, the `source` or files in it, into passages, with `path#number` for an id.
 
@@ -184,11 +184,11 @@ def read_text_files(
     are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
     CorpusError where the source is a document that cannot be.
     """
-    with DocumentConverter(ocr=cutting.ocr) as converter:
+    with DocumentConverter(ocr=chunking.ocr) as converter:
         for path in files:
             name = path.name if path == source else path.relative_to(source).as_posix()
             try:
-                yield from _cut(name, path, _open_document(path, reading, converter), cutting)
+                yield from _cut(name, path, _open_document(path, reading, converter), chunking)
                 reading.bytes_read += path.stat().st_size
             except (UnreadableFileError, OSError) as error:
                 reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)

@@ -65,7 +65,7 @@ Encoder = Callable[[Sequence[Text]], Awaitable[Sequence[Vector]]]
 """Returns one vector per text, in order; awaited on any event loop."""
 
 
-class EmbeddingFacts(BaseModel, frozen=True, extra="forbid"):
+class EmbeddingInfo(BaseModel, frozen=True, extra="forbid"):
     """An index's record of the model that made its vectors."""
 
     model: str
@@ -105,10 +105,10 @@ class EmbeddingModel:
         return (await self._encode([Text(text, self.query_prefix, is_query=True)]))[0]
 
     @cached_property
-    def facts(self) -> EmbeddingFacts:
+    def facts(self) -> EmbeddingInfo:
         """The description of the model; embeds the probe the first time, so it belongs in a thread."""
         probe = self.passages([PROBE])[0]
-        return EmbeddingFacts(
+        return EmbeddingInfo(
             model=self.spec,
             dimension=len(probe),
             normalise=self.normalise,
@@ -117,12 +117,12 @@ class EmbeddingModel:
             probe=base64.b64encode(probe.astype("<f2").tobytes()).decode(),
         )
 
-    def with_recorded_settings(self, facts: EmbeddingFacts, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
+    def with_recorded_settings(self, facts: EmbeddingInfo, *, keep_query_prefix: bool = False) -> "EmbeddingModel":
         """Return this model with the prefixes and the scaling that an index was built with."""
         query_prefix = self.query_prefix if keep_query_prefix else facts.query_prefix
         return replace(self, normalise=facts.normalise, query_prefix=query_prefix, passage_prefix=facts.passage_prefix)
 
-    def check(self, facts: EmbeddingFacts, place: str) -> None:
+    def check(self, facts: EmbeddingInfo, place: str) -> None:
         """Refuse the index at `place` (CorpusError) if another model made it; embeds, so it belongs in a thread."""
         mine = self.with_recorded_settings(facts).passages([PROBE])[0]
         if len(mine) != facts.dimension:

@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import TypeAdapter, ValidationError
 
 from hopgraph.state import ModelError, SpecError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.http_clients import read_address
 from hopgraph.tools.io.json_server import JsonServer
@@ -176,7 +176,7 @@ def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> Setti
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise SpecError(f"{named.spec!r}: {path} cannot be read ({describe_problem(error)})") from None
+        raise SpecError(f"{named.spec!r}: {path} cannot be read ({format_error(error)})") from None
 
 
 def _batched(
@@ -271,13 +271,13 @@ def untrusted_address(spec: str) -> str | None:
     return address
 
 
-KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
+EMBEDDING_KINDS: dict[str, Callable[[str], EmbeddingModel]] = {
     **dict.fromkeys(LOADERS, local_embeddings),
     "openai": openai_embeddings,
 }
 OBJECT = "object:"
 """Prefix of the recorded spec of a model that was given as an object."""
-VALID_SPECS = (
+EMBEDDING_SPECS = (
     "sentence-transformers:NAME_OR_PATH (or st:), contriever:NAME_OR_PATH, flag:NAME_OR_PATH (BGE), "
     "openai:MODEL?base_url=http://HOST:PORT/v1"
 )
@@ -293,7 +293,7 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
     spec = given.strip()
     hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
-    return resolve_by_kind("embedding model", spec, KINDS, VALID_SPECS, hint)
+    return resolve_by_kind("embedding model", spec, EMBEDDING_KINDS, EMBEDDING_SPECS, hint)
 
 
 def _encoder_of(embeddings: Embeddings) -> Encoder:

@@ -12,17 +12,17 @@ from pydantic import BaseModel, Field, JsonValue
 
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
-from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingFacts
+from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusFacts, load_analyser, parse_facts
+from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_facts
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.scoring.weights.model_specs import NamedModel, share_option
 
-Mode = Literal["bm25", "dense", "hybrid"]
+SearchMode = Literal["bm25", "dense", "hybrid"]
 """By words, by vectors, or both merged by relative scores."""
-_MODES: tuple[str, ...] = get_args(Mode)
-KINDS = ("milvus", "elasticsearch")
+_MODES: tuple[str, ...] = get_args(SearchMode)
+ENGINE_KINDS = ("milvus", "elasticsearch")
 VALID_ENGINE_SPECS = (
     "milvus:FILE.db#COLLECTION (embedded), milvus:http://HOST:19530#COLLECTION, elasticsearch:http://HOST:9200#INDEX"
     " (filled by `hopgraph index SOURCE --to SPEC`; each may end in ?mode=bm25, dense or "
@@ -39,7 +39,7 @@ class EngineAddress:
     """Where the engine is: an `http(s)` address, or for Milvus a local file."""
     collection: str
     """The name of the corpus in the engine: a Milvus collection, an Elasticsearch index."""
-    mode: Mode | None = None
+    mode: SearchMode | None = None
     """None: hybrid where the corpus has vectors, else BM25."""
     bm25_weight: float = BM25_WEIGHT
     links: str = ""
@@ -62,7 +62,7 @@ class EngineAddress:
 def is_engine(spec: str) -> bool:
     """Return whether a spec is meant for an engine, valid or not."""
     kind, colon, _ = spec.strip().partition(":")
-    return bool(colon) and kind in KINDS
+    return bool(colon) and kind in ENGINE_KINDS
 
 
 def parse_address(spec: str) -> EngineAddress:
@@ -71,7 +71,7 @@ def parse_address(spec: str) -> EngineAddress:
     uri, _, tail = rest.partition("#")
     collection, _, query = tail.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
-    mode = cast("Mode | None", options.get("mode"))
+    mode = cast("SearchMode | None", options.get("mode"))
     address = EngineAddress(kind, uri.strip().rstrip("/"), collection.strip(), mode)
     if problem := _problem(address, options):
         # The address may contain a password: the message shows the spec without it.
@@ -82,7 +82,7 @@ def parse_address(spec: str) -> EngineAddress:
 
 
 def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
-    if address.kind not in KINDS:
+    if address.kind not in ENGINE_KINDS:
         return f"no engine is called {address.kind!r}"
     if unknown := sorted(options.keys() - {"mode", "bm25_weight", "links"}):
         return f"the option {unknown[0]!r} is unknown; there are mode, bm25_weight and links"
@@ -144,9 +144,9 @@ class EngineFacts(BaseModel, frozen=True, extra="forbid"):
     analyser: dict[str, JsonValue]
     k1: float = K1
     b: float = B
-    embedding: EmbeddingFacts | None = None
+    embedding: EmbeddingInfo | None = None
     """The model whose vectors are stored; None for BM25 alone."""
-    corpora: tuple[CorpusFacts, ...] = ()
+    corpora: tuple[CorpusInfo, ...] = ()
     """Corpora stored completely, in order."""
     unfinished: Checkpoint | None = None
 

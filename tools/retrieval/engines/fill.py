@@ -15,13 +15,13 @@ from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
-from hopgraph.tools.retrieval.corpora.cutting import Cutting
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine, parse_address
 from hopgraph.tools.retrieval.engines.engine_index import connect
 from hopgraph.tools.retrieval.index import searchable_text
-from hopgraph.tools.retrieval.index_manifest import CorpusFacts
+from hopgraph.tools.retrieval.index_manifest import CorpusInfo
 from hopgraph.tools.retrieval.index_sources import FileChanges, compare_files, hash_files
 from hopgraph.tools.retrieval.passage_store import StoredPassage, reason_not_to_store
 from hopgraph.tools.retrieval.staging import Progress, ignore_progress
@@ -62,19 +62,19 @@ def index_into(
     *,
     dense: str | Embeddings | None = None,
     format: str | None = None,  # noqa: A002 - the name of the command line's option
-    skip_bad: bool = False,
+    skip_invalid: bool = False,
     follow_links: bool = False,
     exclude: Sequence[str] = (),
     language: str = "en",
-    keep_missing: bool = False,
+    keep_deleted: bool = False,
     dry_run: bool = False,
-    cutting: Cutting | None = None,
+    chunking: ChunkOptions | None = None,
     progress: Progress = ignore_progress,
 ) -> FillReport:
     """Stream a corpus into an engine, or bring what it has of this file or folder up to date.
 
     The collection is created when it is missing. Only new and changed files are read: just before its new passages are
-    stored, what was there of a file is deleted, and so are files that are gone, unless `keep_missing`. The passages of
+    stored, what was there of a file is deleted, and so are files that are gone, unless `keep_deleted`. The passages of
     other sources stay; one whose id is there is replaced. Memory holds one batch. An interrupted run resumes when it
     is started again with the same source. The mode in the engine's spec `target` does not matter; `dense` is an
     embedding model to make vectors with, or its spec, None for BM25 alone; all others, and the errors, are as in
@@ -83,7 +83,7 @@ def index_into(
     """
     analyser = get_analyser(language)
     analyser.describe()  # fails before anything is read where a package is missing
-    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, cutting=cutting, exclude=exclude)
+    corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None
     started = time.perf_counter()
@@ -92,14 +92,14 @@ def index_into(
     _check_kind(engine, facts, analyser, model)
     if model and facts.embedding:
         model = model.with_recorded_settings(facts.embedding)
-    reading = CorpusReading(skip_bad)
+    reading = CorpusReading(skip_invalid)
     run = _Run(engine, corpus, engine.list_files() if stored else {}, analyser, model, reading, progress)
     report = FillReport(str(engine.address), corpus.format, left_out=corpus.left_out, changes=run.changes)
     if dry_run:
         return report
     if stored is None:
         engine.create(facts)
-    elif not keep_missing:
+    elif not keep_deleted:
         engine.delete_files([run.file_key(name) for name in run.changes.vanished])
     unfinished = facts.unfinished
     done = unfinished.passages if unfinished and unfinished == run.checkpoint(unfinished.passages) else 0
@@ -214,7 +214,7 @@ class _Run:
 
     def record_corpus(self, facts: EngineFacts) -> EngineFacts:
         """Return the facts with what the collection has of this source now."""
-        now = CorpusFacts(
+        now = CorpusInfo(
             source=self.corpus.path.name,
             format=self.corpus.format,
             passages=self.passages + self.unchanged_passages,

@@ -22,7 +22,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from hopgraph.state import CorpusError, SpecError
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.tools.io.background import background_loop, run_on
 from hopgraph.tools.io.json_server import JsonServer
 from hopgraph.tools.io.optional_packages import require
@@ -30,7 +30,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.web.web_index import WebCache, WebIndex, WebPage, make_page, merge_by_address
 
-KEY_VARIABLE = "SERPER_API_KEY"
+SEARCH_KEY_VARIABLE = "SERPER_API_KEY"
 SERPER = "https://google.serper.dev"
 _LONGEST_WIKIPEDIA_QUERY = 300  # characters; MediaWiki refuses more
 _EXTRACTS_PER_ANSWER = 20  # introductions that MediaWiki returns in one answer
@@ -51,7 +51,9 @@ def serper(url: str, seconds: float, retries: int, country: str, language: str) 
     """Return Google's results by serper.dev, as GenGround uses them."""
     name, most = "web:serper", 100
     settings = f"country={country!r}, language={language!r}, name={name!r}, most={most}"
-    server = JsonServer(f"{url.rstrip('/')}/search", KEY_VARIABLE, "X-API-KEY", name, CorpusError, seconds, retries)
+    server = JsonServer(
+        f"{url.rstrip('/')}/search", SEARCH_KEY_VARIABLE, "X-API-KEY", name, CorpusError, seconds, retries
+    )
 
     async def search(query: str, k: int) -> list[WebPage]:
         body = {"q": query, "gl": country, "hl": language, "num": min(k, most)}
@@ -144,7 +146,7 @@ def _search_rank(article: Fields) -> int:
     return index if isinstance(index, int) else 1 << 30
 
 
-PARALLEL = 4
+PARALLEL_SEARCHES = 4
 """Searches in flight per engine, those past their deadline included."""
 WRAPPERS = ("DuckDuckGoSearchAPIWrapper", "GoogleSearchAPIWrapper", "SearxSearchWrapper")
 """Search wrappers that are not retrievers: `results(query, k)` returns dictionaries. Others may run code."""
@@ -155,7 +157,7 @@ _SECRET = ("key", "token", "secret", "password", "headers")
 
 def _engine_of(searcher: Any, cache_key: str, seconds: float) -> WebIndex:
     """Return the engine of an object of langchain-community; `seconds` is the deadline of a search."""
-    name, limit = f"web:community:{type(searcher).__name__}", asyncio.Semaphore(PARALLEL)
+    name, limit = f"web:community:{type(searcher).__name__}", asyncio.Semaphore(PARALLEL_SEARCHES)
 
     async def search(query: str, k: int) -> list[WebPage]:
         try:
@@ -212,7 +214,7 @@ def make_community_engine(name: str, options: Mapping[str, str], seconds: float)
         try:
             searcher = kind(**options)
         except (ImportError, ValidationError) as error:
-            raise SpecError(f"web:community:{name}: {_one_line(describe_problem(error))}") from None
+            raise SpecError(f"web:community:{name}: {_one_line(format_error(error))}") from None
     return _engine_of(searcher, f"{name}({sorted(options.items())})", seconds)
 
 
@@ -313,11 +315,13 @@ def resolve_web(spec: str) -> IndexRetriever:
 
 
 def _check_key(spec: str, *, needed: bool) -> None:
-    key = os.environ.get(KEY_VARIABLE, "").strip()
+    key = os.environ.get(SEARCH_KEY_VARIABLE, "").strip()
     if needed and not key:
-        raise SpecError(f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {KEY_VARIABLE}")
+        raise SpecError(
+            f"{redact(spec)!r} needs a key of serper.dev: set the environment variable {SEARCH_KEY_VARIABLE}"
+        )
     if not key.isascii() or not key.isprintable():
-        raise SpecError(f"the environment variable {KEY_VARIABLE} holds characters that no key has")
+        raise SpecError(f"the environment variable {SEARCH_KEY_VARIABLE} holds characters that no key has")
 
 
 def _make_engine(options: WebOptions, class_name: str) -> WebIndex:

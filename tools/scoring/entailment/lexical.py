@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 )
 
 
-def read_numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
+def numbers_in(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the numbers that a text names, and those that it supports in another text.
 
     Numbers are read in digits, or in words up to twelve; a decade is given as `1980s`. A text supports its own numbers
@@ -137,7 +137,7 @@ def _read(text: str) -> _Text:
     words = [_WORD.findall(sentence) for sentence in sentences]
     folded = {_fold(word) for sentence in words for word in sentence}
     names = (_fold(word) for sentence in words for word in sentence[1:] if word[0].isupper())
-    numbers, supported = read_numbers(text)
+    numbers, supported = numbers_in(text)
     affirmed, negated = _negation(text)
     every = (word for sentence in words for word in sentence)
     return _Text(

@@ -14,7 +14,7 @@ from hopgraph.state.events import event_order
 from hopgraph.tools.apps.cli import console
 from hopgraph.tools.apps.cli.run_output import print_header
 from hopgraph.tools.apps.runs.answer_record import answer_record
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.sample import read_sample_passages
 
 Run = Callable[..., Any]
@@ -42,14 +42,14 @@ def test_the_first_line_shows_no_key() -> None:
     shown = io.StringIO()
     settings = migres.Context(
         model="openai:m?base_url=http://user:hush1@h/v1",
-        models={"migres/decide": "openai:m?base_url=http://user:hush2@h/v1", "migres/extract": OfflineExtractive()},
+        models={"migres/decide": "openai:m?base_url=http://user:hush2@h/v1", "migres/extract": RuleBasedModel()},
         retriever="milvus:http://user:hush3@h#c",
         second_retriever="milvus:http://user:hush4@h#c",
     )
     print_header(Console(file=shown, width=500), "MIGRES", settings)
     assert "hush" not in shown.getvalue()
     assert shown.getvalue().count("user:[key]@h") == 4
-    assert "migres/extract: OfflineExtractive" in shown.getvalue()
+    assert "migres/extract: RuleBasedModel" in shown.getvalue()
 
 
 def test_steps_come_before_the_answer_and_its_numbered_citations(run: Run) -> None:

@@ -127,7 +127,7 @@ def test_sources_that_cannot_be_indexed_harm_no_index(run: Run, index: Path, tmp
 def test_skipped_records_are_counted_and_named(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"_id": "1", "text": "one word"}\nnot json\n{"_id": "1", "text": "two"}\n', encoding="utf-8")
-    ran = run("index", str(source), "--out", str(tmp_path / "i"), "--skip-bad")
+    ran = run("index", str(source), "--out", str(tmp_path / "i"), "--skip-invalid")
     assert ran.code == 0
     assert "Indexed 1 passage (" in ran.out
     assert "2 bad files or records skipped" in " ".join(ran.out.split())

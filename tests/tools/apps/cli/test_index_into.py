@@ -18,7 +18,7 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
     pytest.importorskip("elasticsearch")
     with ElasticsearchServer() as server:
         target = f"elasticsearch:{server.url}#foxes"
-        sent = run("index", write(tmp_path), "--to", target, "--skip-bad")
+        sent = run("index", write(tmp_path), "--to", target, "--skip-invalid")
         assert sent.code == 0
         said = " ".join(sent.out.split())
         assert "Sent 2 passages (beir format) in" in said
@@ -39,7 +39,7 @@ def test_a_corpus_is_streamed_into_a_server_and_asked_there(run: Callable[..., A
 def test_milvus_lite_is_a_local_file(run: Callable[..., Any], tmp_path: Path) -> None:
     pytest.importorskip("pymilvus")
     target = f"milvus:{tmp_path / 'lite.db'}#foxes"
-    assert run("index", write(tmp_path), "--to", target, "--skip-bad").code == 0
+    assert run("index", write(tmp_path), "--to", target, "--skip-invalid").code == 0
     assert [document.id for document in resolve_retriever(target).invoke("foxes")] == ["1"]
 
 

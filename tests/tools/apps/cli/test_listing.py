@@ -71,7 +71,7 @@ def test_the_papers_are_those_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = dict(re.findall(r"^\| `(\w+)`.*arxiv\.org/abs/([\d.]+)\)", readme, re.MULTILINE))
     assert linked["migres"]
-    assert {name: (find_paper(METHODS[name].about) or {})["arxiv"] for name in linked} == linked
+    assert {name: (find_paper(METHODS[name].docstring) or {})["arxiv"] for name in linked} == linked
 
 
 def test_the_settings_of_a_method_come_with_default_bounds_and_description(run: Run) -> None:

@@ -16,17 +16,17 @@ def test_assignments_win_over_the_preset_and_options_over_the_environment(monkey
     settings = settings_for(
         Context,
         preset="open_domain",
-        assignments=["max_iterations=7", "max_iterations=4", "passages-per-query = 9"],
+        assignments=["max_iterations=7", "max_iterations=4", "top-k = 9"],
         model="offline:extractive",
     )
     assert settings.model == "offline:extractive"
-    assert (settings.max_iterations, settings.passages_per_query, settings.max_queries) == (4, 9, 2)
-    assert (settings.threshold, settings.threshold_for) == (5.0, "bge")
+    assert (settings.max_iterations, settings.top_k, settings.max_queries) == (4, 9, 2)
+    assert (settings.threshold, settings.threshold_reranker) == (5.0, "bge")
 
 
 def test_a_threshold_of_ones_own_is_not_tied_to_the_presets_reranker() -> None:
     settings = settings_for(Context, preset="open_domain", assignments=["threshold=0.5"])
-    assert (settings.threshold, settings.threshold_for) == (0.5, None)
+    assert (settings.threshold, settings.threshold_reranker) == (0.5, None)
 
 
 @pytest.mark.parametrize("name", sorted(Context.model_fields))

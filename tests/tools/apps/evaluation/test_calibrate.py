@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from hopgraph.state import CorpusError, Reranker, SettingsError
-from hopgraph.tools.apps.evaluation.threshold_calibration import SHARES, calibrate
+from hopgraph.tools.apps.evaluation.threshold_calibration import QUANTILES, calibrate
 
 
 class Listed(BaseRetriever):
@@ -48,7 +48,7 @@ def test_the_largest_threshold_for_which_more_than_80_percent_keep_a_passage() -
     assert result.threshold == 2  # at 3 exactly 80 % keep one, which is not more than 80 %
     assert result.kept == 0.9
     assert (result.questions, result.without_passages) == (10, 0)
-    assert result.quantiles == dict(zip(SHARES, [1, 2, 3, 5, 8, 9, 10], strict=True))
+    assert result.quantiles == dict(zip(QUANTILES, [1, 2, 3, 5, 8, 9, 10], strict=True))
 
 
 def test_equal_scores_are_kept_together() -> None:

@@ -15,7 +15,7 @@ from hopgraph.state.cascade import read_stage
 from hopgraph.state.context import make_settings
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, frozen_settings
 from hopgraph.tools.apps.evaluation.cascade_stages import (
-    Target,
+    CascadeTarget,
     Tried,
     as_stage,
     choose_stages,
@@ -49,23 +49,25 @@ def test_a_stage_takes_what_the_one_before_leaves() -> None:
 @pytest.mark.parametrize(
     ("target", "stages"),
     [
-        (Target("f1", 0.3), ["one_step"]),
-        (Target("f1", 0.6), ["one_step", "react"]),
-        (Target("f1", 0.8), ["one_step", "migres"]),  # with react between them as dear
-        (Target("f1", 0.8251), ["migres"]),
-        (Target("f1", 0.9), ["migres"]),
+        (CascadeTarget("f1", 0.3), ["one_step"]),
+        (CascadeTarget("f1", 0.6), ["one_step", "react"]),
+        (CascadeTarget("f1", 0.8), ["one_step", "migres"]),  # with react between them as dear
+        (CascadeTarget("f1", 0.8251), ["migres"]),
+        (CascadeTarget("f1", 0.9), ["migres"]),
         (None, ["migres"]),
-        (Target("calls", 1), ["one_step"]),
-        (Target("calls", 2.5), ["one_step", "react"]),
-        (Target("calls", 6), ["migres"]),
+        (CascadeTarget("calls", 1), ["one_step"]),
+        (CascadeTarget("calls", 2.5), ["one_step", "react"]),
+        (CascadeTarget("calls", 6), ["migres"]),
     ],
 )
-def test_the_cheapest_that_reach_an_f1_or_the_best_within_calls(target: Target | None, stages: list[str]) -> None:
+def test_the_cheapest_that_reach_an_f1_or_the_best_within_calls(
+    target: CascadeTarget | None, stages: list[str]
+) -> None:
     assert [each.stage for each in choose_stages(THREE, ALL, target)] == stages
 
 
-@pytest.mark.parametrize("target", [Target("f1", 0.99), Target("calls", 0.5)])
-def test_what_nothing_reaches_is_told(target: Target) -> None:
+@pytest.mark.parametrize("target", [CascadeTarget("f1", 0.99), CascadeTarget("calls", 0.5)])
+def test_what_nothing_reaches_is_told(target: CascadeTarget) -> None:
     with pytest.raises(RunError, match=r"no stages reach it, the best (0\.95|1);"):
         choose_stages(THREE, ALL, target)
 
@@ -85,7 +87,7 @@ def test_targets_that_are_none_are_refused(text: str) -> None:
     ("method", "changed"),
     [
         ("one_step", {}),
-        ("one_step", {"passages_per_query": 10, "links": False}),
+        ("one_step", {"top_k": 10, "links": False}),
         ("tree_of_reviews", {"widths": (3, 2), "fusion": "paragraph"}),
     ],
 )
@@ -115,7 +117,7 @@ def test_the_arithmetic_is_what_a_cascade_does(run: Run, films: Path, tmp_path: 
 
 def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "stages.json", ("--model", f"rehearsal:{films}", "--set", "links=false")
-    few = ("--methods", "one_step,react", "--set", "one_step.passages_per_query=3", "--target", "f1=1")
+    few = ("--methods", "one_step,react", "--set", "one_step.top_k=3", "--target", "f1=1")
     built = run("build", "cascade", str(films), *few, *model, "--out", str(out))
     assert built.code == 0
     assert "chosen on 4 questions; on 4 others" in built.out
@@ -123,7 +125,7 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
     assert {*record["stages"]} <= record["single"].keys()
     assert record["questions"] == [4, 4]
     assert all(len(each) == 3 for each in record["cascade"].values())
-    assert record["single"].keys() == {"one_step?passages_per_query=3&links=False", "react?links=False"}
+    assert record["single"].keys() == {"one_step?top_k=3&links=False", "react?links=False"}
     [use] = re.findall(r"^use it: --method cascade --set '(.*)'$", built.out, re.MULTILINE)
     assert use == f"stages={','.join(record['stages'])}"
     asked = ("--methods", "cascade", "--set", use, "--out", str(tmp_path / "used"))

@@ -8,7 +8,7 @@ import pytest
 from hopgraph.state import CorpusError
 from hopgraph.tools.apps.evaluation import question_formats
 from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
-from hopgraph.tools.retrieval.corpora import FORMATS, CorpusReading, hash_passage, open_corpus
+from hopgraph.tools.retrieval.corpora import CORPUS_FORMATS, CorpusReading, hash_passage, open_corpus
 from hopgraph.tools.retrieval.corpora.data_formats import DataFormat, read_data_formats
 from support.paths import ROOT
 
@@ -60,8 +60,8 @@ def written(folder: Path, example: DataFormat) -> Path:
 
 def test_the_table_has_what_is_read_and_the_page_has_the_table() -> None:
     table = read_data_formats()
-    assert [*table.corpora] == [*FORMATS]
-    assert [*table.questions] == [*question_formats.FORMATS] == [*QUESTIONS]
+    assert [*table.corpora] == [*CORPUS_FORMATS]
+    assert [*table.questions] == [*question_formats.QUESTION_FORMATS] == [*QUESTIONS]
     assert len(table.corpora) + len(table.questions) >= 14
     page = (ROOT / "docs" / "data_formats.md").read_text(encoding="utf-8")
     for heading, formats in (("## Corpora", table.corpora), ("## Questions", table.questions)):
@@ -143,7 +143,7 @@ def test_a_set_of_questions_without_passages_is_no_corpus(tmp_path: Path) -> Non
 def test_a_table_of_questions_names_the_line_of_a_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text('question,answer,id\n"Who, then?\nTell.",A,1\nWho?,B,2,surplus\nWhich?,,3\n', encoding="utf-8-sig")
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     (question,) = read_questions(path, reading=reading)
     assert (question.id, question.question, question.answers) == ("1", "Who, then?\nTell.", ("A",))
     assert [line.partition("own.csv:")[2][:2] for line in reading.first_skipped] == ["4:", "5:"]

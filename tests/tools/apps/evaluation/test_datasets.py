@@ -195,7 +195,7 @@ def test_questions_in_a_list_have_ids_of_their_own(tmp_path: Path, indent: int |
 
 def test_an_id_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     one, two = ({"id": "x", "question": "Who?", "answer": answer} for answer in "AB")
-    path, reading = write(tmp_path, one, two), CorpusReading(skip_bad=True)
+    path, reading = write(tmp_path, one, two), CorpusReading(skip_invalid=True)
     with pytest.raises(BadRecordError, match=r"file\.jsonl:2: the id 'x' is that of line 1, too"):
         list(read_questions(path))
     assert [each.answers for each in read_questions(path, reading=reading)] == [("A",)]

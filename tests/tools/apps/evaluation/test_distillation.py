@@ -32,7 +32,7 @@ def distill(films: Path, tmp_path: Path) -> Distill:
     """Run the command on the films; it writes `tmp_path / "data"`."""
 
     def run(*more: str, role: str = RELEVANCE, teacher: str = "gold", limit: int = 2) -> int:
-        given = [str(films), "--for", role, "--teacher", teacher, "--limit", str(limit), "--patience", "0"]
+        given = [str(films), "--for", role, "--teacher", teacher, "--limit", str(limit), "--max-outage", "0"]
         return main(["distill", *given, "--out", str(tmp_path / "data"), *more])
 
     return run
@@ -73,7 +73,7 @@ def judge() -> Iterator[OpenAIServer]:
 def test_passages_are_labelled_by_the_annotation(
     own: str, expected: dict[str, int], distill: Distill, films: Path, tmp_path: Path
 ) -> None:
-    assert distill("--set", f"own_passages={own}") == 0
+    assert distill("--set", f"judged_passages={own}") == 0
     gold = {each.id: each.gold for each in read_questions(films)}
     made = lines(tmp_path / "data" / "train.jsonl")
     for each in made:
@@ -101,7 +101,7 @@ def test_a_prompt_is_what_the_role_is_sent_in_use_byte_for_byte(
 
 
 def test_a_teacher_labels_and_what_it_cannot_is_dropped(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
-    assert distill("--set", "own_passages=none", teacher=spec(judge)) == 0
+    assert distill("--set", "judged_passages=none", teacher=spec(judge)) == 0
     made = lines(tmp_path / "data" / "train.jsonl")
     assert {messages(each.body)[-1]["content"] for each in judge.requests} == {m["prompt"][-1]["content"] for m in made}
     assert all(("The film-maker" in m["prompt"][-1]["content"]) == (m["label"] == "relevant") for m in made)
@@ -133,7 +133,7 @@ def test_it_is_resumed_without_asking_again(judge: OpenAIServer, distill: Distil
 
 
 def test_classes_are_balanced_when_asked_for(distill: Distill, tmp_path: Path) -> None:
-    assert distill("--balance", "--set", "own_passages=all") == 0
+    assert distill("--balance", "--set", "judged_passages=all") == 0
     found = counts(tmp_path)
     assert found["labels"] == {"relevant": 5, "irrelevant": 5}
     assert found["dropped"] == {"balance": 38}
@@ -257,7 +257,7 @@ class Teacher:
 
 def ground(dataset: Path, tmp_path: Path, limit: int, *more: str) -> OpenAIServer:
     with OpenAIServer(ScriptedChatModel(replies=Teacher(dataset, limit))) as server:
-        given = [str(dataset), "--for", GROUNDING, "--limit", str(limit), "--patience", "0"]
+        given = [str(dataset), "--for", GROUNDING, "--limit", str(limit), "--max-outage", "0"]
         given += ["--out", str(tmp_path / "data")]
         assert main(["distill", *given, "--base", spec(server), "--teacher", spec(server), *more]) == 0
     return server

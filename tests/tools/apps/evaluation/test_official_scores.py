@@ -19,7 +19,7 @@ import pytest
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, file_hash
 from hopgraph.tools.apps.evaluation.datasets import read_questions
-from hopgraph.tools.apps.evaluation.official_metrics import Answered, score_all
+from hopgraph.tools.apps.evaluation.official_metrics import PredictedAnswer, score_all
 from hopgraph.tools.apps.evaluation.official_predictions import read_official_set
 from support.evaluation_runs import citation, outcome, written_run
 
@@ -71,7 +71,7 @@ def hotpot_support(predicted: list[Any], gold: list[Any]) -> tuple[float, float,
     return float(not wrong and not missed), precision, found / (found + missed) if found + missed else 0.0
 
 
-def hotpot_script(predicted: Answered, gold: Answered, *, lower: bool) -> Values:
+def hotpot_script(predicted: PredictedAnswer, gold: PredictedAnswer, *, lower: bool) -> Values:
     golds = [hotpot_answer(predicted.answers[0], each) for each in gold.answers]
     em, precision, recall = (max(each[place] for each in golds) for place in range(3))
     facts = [list(dict.fromkeys(each.facts)) for each in (predicted, gold)]
@@ -96,7 +96,7 @@ def hotpot_script(predicted: Answered, gold: Answered, *, lower: bool) -> Values
     }
 
 
-def musique_question(predicted: Answered, gold: Answered) -> Values:
+def musique_question(predicted: PredictedAnswer, gold: PredictedAnswer) -> Values:
     """SQuAD 2.0's answer scores, and support scores that are 1 where nothing is to be found and nothing is."""
 
     def f1(one: list[str], other: list[str]) -> float:
@@ -128,7 +128,7 @@ def test_support_and_joint_scores_on_3000_predictions_each(script: Any) -> None:
             for _ in range(2)
         ]
         answers = tuple(chosen_text(chance) for _ in range(chance.randint(1, 3) if lower else 1))
-        predicted, gold = Answered((chosen_text(chance),), facts[0]), Answered(answers, facts[1])
+        predicted, gold = PredictedAnswer((chosen_text(chance),), facts[0]), PredictedAnswer(answers, facts[1])
         ours = {name: values[0] for name, values in score_all(script, [("q", predicted, gold)]).items()}
         assert ours == pytest.approx(hotpot_script(predicted, gold, lower=lower)), (predicted, gold)
 
@@ -136,12 +136,12 @@ def test_support_and_joint_scores_on_3000_predictions_each(script: Any) -> None:
 def test_support_and_sufficiency_scores_on_3000_predictions_of_musique() -> None:
     chance = random.Random(12)
     for _ in range(1_500):
-        rows: list[tuple[str, Answered, Answered]] = []
+        rows: list[tuple[str, PredictedAnswer, PredictedAnswer]] = []
         for answerable in chance.sample([True, False], 2):
             facts = [tuple(("", number) for number in chance.sample(range(5), chance.randint(0, 3))) for _ in range(2)]
             answers = tuple(chosen_text(chance) for _ in range(chance.randint(1, 3)))
-            predicted = Answered((chosen_text(chance),), facts[0], chance.random() < 0.5)
-            rows.append(("q", predicted, Answered(answers, facts[1], answerable)))
+            predicted = PredictedAnswer((chosen_text(chance),), facts[0], chance.random() < 0.5)
+            rows.append(("q", predicted, PredictedAnswer(answers, facts[1], answerable)))
         ((_, predicted, gold),) = (row for row in rows if row[2].answerable)
         scores = musique_question(predicted, gold)
         right = float(all(own.answerable == true.answerable for _, own, true in rows))

@@ -19,14 +19,14 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import COSTS
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
-from hopgraph.tools.apps.evaluation.question_formats import FORMATS
+from hopgraph.tools.apps.evaluation.question_formats import QUESTION_FORMATS
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import (
-    PAPERS,
     PERCENTS,
+    REPRODUCED_PAPERS,
     PaperTable,
     plan_runs,
     read_paper,
-    read_table,
+    read_paper_table,
     settings_of_row,
     warnings_for,
 )
@@ -34,12 +34,12 @@ from hopgraph.tools.apps.evaluation.reproduce.table_measures import COUNTS, MEAN
 from hopgraph.tools.apps.evaluation.study_specs import method_settings
 from support.paths import SAMPLE
 
-TABLES = [f"{paper}/{table}" for paper in PAPERS for table in read_paper(paper).tables]
+TABLES = [f"{paper}/{table}" for paper in REPRODUCED_PAPERS for table in read_paper(paper).tables]
 
 
 @cache
 def table_named(name: str) -> PaperTable:
-    return read_table(name)[1]
+    return read_paper_table(name)[1]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -64,7 +64,7 @@ def test_every_row_makes_valid_settings_for_each_data_set_of_its_table(name: str
 def test_names_of_data_sets_and_metrics_are_known(name: str) -> None:
     table = table_named(name)
     runs = any(not row.reason for row in table.rows)
-    assert all(column.dataset in FORMATS or not runs for column in table.columns)
+    assert all(column.dataset in QUESTION_FORMATS or not runs for column in table.columns)
     assert table.metrics <= {*PERCENTS, *COSTS, *MEANS, *COUNTS}
     assert table.metrics or not runs
     assert all(row.method in {*EXPERIMENTS, *METHODS} for row in table.rows if not row.reason)
@@ -112,7 +112,7 @@ def test_a_row_that_lacks_its_file_is_not_run_and_says_what_makes_it(
 
 
 def test_shares_and_percents_are_in_their_range() -> None:
-    for paper in map(read_paper, PAPERS):
+    for paper in map(read_paper, REPRODUCED_PAPERS):
         top = 100 if paper.scale == "percent" else 1
         for table in paper.tables.values():
             for place, column in enumerate(table.columns):
@@ -167,7 +167,7 @@ def test_ra_isf_runs_as_algorithm_1_has_it(name: str) -> None:
     rows = plan_runs(table_named(name), "nq", has_corpus=True)
     own = [each.assignments for each in rows if each.row.method == "ra_isf" and not each.reason]
     assert own
-    pinned = {"abstain=false", "leave_out_question=true", "part_order=side_by_side", "carry_evidence=false"}
+    pinned = {"abstain=false", "exclude_question_text=true", "part_order=side_by_side", "carry_evidence=false"}
     assert all(pinned <= {*assignments} for assignments in own)
 
 
@@ -261,7 +261,7 @@ def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     run_reproduce(ReproduceOptions("tor"))
     run_reproduce(ReproduceOptions("genground/table3"))
     told = capsys.readouterr()
-    assert all(name in told.out for name in (*PAPERS, "tor/table5", "GenGround (IDG) (not run)", "42.08"))
+    assert all(name in told.out for name in (*REPRODUCED_PAPERS, "tor/table5", "GenGround (IDG) (not run)", "42.08"))
     assert "student was not released" in " ".join(told.err.split())
 
 

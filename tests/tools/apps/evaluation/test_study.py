@@ -58,7 +58,7 @@ def study_file(films: Path, models: dict[str, OpenAIServer], tmp_path: Path) -> 
         "methods": {"one_step": None, "migres": {"max_iterations": 3}, "genground": None},
         "models": {name: f"openai:{name}?base_url={server.base_url}" for name, server in models.items()},
         "settings": {"temperature": 0.7, "seed": 1},
-        "sweep": {"passages_per_query": [*PASSAGES]},
+        "sweep": {"top_k": [*PASSAGES]},
         "repeats": REPEATS,
         "prices": str(tmp_path / "prices.toml"),
         "tables": ["table.tex", "table.json"],
@@ -161,9 +161,9 @@ def test_what_it_costs_is_known_before_its_first_call(study_file: Path, models: 
     assert calls == pytest.approx(accountant.tally.calls, rel=0.2)
     assert first.cost == pytest.approx(accountant.tally.cost, rel=0.2)
     assert [each.label for each in result.runs][:3] == [
-        "even+good+passages_per_query=3",
-        "even+good+passages_per_query=5",
-        "even+bad+passages_per_query=3",
+        "even+good+top_k=3",
+        "even+good+top_k=5",
+        "even+bad+top_k=3",
     ]
     assert all(row["n"] == 3 for each in result.runs for row in each.summary.values())
     corpora = [(spec.out / "corpus" / "manifest.json").stat().st_ino for _, spec in list_runs(study, print)]
@@ -203,11 +203,11 @@ def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
         model="offline:extractive",
         limit=3,
         repeats=2,
-        assignments=["passages_per_query=4", "tor.max_depth=2"],
+        assignments=["top_k=4", "tor.max_depth=2"],
         preset="multi_hop",
     )
     path = tmp_path / "study.yaml"
-    settings = {"passages_per_query": 4, "tree_of_reviews.max_depth": 2}
+    settings = {"top_k": 4, "tree_of_reviews.max_depth": 2}
     given: dict[str, Any] = {
         "out": str(tmp_path / "study"),
         "datasets": {"films": {"file": str(films), "limit": 3}},
@@ -222,9 +222,9 @@ def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
     assert (label, by_flags.out) == ("", tmp_path / "run")
     assert by_file.out == tmp_path / "study" / "films+extractive"
     assert replace(by_flags, out=by_file.out, label="films") == by_file
-    changed = study_of(EvalOptions(path, limit=1, methods="tor", assignments=["passages_per_query=9"]))
+    changed = study_of(EvalOptions(path, limit=1, methods="tor", assignments=["top_k=9"]))
     ((_, spec),) = list_runs(changed, print)
-    assert (spec.sample.limit, [each.passages_per_query for each in spec.methods.values()]) == (1, [9])
+    assert (spec.sample.limit, [each.top_k for each in spec.methods.values()]) == (1, [9])
     assert spec.repeats == 2
 
 
@@ -233,17 +233,17 @@ def test_a_setting_of_a_method_beats_the_study_s_and_a_point_beats_both(films: P
         {
             "out": tmp_path,
             "datasets": [str(films)],
-            "methods": {"one_step": {}, "migres": {"passages_per_query": 7}},
-            "settings": {"passages_per_query": 6},
-            "sweep": [{}, {"migres.passages_per_query": 8}, {"max_llm_calls": 3, "abstain": False}],
+            "methods": {"one_step": {}, "migres": {"top_k": 7}},
+            "settings": {"top_k": 6},
+            "sweep": [{}, {"migres.top_k": 8}, {"max_llm_calls": 3, "abstain": False}],
         }
     )
     runs = list_runs(study, print)
-    counts = [[each.passages_per_query for each in spec.methods.values()] for _, spec in runs]
+    counts = [[each.top_k for each in spec.methods.values()] for _, spec in runs]
     assert counts == [[6, 7], [6, 8], [6, 7]]
     assert [label for label, _ in runs] == [
         "films",
-        "films+migres.passages_per_query=8",
+        "films+migres.top_k=8",
         "films+max_llm_calls=3,abstain=False",
     ]
 
@@ -271,8 +271,8 @@ def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
         ({"models": ["openai:x?base_url=http://a/v1", "openai:x?base_url=http://b/v1"]}, "'x'"),
         ({"models": {"a/b": "offline:extractive"}}, "a/b"),
         ({"settings": {"nonsense": 1}}, "nonsense"),
-        ({"sweep": {"passages_per_query": [5, 0]}}, "passages_per_query"),
-        ({"sweep": {"passages_per_query": 5}}, "sweep"),
+        ({"sweep": {"top_k": [5, 0]}}, "top_k"),
+        ({"sweep": {"top_k": 5}}, "sweep"),
         ({"settings": {"model": "offline:extractive"}, "models": ["openai:x"]}, "model"),
         ({"max_cost": 1}, "max_cost"),
         ({"tables": ["table.docx"]}, "table.docx"),

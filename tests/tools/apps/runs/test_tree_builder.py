@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import EVENTS
 from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
-from hopgraph.tools.apps.runs.tree_builder import LEFT_OUT, TREE_EVENTS, TreeBuilder, build_tree, grow
+from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS, UNDRAWN_EVENTS, TreeBuilder, build_tree, grow
 from support.hostile_text import ANY_TEXT
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
@@ -156,7 +156,7 @@ def test_every_kind_of_event_has_a_place_in_the_tree_or_is_left_out_on_purpose(k
     @settings(max_examples=1)
     @given(st.from_type(kind))
     def has_a_place(event: Any) -> None:
-        assert grow(event, TreeBuilder("q")) is (kind not in LEFT_OUT)
+        assert grow(event, TreeBuilder("q")) is (kind not in UNDRAWN_EVENTS)
 
     has_a_place()
 

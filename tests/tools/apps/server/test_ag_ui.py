@@ -19,10 +19,10 @@ from pydantic import TypeAdapter
 from hopgraph.graphs import chat
 from hopgraph.nodes.core.step_events import STEP_EVENT
 from hopgraph.state import StepEvent
-from hopgraph.tools.apps.server.ag_ui import router
+from hopgraph.tools.apps.server.ag_ui import ag_ui_router
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer
@@ -209,7 +209,7 @@ async def test_other_forwarded_properties_change_nothing(app: WebApp) -> None:
 
 
 async def test_a_method_can_be_chosen_and_set(app: WebApp) -> None:
-    props = {"hopgraph": {"method": "one_step", "passages_per_query": 3}}
+    props = {"hopgraph": {"method": "one_step", "top_k": 3}}
     events = await run(app, body("Who painted Guernica?", props=props))
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["method"] == "one_step"
     found = [event.value for event in of(events, ag.CustomEvent) if event.value["event"] == "retrieved"]
@@ -242,7 +242,7 @@ def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
 @pytest.mark.slow
 async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
         async with open_endpoints(slow(server, tmp_path)) as app:
             events = stream(app, body(QUESTION, props={"hopgraph": {"method": "migres"}}))
@@ -264,7 +264,7 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
         async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as app:
             events = stream(app, body(QUESTION))
@@ -279,7 +279,7 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
 
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=3) as server:
+    with OpenAIServer(RuleBasedModel(), latency=3) as server:
         async with open_endpoints(slow(server, tmp_path, turn_seconds=0.3)) as app:
             status, detail = await refused(app, json.dumps(body("Who painted Guernica?")).encode())
             assert status == 504
@@ -289,7 +289,7 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: 
 
 async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
-    with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
+    with OpenAIServer(RuleBasedModel(), api_key="sk-right") as server:
         async with open_endpoints(slow(server, tmp_path)) as app:
             async with httpx.AsyncClient(timeout=60) as client:
                 reply = await client.post(f"{app.url}/ag-ui", json=body(QUESTION))
@@ -300,7 +300,7 @@ async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monke
 
 async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/answer", server_error())
         async with open_endpoints(slow(server, tmp_path)) as app:
             events = await run(app, body(QUESTION))
@@ -339,7 +339,7 @@ async def locked(database: sqlite3.Connection) -> None:
 @pytest.mark.slow
 async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=0.1) as server:
+    with OpenAIServer(RuleBasedModel(), latency=0.1) as server:
         async with open_endpoints(slow(server, tmp_path)) as app:
             await app.service.threads.rows("PRAGMA busy_timeout = 10")
             other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
@@ -383,7 +383,7 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
     graph.add_edge(START, "fails")
     async with open_service(ServingOptions(threads=tmp_path / "t.sqlite")) as service:
         app = FastAPI()
-        app.include_router(router)
+        app.include_router(ag_ui_router)
         app.state.service = replace(service, chat=graph.compile(checkpointer=service.threads.saver))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
             reply = await client.post("/ag-ui", json=body(QUESTION))
@@ -399,7 +399,7 @@ async def test_what_nobody_foresaw_ends_a_run_that_has_begun(tmp_path: Path, cap
 
 async def test_a_sentence_is_one_message_that_comes_in_pieces(tmp_path: Path) -> None:
     """A system message says how it is to be written."""
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         settings = {"model": f"openai:any?base_url={server.base_url}"}
         async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", settings=settings)) as app:
             wanted = body(QUESTION, props={"hopgraph": {"method": "one_step", "answer_type": "sentence"}})

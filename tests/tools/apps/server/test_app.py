@@ -16,7 +16,7 @@ import pytest
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.endpoints import QUESTION, asked
 from support.servers.langgraph_server import ROOT, langgraph_server
 from support.servers.openai_server import OpenAIServer
@@ -56,7 +56,7 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
 @pytest.mark.long
 def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
     """One that needs a little longer is told; one that needs far longer is cut off, without a traceback."""
-    with OpenAIServer(OfflineExtractive(), latency=0.5) as server:
+    with OpenAIServer(RuleBasedModel(), latency=0.5) as server:
         model = f"openai:any?base_url={server.base_url}"
         with chat_process(tmp_path, "--model", model) as chat:
             body = {"model": "direct", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
@@ -78,7 +78,7 @@ def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_answers_that_take_far_too_long_are_cut_off(tmp_path: Path) -> None:
     with ExitStack() as opened:
-        server = opened.enter_context(OpenAIServer(OfflineExtractive(), latency=120))
+        server = opened.enter_context(OpenAIServer(RuleBasedModel(), latency=120))
         chat = opened.enter_context(chat_process(tmp_path, "--model", f"openai:any?base_url={server.base_url}"))
 
         async def ask() -> str:

@@ -12,7 +12,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.guards import Guards, RateLimiter
+from hopgraph.tools.apps.server.guards import RateLimiter, SecurityMiddleware
 from hopgraph.tools.apps.server.server_options import ServingOptions, user_from_headers
 from support.servers.web_app import WebApp, open_app, without_page
 
@@ -208,7 +208,7 @@ def scope(path: str, client: str = "127.0.0.1", kind: str = "http", **headers: s
     return {"type": kind, "method": "GET", "path": path, "headers": given, "client": (client, 1), "query_string": b""}
 
 
-async def passed(guards: Guards, asked: Scope) -> list[Message]:
+async def passed(guards: SecurityMiddleware, asked: Scope) -> list[Message]:
     messages: list[Message] = []
 
     async def receive() -> Message:
@@ -244,7 +244,7 @@ async def test_what_fails_for_another_reason_is_not_taken_for_a_big_body() -> No
         raise ValueError("it is broken")
 
     with pytest.raises(ValueError, match="it is broken"):
-        await passed(Guards(failing, ServingOptions()), scope("/v1/x"))
+        await passed(SecurityMiddleware(failing, ServingOptions()), scope("/v1/x"))
 
 
 async def inner(asked: Scope, receive: Receive, send: Send) -> None:
@@ -254,13 +254,13 @@ async def inner(asked: Scope, receive: Receive, send: Send) -> None:
 
 async def test_other_machines_are_not_let_in_without_keys() -> None:
     """As under a LangGraph server, which may listen anywhere."""
-    guards = Guards(inner, ServingOptions(), ("/v1", "/chat"))
+    guards = SecurityMiddleware(inner, ServingOptions(), ("/v1", "/chat"))
     assert (await passed(guards, scope("/v1/models")))[0]["status"] == 204
     assert (await passed(guards, scope("/v1/models", client="192.0.2.7")))[0]["status"] == 403
     assert (await passed(guards, scope("/chat", client="192.0.2.7")))[0]["status"] == 403
     assert (await passed(guards, scope("/threads", client="192.0.2.7")))[0]["status"] == 204
     assert (await passed(guards, scope("/v10", client="192.0.2.7", host="evil.example")))[0]["status"] == 204
-    with_keys = Guards(inner, ServingOptions(keys=KEYS, host="0.0.0.0"))  # noqa: S104
+    with_keys = SecurityMiddleware(inner, ServingOptions(keys=KEYS, host="0.0.0.0"))  # noqa: S104
     key = "Bearer key-of-ann-0123456789"
     other = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
     assert (await passed(with_keys, other))[0]["status"] == 204
@@ -272,16 +272,16 @@ async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -
     options = ServingOptions(keys=KEYS)
     named = scope("/v1/models", client="192.0.2.7", host="chat.example", authorization=key)
     unknown = scope("/v1/models", client="192.0.2.7", host="chat.example")
-    inside = Guards(inner, options, ("/v1",))
+    inside = SecurityMiddleware(inner, options, ("/v1",))
     assert (await passed(inside, named))[0]["status"] == 204
     assert (await passed(inside, unknown))[0]["status"] == 401
-    assert (await passed(Guards(inner, options), named))[0]["status"] == 421
-    with_names = Guards(inner, ServingOptions(keys=KEYS, hosts=("other.example",)), ("/v1",))
+    assert (await passed(SecurityMiddleware(inner, options), named))[0]["status"] == 421
+    with_names = SecurityMiddleware(inner, ServingOptions(keys=KEYS, hosts=("other.example",)), ("/v1",))
     assert (await passed(with_names, named))[0]["status"] == 421
 
 
 async def test_web_sockets_are_closed() -> None:
-    closed = await passed(Guards(inner, ServingOptions()), scope("/chat/ws", kind="websocket"))
+    closed = await passed(SecurityMiddleware(inner, ServingOptions()), scope("/chat/ws", kind="websocket"))
     assert closed == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -302,7 +302,7 @@ async def test_streams_pass_as_they_come() -> None:
     async def receive() -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    going = asyncio.create_task(Guards(slow, ServingOptions())(scope("/v1/x"), receive, send))
+    going = asyncio.create_task(SecurityMiddleware(slow, ServingOptions())(scope("/v1/x"), receive, send))
     async with asyncio.timeout(10):
         while len(arrived) < 2:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.sample import read_sample_passages
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app
@@ -80,7 +80,7 @@ async def test_at_twenty_chats_each_shows_a_step_long_before_its_answer(tmp_path
                     first = loop.time() - began
         return first, loop.time() - began
 
-    with OpenAIServer(OfflineExtractive(), latency=2.0) as server:
+    with OpenAIServer(RuleBasedModel(), latency=2.0) as server:
         options = ServingOptions(
             settings={"model": f"openai:any?base_url={server.base_url}"}, threads=tmp_path / "t.sqlite", page=False
         )

@@ -20,7 +20,7 @@ from mcp.client.stdio import stdio_client
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp
@@ -95,7 +95,7 @@ async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
         assert tool.input_schema["additionalProperties"] is False
         assert tool.description
         assert "\n" not in tool.description
-        title = name if name == "auto" else str(METHODS[name].about).partition(":")[0]
+        title = name if name == "auto" else str(METHODS[name].docstring).partition(":")[0]
         assert str(tool.title).startswith(title)
         assert name == "auto" or title in tool.description
 
@@ -139,7 +139,7 @@ def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOpti
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
         async with (
             open_endpoints(by_model(server, tmp_path)) as app,
@@ -165,7 +165,7 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monke
 
 async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.hold()
         options = by_model(server, tmp_path, max_running=1, max_waiting=0)
         async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
@@ -178,7 +178,7 @@ async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeyp
 
 async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(OfflineExtractive(), latency=3) as server:
+    with OpenAIServer(RuleBasedModel(), latency=3) as server:
         options = by_model(server, tmp_path, turn_seconds=0.3)
         async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
@@ -191,7 +191,7 @@ async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
-    with OpenAIServer(OfflineExtractive(), api_key="sk-right") as server:
+    with OpenAIServer(RuleBasedModel(), api_key="sk-right") as server:
         async with open_endpoints(by_model(server, tmp_path)) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
     assert result.is_error

@@ -17,7 +17,7 @@ from hopgraph.state import Citation
 from hopgraph.tools.apps.server.openai_api import citation_annotations, read_request
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.endpoints import QUESTION, asked, until_active, until_idle
 from support.servers.faults import ErrorStatus, Slow
 from support.servers.openai_server import OpenAIServer
@@ -115,7 +115,7 @@ async def test_a_stream_gives_the_same_with_its_steps_first(client: openai.Async
 
 async def test_a_sentence_is_streamed_as_it_is_written(tmp_path: Path) -> None:
     """The citations come after it; a system message is read by the last step alone."""
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         settings = {"model": f"openai:any?base_url={server.base_url}", "answer_type": "sentence"}
         async with (
             open_app(without_page(tmp_path, settings=settings)) as app,
@@ -300,7 +300,7 @@ async def test_a_model_that_fails_is_told_in_one_line_without_keys(
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789abcdef")
-    with OpenAIServer(OfflineExtractive(), api_key="sk-another-key-9876543210") as server:
+    with OpenAIServer(RuleBasedModel(), api_key="sk-another-key-9876543210") as server:
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
         async with open_app(options) as app:
             replies = [await posted(app, wanted(model="auto", stream=stream)) for stream in (False, True)]
@@ -323,7 +323,7 @@ async def test_a_stream_whose_first_model_call_fails_has_that_status(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)  # a busy machine needs longer
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when(f"{method}/answer", ErrorStatus(500, "out of memory"))
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
         async with open_app(options) as app:
@@ -334,7 +334,7 @@ async def test_a_stream_whose_first_model_call_fails_has_that_status(
 
 
 async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("migres/decide", ErrorStatus(500, "out of memory"))
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
         async with (
@@ -368,7 +368,7 @@ def test_an_earlier_reply_is_read_back() -> None:
 
 
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=30) as server:
+    with OpenAIServer(RuleBasedModel(), latency=30) as server:
         options = ServingOptions(
             settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, turn_seconds=0.3
         )
@@ -383,7 +383,7 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_goes_away_ends_its_turn(tmp_path: Path, stream: bool) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/read", Slow(60))
         server.fail_when("one_step/answer", Slow(60))
         options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
@@ -399,7 +399,7 @@ async def test_a_client_that_goes_away_ends_its_turn(tmp_path: Path, stream: boo
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tmp_path: Path, stream: bool) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/read", Slow(60))
         server.fail_when("one_step/answer", Slow(60))
         options = ServingOptions(
@@ -418,7 +418,7 @@ async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tm
 
 @pytest.mark.slow
 async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         server.hold()
         options = ServingOptions(
             settings=failing(server).settings,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hopgraph.tools.apps.server.monitoring import LOG_QUESTIONS
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app, without_page
@@ -22,7 +22,7 @@ ASK: dict[str, Any] = {"model": "one_step", "messages": [{"role": "user", "conte
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with OpenAIServer(OfflineExtractive(), api_key=KEY) as server:
+    with OpenAIServer(RuleBasedModel(), api_key=KEY) as server:
         yield server
 
 

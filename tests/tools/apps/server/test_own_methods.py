@@ -113,7 +113,7 @@ def test_no_server_and_no_node_can_load_a_place() -> None:
             text = path.read_text("utf-8")
             assert "find_method" not in text, path
             if path.name != "identity.py":  # loads the function that the operator's environment or options name
-                assert "code_objects" not in text, path
+                assert "load_object" not in text, path
 
 
 @pytest.mark.long

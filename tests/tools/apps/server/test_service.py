@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO
-from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
+from hopgraph.tools.apps.server.caller_settings import OPERATOR_SETTINGS
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import Service, open_service
 from hopgraph.tools.apps.server.threads import open_threads
@@ -21,13 +21,13 @@ from hopgraph.tools.apps.server.turn import TurnEnd, TurnStep
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    of_migres: dict[str, JsonValue] = {"max_iterations": 4, "passages_per_query": 7}
+    of_migres: dict[str, JsonValue] = {"max_iterations": 4, "top_k": 7}
     given: dict[str, JsonValue] = {"max_llm_calls": 10, "deadline_seconds": 30, "methods": {"migres": of_migres}}
     async with open_service(ServingOptions(settings=given, threads=tmp_path / "threads.sqlite")) as opened:
         yield opened
 
 
-@pytest.mark.parametrize("name", [*sorted(OWNER_SETTINGS), "prompt_decide", "prompt_route"])
+@pytest.mark.parametrize("name", [*sorted(OPERATOR_SETTINGS), "prompt_decide", "prompt_route"])
 async def test_files_addresses_and_models_are_not_the_callers(service: Service, name: str) -> None:
     with pytest.raises(SettingsError, match=f"'{name}' can only be set by the operator of this server"):
         service.settings("migres", {name: "anything"})
@@ -58,7 +58,7 @@ async def test_where_the_owner_sets_no_limits_there_are_some(tmp_path: Path) -> 
 
 async def test_a_callers_settings_join_those_of_the_method(service: Service) -> None:
     settings = service.settings("migres", {"max_iterations": 2})
-    assert settings.methods["migres"] == {"max_iterations": 2, "passages_per_query": 7}
+    assert settings.methods["migres"] == {"max_iterations": 2, "top_k": 7}
     assert settings.use_method == "migres"
     with pytest.raises(SettingsError, match="'max_iterations' is unknown for the chat"):
         service.settings("auto", {"max_iterations": 2})

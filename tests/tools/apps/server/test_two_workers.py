@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from hopgraph.tools.apps.server.threads import open_threads
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.openai_server import OpenAIServer
 from support.servers.postgres import postgres_server
 from support.servers.web_app import ChatProcess, chat_process
@@ -53,7 +53,7 @@ async def converse(workers: Sequence[ChatProcess], key: str) -> None:
 
 
 async def test_threads_are_whole_and_apart_and_outlive_a_worker(address: str, tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=0.2) as model, ExitStack() as running:
+    with OpenAIServer(RuleBasedModel(), latency=0.2) as model, ExitStack() as running:
         keys = ",".join(f"{name}={key}" for key, name in USERS.items())
         options = ("--threads", address, "--model", f"openai:m?base_url={model.base_url}")
         workers = list[ChatProcess]()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.prompts import render
 
 WROTE = ["User: Who wrote Frankenstein?", "Assistant: Mary Shelley (sources: Frankenstein; Mary Shelley)"]
@@ -18,7 +18,7 @@ FATHER = [*WROTE, "User: When was Mary Shelley's father born?", "Assistant: 1756
 
 
 def reply(role: str, **variables: str | list[str]) -> dict[str, str]:
-    return json.loads(OfflineExtractive().invoke(render(role, variables)).text)
+    return json.loads(RuleBasedModel().invoke(render(role, variables)).text)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 
-MODEL = OfflineExtractive()
+MODEL = RuleBasedModel()
 STEPS = [
     "extract",
     "recall_knowledge",
@@ -223,13 +223,13 @@ def test_a_reply_is_the_same_every_time_and_counts_tokens() -> None:
 
 def test_async_replies_come_from_the_loop_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[threading.Thread] = []
-    generate = OfflineExtractive._generate  # pyright: ignore[reportPrivateUsage]
+    generate = RuleBasedModel._generate  # pyright: ignore[reportPrivateUsage]
 
     def watched(*args: Any, **kwargs: Any) -> Any:
         threads.append(threading.current_thread())
         return generate(*args, **kwargs)
 
-    monkeypatch.setattr(OfflineExtractive, "_generate", watched)
+    monkeypatch.setattr(RuleBasedModel, "_generate", watched)
     reply = asyncio.run(MODEL.ainvoke([SystemMessage("Role: m/recall_knowledge"), HumanMessage("")]))
     assert json.loads(reply.text) == {"knowledge": "I don't know"}
     assert threads == [threading.main_thread()]

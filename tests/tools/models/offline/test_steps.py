@@ -21,10 +21,10 @@ from hopgraph.nodes.reading import AnswerReply
 from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.nodes.review import ReviewWithQuery
 from hopgraph.nodes.self_knowledge import SelfKnowledge
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.prompts import clean
 
-MODEL = OfflineExtractive()
+MODEL = RuleBasedModel()
 SCHEMAS: dict[str, type[ReplyModel]] = {
     "answer": AnswerReply,
     "answer_step_by_step": AnswerReply,

@@ -9,8 +9,8 @@ from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus
 
 
-def records(source: Path, format_name: str | None = None, *, skip_bad: bool = False) -> list[SourceRecord]:
-    return list(open_corpus(source, format_name).records(CorpusReading(skip_bad)))
+def records(source: Path, format_name: str | None = None, *, skip_invalid: bool = False) -> list[SourceRecord]:
+    return list(open_corpus(source, format_name).records(CorpusReading(skip_invalid)))
 
 
 def contents(source: Path, format_name: str | None = None) -> list[tuple[str, str, str]]:
@@ -125,7 +125,7 @@ def test_a_bad_record_is_named_or_skipped(tmp_path: Path, name: str, text: str, 
     assert str(error.value).startswith(f"{path}:{line}: ")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     good = list(open_corpus(path, name).records(reading))
     assert (len(good), reading.skipped) == (2 if name == "dpr" and len(text.splitlines()) == 4 else 1, 1)
 

@@ -72,9 +72,9 @@ def test_a_list_in_an_object_of_several_lines(place: Path) -> None:
 )
 def test_a_broken_list_is_named_with_its_line(place: Path, text: str, line: int, reason: str) -> None:
     place.write_text(text)
-    for skip_bad in (False, True):
+    for skip_invalid in (False, True):
         with pytest.raises(BadRecordError) as error:
-            read(place, CorpusReading(skip_bad))
+            read(place, CorpusReading(skip_invalid))
         assert str(error.value).startswith(f"{place}:{line}: ")
         assert reason in str(error.value)
 
@@ -83,7 +83,7 @@ def test_broken_lines_are_named_or_skipped(place: Path) -> None:
     place.write_bytes(b'{"a": 1}\n{"a": \n\xff\xfe{}\n' + b"{" + b'"a":[' * 200_000 + b'\n{"a": 2}\n{"a"')
     with pytest.raises(BadRecordError, match=r"values.json:2: not valid JSON: Expecting value"):
         read(place)
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     assert [value for _, value in read(place, reading)] == [{"a": 1}, {"a": 2}]
     assert reading.skipped == 4
     assert [message.removeprefix(str(place))[:3] for message in reading.first_skipped] == [":2:", ":3:", ":4:", ":6:"]

@@ -7,7 +7,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, markdown_sections, open_corpus
-from hopgraph.tools.retrieval.corpora.cutting import Block, Cutting, count_words, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, count_words, cut_passages
 
 
 def records(source: Path) -> list[SourceRecord]:
@@ -81,9 +81,9 @@ def test_a_file_that_is_no_text_is_skipped_and_named(tmp_path: Path) -> None:
         records(tmp_path / "a.txt")
 
 
-def cut(folder: Path, name: str, text: str, cutting: Cutting | None = None) -> list[tuple[str, str]]:
+def cut(folder: Path, name: str, text: str, chunking: ChunkOptions | None = None) -> list[tuple[str, str]]:
     (folder / name).write_text(text)
-    return [(each.title, each.text) for each in open_corpus(folder / name, cutting=cutting).records(CorpusReading())]
+    return [(each.title, each.text) for each in open_corpus(folder / name, chunking=chunking).records(CorpusReading())]
 
 
 HANDBOOK = """---
@@ -181,7 +181,7 @@ def test_a_long_table_is_cut_by_rows_under_its_head_and_code_by_lines(tmp_path: 
 
 @pytest.mark.parametrize(("words", "overlap"), [(30, 0), (30, 12), (300, 40)])
 def test_length_and_overlap_can_be_chosen(tmp_path: Path, words: int, overlap: int) -> None:
-    passages = [text for _, text in cut(tmp_path, "a.txt", prose(200), Cutting(words, overlap))]
+    passages = [text for _, text in cut(tmp_path, "a.txt", prose(200), ChunkOptions(words, overlap))]
     assert all(abs(len(each.split()) - words) <= 10 for each in passages[:-1])
     sentences = [each.split(". ") for each in passages]
     shared = [
@@ -191,7 +191,7 @@ def test_length_and_overlap_can_be_chosen(tmp_path: Path, words: int, overlap: i
     assert set(shared) == {overlap // 10}
     for bad in ((5, 0), (100, 51), (100, -1)):
         with pytest.raises(SettingsError):
-            Cutting(*bad)
+            ChunkOptions(*bad)
 
 
 def test_tables_of_values_json_and_restructured_text(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_row_of_a_file_of_values_is_named_and_none_is_lost(tmp_path: Path) -> 
 
 def test_a_heading_within_a_text_stands_with_what_follows_it() -> None:
     blocks = [Block(1, prose(6)), Block(2, "Pay", "heading"), Block(3, prose(8))]
-    first, second, *_ = (each.text for each in cut_passages(blocks, Cutting(60)))
+    first, second, *_ = (each.text for each in cut_passages(blocks, ChunkOptions(60)))
     assert "Pay" not in first
     assert second.startswith("Pay\n\nSentence 0")
 

@@ -189,7 +189,7 @@ def test_bad_records_are_refused_or_counted(server: ElasticsearchServer, tmp_pat
     source.write_text('{"_id": "1", "text": "one fox"}\n' + bad)
     with pytest.raises(BadRecordError, match=r"bad.jsonl:2: .*more than 512 bytes"):
         index_into(target, source)
-    report = index_into(target, source, skip_bad=True)
+    report = index_into(target, source, skip_invalid=True)
     assert (report.passages, report.skipped) == (1, 3)
     assert "not valid UTF-8" in report.first_skipped[2]
     source.write_text('{"_id": "1", "text": "the of"}\n')
@@ -255,7 +255,7 @@ def test_a_folder_is_brought_up_to_date_file_by_file(server: ElasticsearchServer
     }
     assert found(retriever, "owl3 owl0 owl41") == []
     (docs / "f7.md").unlink()
-    assert index_into(target, docs, dense=MODEL, keep_missing=True).total == 61
+    assert index_into(target, docs, dense=MODEL, keep_deleted=True).total == 61
     assert index_into(target, docs, dense=MODEL).total == 60
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "cat.md").write_text("A cat.")

@@ -154,7 +154,7 @@ def test_records_that_milvus_cannot_hold(target: str, tmp_path: Path) -> None:
     source.write_text(json.dumps({"_id": "1", "text": "é" * 40_000}) + '\n{"_id": "2", "text": "two hens"}\n')
     with pytest.raises(BadRecordError, match=r"corpus.jsonl:1: .*its text has more than 65,535 bytes"):
         index_into(target, source)
-    assert index_into(target, source, skip_bad=True).total == 1
+    assert index_into(target, source, skip_invalid=True).total == 1
 
 
 def test_what_cannot_be_reached_is_told_in_one_line(
@@ -197,7 +197,7 @@ def test_a_folder_is_brought_up_to_date_file_by_file(target: str, tmp_path: Path
     }
     assert found(retriever, "owl3 owl0 owl41") == []
     (docs / "f7.md").unlink()
-    assert index_into(target, docs, dense=MODEL, keep_missing=True).total == 61
+    assert index_into(target, docs, dense=MODEL, keep_deleted=True).total == 61
     assert index_into(target, docs, dense=MODEL).total == 60
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "cat.md").write_text("A cat.")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.tools.scoring.entailment.lexical import read_numbers
+from hopgraph.tools.scoring.entailment.lexical import numbers_in
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from hopgraph.tools.scoring.entailment.lexical import read_numbers
     ],
 )
 def test_numbers(text: str, numbers: set[str]) -> None:
-    assert read_numbers(text)[0] == numbers
+    assert numbers_in(text)[0] == numbers
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_numbers(text: str, numbers: set[str]) -> None:
     ],
 )
 def test_missing_numbers(statement: str, premise: str, missing: bool) -> None:
-    assert bool(read_numbers(statement)[0] - read_numbers(premise)[1]) is missing
+    assert bool(numbers_in(statement)[0] - numbers_in(premise)[1]) is missing
 
 
 @given(st.text())
 def test_any_text_can_be_read_and_supports_its_own_numbers(text: str) -> None:
-    named, supported = read_numbers(text)
+    named, supported = numbers_in(text)
     assert named <= supported

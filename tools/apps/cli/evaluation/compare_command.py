@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet, read_official_set
 from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
 from hopgraph.tools.apps.evaluation.report import writers
-from hopgraph.tools.apps.evaluation.report.paper_tables import check_scores
+from hopgraph.tools.apps.evaluation.report.paper_tables import check_score_names
 from hopgraph.tools.apps.evaluation.report.run_report import (
     ComparisonReport,
     check_endings,
@@ -23,8 +23,8 @@ from hopgraph.tools.apps.evaluation.report.run_report import (
     make_report,
     report_files,
 )
-from hopgraph.tools.io.code_objects import parse_place
 from hopgraph.tools.io.guarded_files import write_files
+from hopgraph.tools.io.load_object import parse_place
 
 
 def run_compare(options: CompareOptions) -> None:
@@ -34,7 +34,7 @@ def run_compare(options: CompareOptions) -> None:
         raise SettingsError("--aliases and --predictions need --official DATASET, the file of the run's questions")
     scores = _names("--scores", options.scores)
     check_endings(out)
-    check_scores(scores)
+    check_score_names(scores)
     readers = [reader for path in options.runs for reader in open_runs(path.expanduser())]
     comparisons = compare_by_dataset(readers, read_prices(options.prices))
     place = parse_place(against, "graph") if against else None

@@ -46,10 +46,10 @@ class QuestionOptions:
     assignments: list[str] | None = option(
         "Set a setting of all methods that have it, or of one method.", "--set", metavar="[METHOD.]KEY=VALUE"
     )
-    patience: float = study_option(Study, "patience", metavar="SECONDS")
+    max_outage: float = study_option(Study, "max_outage", metavar="SECONDS")
     retry_failed: bool = study_option(Study, "retry_failed")
     fresh: bool = study_option(Study, "fresh")
-    skip_bad: bool = study_option(QuestionSet, "skip_bad")
+    skip_invalid: bool = study_option(QuestionSet, "skip_invalid")
     max_calls: int | None = study_option(Study, "max_calls", metavar="N")
     max_cost: float | None = study_option(Study, "max_cost", metavar="AMOUNT")
     prices: Path | None = study_option(Study, "prices", metavar="FILE")

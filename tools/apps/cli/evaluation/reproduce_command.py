@@ -51,10 +51,10 @@ def run_reproduce(options: ReproduceOptions) -> int:
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
             raise SettingsError("name a table to run, as tor/table5; `hopgraph reproduce tor` lists them")
-        for name in [options.name] if options.name else paper_tables.PAPERS:
+        for name in [options.name] if options.name else paper_tables.REPRODUCED_PAPERS:
             _list_paper(console, name, with_tables=options.name is not None)
         return 0
-    paper, table = paper_tables.read_table(options.name)
+    paper, table = paper_tables.read_paper_table(options.name)
     table = paper_tables.add_rows(table, [find_method(each) for each in options.methods or ()])
     if options.dataset is None:
         _show_paper(console, options, paper, table)
@@ -70,7 +70,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
         is_experiment, study = each.methods in EXPERIMENTS, study_of(each)
         made = experiment_settings(each) if is_experiment else method_settings(study, model=each.model)
         (settings[folder],) = made.values()
-    rows, runs = _without({folder: each.lacks for folder, each in settings.items() if each.lacks}, rows, runs)
+    rows, runs = _without({folder: each.missing for folder, each in settings.items() if each.missing}, rows, runs)
     if options.dry_run:
         for each in runs.values():
             console.print(Text(_command(options, each)), soft_wrap=True)
@@ -127,7 +127,7 @@ def _list_paper(console: Console, name: str, *, with_tables: bool) -> None:
         print_hanging(console, Text(f"{name}/{key}"), Text(f"{table.title}: {facts}"), indent=20)
 
 
-def _count_runnable(rows: Sequence[paper_tables.Row]) -> str:
+def _count_runnable(rows: Sequence[paper_tables.PaperTableRow]) -> str:
     return f"{sum(not row.reason for row in rows)} of {pluralize(len(rows), 'row')}"
 
 
@@ -206,7 +206,7 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
             words += [f"--{name.removesuffix('_name').replace('_', '-')}", str(value)]
     words += [word for each in options.assignments or () for word in ("--set", each)]
     words += ["--repeat", str(options.repeats)] * (options.repeats > 1)
-    flags = ["--add-contexts"] * options.add_contexts + ["--skip-bad"] * options.skip_bad
+    flags = ["--add-contexts"] * options.add_contexts + ["--skip-invalid"] * options.skip_invalid
     return shlex.join(["hopgraph", *words, *flags])
 
 
@@ -233,11 +233,13 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
 def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
     """Index the contexts of the data set once, for all rows; return the folder that has the corpus."""
     shared = _out(options) / CORPUS
-    first = next(iter(read_questions(dataset, options.format_name, CorpusReading(options.skip_bad))), None)
+    first = next(iter(read_questions(dataset, options.format_name, CorpusReading(options.skip_invalid))), None)
     if not dataset.is_dir() and (first is None or not first.contexts):
         raise SettingsError(f"{dataset.name} brings no passages; name a corpus with --corpus")
     if not is_index(shared):
         with show_progress(INDEXING_STAGES) as progress:
-            built = build_index(dataset, shared, follow_links=True, skip_bad=options.skip_bad, progress=progress)
+            built = build_index(
+                dataset, shared, follow_links=True, skip_invalid=options.skip_invalid, progress=progress
+            )
         print_skipped("corpus", built.skipped, built.first_skipped)
     return _out(options)

@@ -18,7 +18,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeK
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.step_oracle import ALL, PlayedRuns
+from hopgraph.tools.apps.evaluation.step_oracle import ALL_STEPS, PlayedRuns
 from hopgraph.tools.apps.runs.narration import Narrator
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.text.sanitize import sanitize_line
@@ -71,9 +71,11 @@ def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQue
         answer = sanitize_line(played["answer"]) if played else ""
         return f"First wrong step: {step}. Played from the gold annotations it leads to {answer!r}."
     said = "No single step that is played from the gold annotations puts this right"
-    if ALL not in runs.readers:
+    if ALL_STEPS not in runs.readers:
         return f"{said}."
-    together = "all of them together do" if runs.repairs(ALL, outcome, question) else "nor do all of them together"
+    together = (
+        "all of them together do" if runs.repairs(ALL_STEPS, outcome, question) else "nor do all of them together"
+    )
     return f"{said}; {together}."
 
 

@@ -53,7 +53,7 @@ from hopgraph.tools.students.training import LOSSES, TrainingPlan, choose_settin
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
-_FILTERS = ("negatives", "min_citation_overlap", "own_passages", "max_sub_questions")
+_FILTERS = ("negatives", "min_citation_overlap", "judged_passages", "max_sub_questions")
 """Settings that say what becomes an example."""
 
 
@@ -96,7 +96,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
     _check_choices(options, cls)
     dataset = dataset_file(eval_command.question_set(options, options.dataset), run)
     settings = _settings(options, cls, dataset)
-    searches = "retriever" in settings.uses
+    searches = "retriever" in settings.required_resources
     corpus = options.corpus if searches else SAMPLE
     evaluation = evaluation_options.eval_options(
         options, dataset=dataset, methods=settings.method, out=run, corpus=corpus
@@ -277,7 +277,7 @@ def _cell(score: Score, sign: str = "") -> str:
 def run_calibrate(options: CalibrateOptions) -> None:
     """Find δ and print how to use it."""
     scorer, retriever = resolve_reranker(options.reranker), resolve_retriever(corpus_spec(options.corpus))
-    reading = CorpusReading(options.skip_bad)
+    reading = CorpusReading(options.skip_invalid)
     questions = [each.question for each in read_questions(options.dataset.expanduser(), reading=reading)]
     print_skipped("questions", reading.skipped, reading.first_skipped)
     with show_progress({"rerank": "scoring questions"}) as progress:

@@ -16,8 +16,8 @@ from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, Distillat
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
 from hopgraph.tools.apps.runs.answer_record import answer_record
-from hopgraph.tools.io.background import in_callers_thread
-from hopgraph.tools.io.http_retries import trouble_of
+from hopgraph.tools.io.background import run_user_code
+from hopgraph.tools.io.http_retries import classify_failure
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.resources import get_entailment_checker
 
@@ -106,7 +106,7 @@ async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
         return JobResult(make_outcome(job, began, error=str(error)), None, error.trouble or type(error).__name__)
     except Exception as error:  # noqa: BLE001 - an error in a custom model or retriever fails its question, not the run
         kind = type(error).__name__
-        return JobResult(make_outcome(job, began, error=f"{kind}: {error}"), None, trouble_of(error) or kind)
+        return JobResult(make_outcome(job, began, error=f"{kind}: {error}"), None, classify_failure(error) or kind)
     if not job.keep_trace:
         return JobResult(outcome)
     events.sort(key=event_order)
@@ -143,7 +143,7 @@ def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None
 async def _citation_scores(job: QuestionJob, state: Mapping[str, Any]) -> CitationScores:
     checker = await get_entailment_checker(job.settings)
     texts = {passage["id"]: f"{passage['title']}\n{passage['text']}" for passage in state.get("passages", [])}
-    return await in_callers_thread(score_citations, state["answer"], state["citations"], texts, checker)
+    return await run_user_code(score_citations, state["answer"], state["citations"], texts, checker)
 
 
 async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:
@@ -151,5 +151,5 @@ async def _is_supported(job: QuestionJob, state: Mapping[str, Any]) -> bool:
     texts = {passage["id"]: passage["text"] for passage in state["passages"]}
     cited = [texts[each["passage_id"]] for each in state["citations"] if each["passage_id"] in texts]
     claim = f"{job.question.question} {state['answer']}"
-    (score,) = await in_callers_thread(checker.score, [("\n\n".join(cited), claim)])
+    (score,) = await run_user_code(checker.score, [("\n\n".join(cited), claim)])
     return score >= checker.threshold

@@ -113,7 +113,7 @@ class _ActorPool:
 
     async def _least_busy(self) -> _Actor:
         while len(self._actors) < self.size:
-            handle = self._new_actor.remote(os.getcwd(), METHODS.of_others())
+            handle = self._new_actor.remote(os.getcwd(), METHODS.external())
             versions = handle.versions.remote()
             self._actors.append(_Actor(handle, versions, asyncio.create_task(self._check_version(versions))))
         starting = [each.ready for each in self._actors]

@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.state import Citation, Context, HopgraphError, RunError, StopReason, Usage
 from hopgraph.state.context import DEFAULT_MODEL
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.state.fingerprint import record_settings
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
@@ -65,7 +65,7 @@ _QUESTION = TypeAdapter(EvalQuestion)
 RecordT = TypeVar("RecordT")
 
 
-class DatasetFacts(BaseModel, frozen=True, extra="forbid"):
+class DatasetInfo(BaseModel, frozen=True, extra="forbid"):
     """The questions of a run."""
 
     name: str
@@ -100,7 +100,7 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     """Everything that shapes the results of a run."""
 
     format_version: Literal[1] = 1
-    dataset: DatasetFacts
+    dataset: DatasetInfo
     corpus: CorpusSource
     repeats: int
     methods: dict[str, dict[str, JsonValue]]
@@ -121,7 +121,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
     """
     record = dict(record_settings(settings, without=("Operation", "Prompts")))
     del record["retriever"]
-    if "model" in settings.ignored:
+    if "model" in settings.unused_settings:
         record["model"] = OWN
     return cast("dict[str, JsonValue]", plain_json(record, redacted=True))
 
@@ -164,7 +164,7 @@ def read_run_manifest(folder: Path) -> RunManifest:
     except FileNotFoundError:
         raise RunError(f"{folder} is not an evaluation run (it has no {MANIFEST})") from None
     except (OSError, ValidationError) as error:
-        problem = f"{folder / MANIFEST}: cannot be used: {describe_problem(error)}"
+        problem = f"{folder / MANIFEST}: cannot be used: {format_error(error)}"
         raise RunError(f"{problem}; start a new run in another folder") from None
 
 
@@ -285,7 +285,7 @@ def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iter
             try:
                 yield kind.validate_json(line)
             except ValidationError as error:
-                problem = f"{folder / name}:{number}: {describe_problem(error)}"
+                problem = f"{folder / name}:{number}: {format_error(error)}"
                 raise RunError(f"{problem}; remove this line to ask again") from None
 
 
@@ -320,7 +320,7 @@ class RunReader:
             with open_source(self.folder / _QUESTIONS) as lines:
                 return [_QUESTION.validate_json(line) for line in lines]
         except (OSError, ValidationError) as error:
-            problem = f"{self.folder / _QUESTIONS}: cannot be read: {describe_problem(error)}"
+            problem = f"{self.folder / _QUESTIONS}: cannot be read: {format_error(error)}"
             raise RunError(f"{problem}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
@@ -426,7 +426,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         write_files(files, private=True)
         return manifest
 
-    def _is_larger(self, old: DatasetFacts, new: DatasetFacts, questions: list[EvalQuestion]) -> bool:
+    def _is_larger(self, old: DatasetInfo, new: DatasetInfo, questions: list[EvalQuestion]) -> bool:
         """Return whether questions are to be added, those of a greater limit, to the same ones of the same data set."""
         same = (old.name, old.sha256, old.renamed) == (new.name, new.sha256, new.renamed)
         return (
@@ -447,7 +447,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
 
 @contextmanager
-def kept_if_answered(folder: Path, *, estimate: bool = False) -> Generator[None]:
+def discarded_if_empty(folder: Path, *, estimate: bool = False) -> Generator[None]:
     """Remove the run that the block makes, should it raise without an answer: other settings may be tried next.
 
     Failures are kept unless the server refused: they can be asked again. An `estimate` leaves nothing. A folder that

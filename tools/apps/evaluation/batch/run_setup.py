@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, is_of
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     SIMULATED_MODELS,
     CorpusSource,
-    DatasetFacts,
+    DatasetInfo,
     OutcomeKey,
     RunManifest,
     RunWriter,
@@ -67,7 +67,7 @@ class RunSpec:
     repeats: int = 1
     keep_contexts: bool = False
     """Keep all passages that come with a question in the run, not the gold ones alone."""
-    skip_bad: bool = False
+    skip_invalid: bool = False
     label: str = ""
     """The data set's name in a study."""
 
@@ -93,7 +93,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
     renaming in a corpus that is not the data set's. CorpusError: the data set or the corpus cannot be
     read.
     """
-    skipped = {"questions": CorpusReading(spec.skip_bad), "corpus": CorpusReading(spec.skip_bad)}
+    skipped = {"questions": CorpusReading(spec.skip_invalid), "corpus": CorpusReading(spec.skip_invalid)}
     questions = select_questions(read_questions(spec.dataset, spec.format_name, skipped["questions"]), spec.sample)
     if not questions:
         raise SettingsError(f"{spec.dataset}: no questions to ask")
@@ -116,7 +116,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
     methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
     ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
-        dataset=DatasetFacts(
+        dataset=DatasetInfo(
             name=spec.dataset.name,
             sha256=file_hash(spec.dataset),
             sample=str(spec.sample),
@@ -231,7 +231,7 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
 
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:
-    renaming = Renamer(open_corpus(spec.dataset, follow_links=True).records(CorpusReading(spec.skip_bad)), seed)
+    renaming = Renamer(open_corpus(spec.dataset, follow_links=True).records(CorpusReading(spec.skip_invalid)), seed)
     if not is_index(spec.out / CORPUS):
         make_private(spec.out)
         write_name_map(spec.out / NAME_MAP, renaming)
@@ -250,7 +250,7 @@ def _make_corpus(
         if spec.corpus or renaming:
             _build_from(_passages(spec, renaming, reading), own, progress)
         else:
-            built = build_index(spec.dataset, own, follow_links=True, skip_bad=spec.skip_bad, progress=progress)
+            built = build_index(spec.dataset, own, follow_links=True, skip_invalid=spec.skip_invalid, progress=progress)
             reading.skipped, reading.first_skipped = built.skipped, [*built.first_skipped]
     return f"bm25:{own}", f"{spec.corpus} + {CONTEXTS}" if spec.corpus else CONTEXTS
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field
 
+from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.apps.evaluation.rehearsal.obedience import (
     names_one_thing,
     one_side_decides,
@@ -29,8 +30,8 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     word_key,
     wordings,
 )
-from hopgraph.tools.models.players.player import UNANSWERABLE, Answer, Fact, Given
-from hopgraph.tools.models.players.prompt_reading import Prompt, PromptPassage
+from hopgraph.tools.models.players.player import PlayerAnswer, PromptContents, StatedFact
+from hopgraph.tools.models.players.prompt_reading import ParsedPrompt, PromptPassage
 from hopgraph.tools.models.players.wording import stand_alone
 from hopgraph.tools.text import content_terms, split_sentences
 
@@ -107,7 +108,7 @@ def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage
     return stand_alone(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
 
 
-def draw(*parts: object) -> float:
+def draw_share(*parts: object) -> float:
     """Return a number from 0 (included) to 1 (excluded); the same parts always give the same."""
     digest = hashlib.blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
@@ -117,7 +118,7 @@ def draw(*parts: object) -> float:
 class Oracle:
     """Plays a prompt from the gold annotations, of which it uses only what the prompt shows and what it remembers."""
 
-    prompt: Prompt
+    prompt: ParsedPrompt
     book: PlanBook
     options: RehearsalOptions
     fingerprint: str
@@ -214,7 +215,7 @@ class Oracle:
                     names.setdefault(hop.number, said)
         return names
 
-    def _known(self, given: Given) -> dict[int, str]:
+    def _known(self, given: PromptContents) -> dict[int, str]:
         """Return the answers to hops from what is given, the passages first, and what follows from them."""
         lists = (said for name in given.lists for said in self.by_item(name).values())
         known: dict[int, str] = {}
@@ -234,7 +235,7 @@ class Oracle:
         if self.options.rename is not None:  # what it knows, it knows of the old names
             return {}
         seed, plan, rate = self.options.seed, self.target.plan.id, self.options.knowledge
-        drawn = (hop for hop in self.hops if hop.answer and draw(seed, "knows", plan, hop.number) < rate)
+        drawn = (hop for hop in self.hops if hop.answer and draw_share(seed, "knows", plan, hop.number) < rate)
         return {hop.number: hop.answer for hop in drawn}
 
     def _with_conclusions(self, known: Mapping[int, str]) -> dict[int, str]:
@@ -247,7 +248,7 @@ class Oracle:
 
     def chance(self, *decision: object) -> float:
         """Draw a number from 0 to 1 for a decision; decisions and prompts are independent of one another."""
-        return draw(self.options.seed, self.fingerprint, *decision)
+        return draw_share(self.options.seed, self.fingerprint, *decision)
 
     def errs(self, decision: str, number: int = 0) -> bool:
         """Return whether a decision is wrong; `number` tells decisions of one kind apart."""
@@ -262,23 +263,23 @@ class Oracle:
         numbers = (each.number for each in self.prompt.passages)
         return [number for number in numbers if self.judges("relevant", number in self.by_passage, number)]
 
-    def facts(self, given: Given) -> list[Fact]:
+    def facts(self, given: PromptContents) -> list[StatedFact]:
         """State what the relevant passages say and what else is known, by hops; in an error made up, or irrelevant."""
         known = self._known(given)
-        found: list[tuple[int, str, Fact]] = []
+        found: list[tuple[int, str, StatedFact]] = []
         shown = {each.number: each for each in self.prompt.passages} if given.passages else {}
         for number in self.relevant() if shown else ():
             for said in self.by_passage.get(number, ()):
                 stated = self._state(said.hop, known) if said.hop.passages else said.statement
-                found.append((said.hop.number, stated, Fact(stated, said.statement, number)))
+                found.append((said.hop.number, stated, StatedFact(stated, said.statement, number)))
             if number not in self.by_passage:
                 noise = sentences_of(shown[number].text)[0]
-                found.append((len(self.hops) + 1, self.prompt.question, Fact(noise, noise, number)))
+                found.append((len(self.hops) + 1, self.prompt.question, StatedFact(noise, noise, number)))
         told = {number for number, _, _ in found}
         rest = (hop for hop in self.hops if hop.number in known and hop.number not in told and self._is_stated(hop))
-        found += [(hop.number, stated, Fact(stated)) for hop in rest if (stated := self._state(hop, known))]
+        found += [(hop.number, stated, StatedFact(stated)) for hop in rest if (stated := self._state(hop, known))]
         if not found and given.memory and self.errs("fact"):
-            return [Fact(f"{without_mark(self.prompt.question)}: {self.made_up('fact')}.")]
+            return [StatedFact(f"{without_mark(self.prompt.question)}: {self.made_up('fact')}.")]
         found.sort(key=lambda row: row[0])
         return [self._or_error(asked, fact, place) for place, (_, asked, fact) in enumerate(found)]
 
@@ -290,13 +291,13 @@ class Oracle:
         names = {number: answer for number, answer in known.items() if answer}
         return f"{hop.filled_with(names).rstrip('?')}: {names[hop.number]}." if hop.number in names else ""
 
-    def _or_error(self, asked: str, fact: Fact, number: int) -> Fact:
+    def _or_error(self, asked: str, fact: StatedFact, number: int) -> StatedFact:
         if not self.errs("fact", number):
             return fact
         wrong = f"{without_mark(asked.partition(': ')[0])}: {self.made_up(f'fact:{number}')}."
-        return Fact(wrong, wrong if fact.quote else "", fact.passage)
+        return StatedFact(wrong, wrong if fact.quote else "", fact.passage)
 
-    def answer(self, given: Given) -> Answer:
+    def answer(self, given: PromptContents) -> PlayerAnswer:
         """Answer when every hop is known, and otherwise only where a guess is demanded."""
         known = self._known(given)
         quotes: dict[int, tuple[str, int]] = {}
@@ -304,12 +305,12 @@ class Oracle:
             for each in found:
                 quotes.setdefault(each.hop.number, (each.statement, number))
         stated = [(hop, self._state(hop, known)) for hop in self.hops if hop.passages]
-        facts = tuple(Fact(text, *quotes.get(hop.number, ("", 0))) for hop, text in stated if text)
+        facts = tuple(StatedFact(text, *quotes.get(hop.number, ("", 0))) for hop, text in stated if text)
         if given.wants != "guess" and self._answers(known) == self._is_misled("enough"):
-            return Answer(facts=facts)
+            return PlayerAnswer(facts=facts)
         passages = _numbers_with(known, self.by_passage if given.passages else {})
         items = _numbers_with(known, self.by_item("information"))
-        return Answer(self._conclude(known), facts, passages, items)
+        return PlayerAnswer(self._conclude(known), facts, passages, items)
 
     def _answers(self, known: Mapping[int, str]) -> bool:
         """Return whether what is known answers the question; False for an unknown one."""
@@ -351,7 +352,7 @@ class Oracle:
         plans = self.book.plans
         return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
 
-    def next_questions(self, given: Given, asked: list[str]) -> list[str]:
+    def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
         """Ask for each hop that is not known and can be asked now (else the unknown question itself), in new words."""
         known, (plan, part) = self._known(given), self.target
         if not self.hops:

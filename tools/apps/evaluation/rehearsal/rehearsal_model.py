@@ -17,14 +17,14 @@ from typing_extensions import override
 from hopgraph.graphs import METHODS
 from hopgraph.state import Context, SpecError
 from hopgraph.state.context import RehearsalReply
-from hopgraph.state.errors import describe_problem, did_you_mean
+from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questions
 from hopgraph.tools.apps.evaluation.rehearsal.oracle import Oracle, RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.offline.offline_model import as_result
-from hopgraph.tools.models.players.prompt_reading import read_prompt
-from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, reply
+from hopgraph.tools.models.players.prompt_reading import parse_request
+from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, reply_to_step
 from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
@@ -58,9 +58,9 @@ class RehearsalModel(BaseChatModel):
         if seed is not None and sampling.get("temperature", self.temperature) != 0:
             said += f"{seed}\x1e"
         fingerprint = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        case = Oracle(read_prompt(messages), self.book, self.options, fingerprint)
+        case = Oracle(parse_request(messages), self.book, self.options, fingerprint)
         own = _own_reply(case.prompt.role)
-        text = json.dumps(own(case), ensure_ascii=False) if own else reply(case)
+        text = json.dumps(own(case), ensure_ascii=False) if own else reply_to_step(case)
         if case.chance("malformed") >= self.options.parse_failure:
             return text
         # Prose, JSON cut off in its first key as at an output limit, nothing, or another type.
@@ -109,7 +109,7 @@ def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
         if first["type"] == "extra_forbidden":
             hint = did_you_mean(name, RehearsalOptions.model_fields)
             raise SpecError(f"rehearsal option {name!r:.60} is unknown{hint}") from None
-        raise SpecError(describe_problem(error, f"rehearsal option {name}", got=True)) from None
+        raise SpecError(format_error(error, f"rehearsal option {name}", got=True)) from None
     return dataset.strip(), options
 
 
@@ -121,7 +121,7 @@ def make_rehearsal(rest: str) -> RehearsalModel:
 
 def read_book(path: Path, rename: int | None = None) -> PlanBook:
     """Read and plan the questions of a data set, renamed as `--rename SEED` does; skip bad records. Blocks."""
-    reading = CorpusReading(skip_bad=True)
+    reading = CorpusReading(skip_invalid=True)
     questions = add_gold_texts(path, list(read_questions(path, reading=reading)), reading)
     if rename is not None:
         renamer = Renamer(open_corpus(path, follow_links=True).records(reading), rename)

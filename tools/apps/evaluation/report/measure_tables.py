@@ -20,7 +20,7 @@ from hopgraph.tools.apps.evaluation.report.tables import (
 )
 from hopgraph.tools.apps.evaluation.report.writers import format_trec_files, safe_id, trec_name
 from hopgraph.tools.apps.evaluation.significance import bootstrap
-from hopgraph.tools.apps.evaluation.step_oracle import ALL, StepCost, step_costs
+from hopgraph.tools.apps.evaluation.step_oracle import ALL_STEPS, StepCost, step_costs
 from hopgraph.tools.apps.evaluation.verdicts import judge_verdicts
 
 
@@ -48,7 +48,7 @@ def step_table(costs: Sequence[StepCost]) -> Table:
     """List what the model loses in each step that was played from the gold annotations."""
     rows: dict[str, dict[str, Cell]] = {}
     for each in costs:
-        together = each.step == ALL
+        together = each.step == ALL_STEPS
         rows[f"{each.method}, all steps" if together else f"{each.method}/{each.step}"] = {
             "n": number_cell(each.n),
             "F1": percent_cell(each.played + each.difference),

@@ -9,7 +9,7 @@ from hopgraph.state.errors import did_you_mean
 from hopgraph.tools.apps.evaluation.batch.scores import BOUND
 from hopgraph.tools.apps.evaluation.comparison import Comparison, Difference, ScoredMethod, correct_together
 from hopgraph.tools.apps.evaluation.report.tables import (
-    SHARES,
+    SCORE_NAMES,
     Cell,
     Table,
     cost_cell,
@@ -48,7 +48,7 @@ def paper_tables(
     Marks are for tests against the method named `against` of the same model, by default as in `default_base`; RunError
     where a data set lacks it. SettingsError: a score is unknown.
     """
-    check_scores(scores)
+    check_score_names(scores)
     rows = [*paper_rows(comparisons)]
     kinds = " and ".join(filter(None, dict.fromkeys(map(stand_in_kinds, comparisons.values()))))
     label = f" ({kinds}: no language model)" if kinds else ""
@@ -61,11 +61,11 @@ def paper_tables(
     ]
 
 
-def check_scores(scores: Iterable[str]) -> None:
+def check_score_names(scores: Iterable[str]) -> None:
     """Raise SettingsError for an unknown score."""
     for score in scores:
-        if score not in SHARES:
-            raise SettingsError(f"score {score!r:.80} is unknown{did_you_mean(score, SHARES)}")
+        if score not in SCORE_NAMES:
+            raise SettingsError(f"score {score!r:.80} is unknown{did_you_mean(score, SCORE_NAMES)}")
 
 
 def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
@@ -111,7 +111,7 @@ def _score_table(
                 own = [at for at, row in enumerate(rows) if row.model == model and row.method != BOUND]
                 for at, rank in zip(own, _ranks([cells[at] for at in own]), strict=True):
                     cells[at] = replace(cells[at], rank=rank)
-            columns[dataset, SHARES[score]] = cells
+            columns[dataset, SCORE_NAMES[score]] = cells
     return _assemble("Comparison of methods", _score_note(comparisons, rows, against, tested), rows, columns)
 
 

@@ -15,7 +15,7 @@ from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.significance import bootstrap_ratio
 from hopgraph.tools.text.sanitize import pluralize
 
-SHARES = {
+SCORE_NAMES = {
     "em": "EM",
     "f1": "F1",
     "acc": "Acc",
@@ -34,7 +34,7 @@ SHARES = {
     "citation_recall": "citation R",
 }
 """Scores that are shares, shown in percent."""
-COSTS = {
+COST_NAMES = {
     "llm_calls": "model calls",
     "iterations": "iterations",
     "retrievals": "searches",
@@ -201,14 +201,14 @@ def as_table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> T
 def _scores(comparison: Comparison) -> Table:
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        scores = {name: _score_cell(comparison, method, score) for score, name in SHARES.items()}
+        scores = {name: _score_cell(comparison, method, score) for score, name in SCORE_NAMES.items()}
         gap = _gap_cell(comparison, method)
         if scores["R@15"].text:
             scores["depth"] = number_cell(comparison.mean(method, "depth"), 1)
         rows[method.name] = {"n": number_cell(len(method.rows)), **scores, "gap closed": gap}
         kept = [name for name, row in method.rows.items() if not row["failed"]]
         if len(kept) < len(method.rows):
-            means = {SHARES[score]: comparison.mean(method, score, kept) for score in ("em", "f1")}
+            means = {SCORE_NAMES[score]: comparison.mean(method, score, kept) for score in ("em", "f1")}
             rows[method.name] |= {f"{name} without failed": percent_cell(mean) for name, mean in means.items()}
     note = "In percent, with the 95 % bootstrap interval over questions. Grounded: the answer cites its evidence."
     if any("depth" in row for row in rows.values()):
@@ -236,7 +236,7 @@ def _gap_cell(comparison: Comparison, method: ScoredMethod) -> Cell:
 
 def _costs(comparison: Comparison) -> Table:
     rows = {
-        method.name: {label: _cost(comparison, method, name) for name, label in COSTS.items()}
+        method.name: {label: _cost(comparison, method, name) for name, label in COST_NAMES.items()}
         | latency_cells(comparison, method)
         for method in comparison.methods
     }
@@ -270,8 +270,10 @@ def frontier_table(comparison: Comparison) -> Table:
     for _, method in sorted(placed, key=lambda each: (each[0][0], -each[0][1])):
         rows[method.name] = {
             "F1": _score_cell(comparison, method, "f1"),
-            **{COSTS[name]: _cost(comparison, method, name) for name in unbeaten},
-            **{f"unbeaten ({COSTS[cost]})": text_cell("✓" * (method in found)) for cost, found in unbeaten.items()},
+            **{COST_NAMES[name]: _cost(comparison, method, name) for name in unbeaten},
+            **{
+                f"unbeaten ({COST_NAMES[cost]})": text_cell("✓" * (method in found)) for cost, found in unbeaten.items()
+            },
         }
     note = (
         "F1 in percent, and what a question takes. ✓: with any other method as high an F1 takes more, and a higher one "

@@ -19,15 +19,15 @@ from hopgraph.graphs import METHODS, Method
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS
-from hopgraph.tools.apps.evaluation.report.tables import SHARES, Cell, Table, number_cell, text_cell
+from hopgraph.tools.apps.evaluation.report.tables import SCORE_NAMES, Cell, Table, number_cell, text_cell
 from hopgraph.tools.apps.evaluation.reproduce import table_measures
 from hopgraph.tools.prompts.prompt_files import find_file
 
-PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
-FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
+REPRODUCED_PAPERS = ("migres", "blendfilter", "genground", "ra_isf", "tor")
+DATASET_FAMILIES = {"strategyqa": "yes_no", "nq": "open_domain", "triviaqa": "open_domain"}
 """Data set → the family whose preset its methods get; for all others it is multi_hop."""
 
-PERCENTS = frozenset({*SHARES, *table_measures.SHARES, *table_measures.BEST})
+PERCENTS = frozenset({*SCORE_NAMES, *table_measures.SHARES, *table_measures.BEST})
 """Those metrics that are shares from 0 to 1; all others are costs."""
 _POOLED = (
     "Never comparable with the paper's number: the corpus is the pooled contexts of the data set's own file, "
@@ -56,7 +56,7 @@ class _Entry(BaseModel, frozen=True, extra="forbid"):
     paper's in all of its tables."""
 
 
-class Row(_Entry, frozen=True):
+class PaperTableRow(_Entry, frozen=True):
     """One row: a method with settings, and the paper's numbers for it.
 
     In settings `{family}` stands for the family's name, `{second_corpus}` for the spec of the table's second retriever.
@@ -88,7 +88,7 @@ class PaperTable(_Entry, frozen=True):
     differs: tuple[str, ...] = ()
     """Differences from the paper in this table; the paper's own list comes first."""
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PaperTableRow, ...]
 
     @property
     def datasets(self) -> list[str]:
@@ -113,8 +113,8 @@ class ReportedPaper(BaseModel):
 
 def read_paper(name: str) -> ReportedPaper:
     """Read what a paper reports; SettingsError if there is none of this name."""
-    if name not in PAPERS:
-        raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(PAPERS)}")
+    if name not in REPRODUCED_PAPERS:
+        raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(REPRODUCED_PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
     paper = cast("dict[str, Any]", yaml.safe_load(text))
     for table in paper["tables"].values():
@@ -127,7 +127,7 @@ def read_paper(name: str) -> ReportedPaper:
     return ReportedPaper.model_validate(paper)
 
 
-def read_table(name: str) -> tuple[ReportedPaper, PaperTable]:
+def read_paper_table(name: str) -> tuple[ReportedPaper, PaperTable]:
     """Read a table by its name, e.g. `tor/table5`; SettingsError where there is no such paper or table."""
     paper_name, _, table_name = name.partition("/")
     paper = read_paper(paper_name)
@@ -140,7 +140,9 @@ def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
     """Add a row for each method, which the paper has no numbers for; it runs as the table's first row does."""
     first, nothing = table.rows[0], (None,) * len(table.columns)
     alike: dict[str, Any] = {"model": first.model, "retriever": first.retriever, "runs": first.runs}
-    added = (Row(label=str(each.graph.get_name()), method=each.name, paper=nothing, **alike) for each in methods)
+    added = (
+        PaperTableRow(label=str(each.graph.get_name()), method=each.name, paper=nothing, **alike) for each in methods
+    )
     return table.model_copy(update={"rows": (*table.rows, *added)})
 
 
@@ -148,7 +150,7 @@ def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
 class PlannedRow:
     """A row, and what `hopgraph eval` is asked to do for it, with settings as `key=value`."""
 
-    row: Row
+    row: PaperTableRow
     reason: str = ""
     """Why it is not run; then it has none of the following."""
     folder: str = ""
@@ -169,7 +171,7 @@ def plan_runs(
     other than the data set's own contexts. `second_corpus`: the retriever's spec for rows with another than the first.
     """
     _refuse_misplaced(table, given)
-    family = FAMILIES.get(dataset, "multi_hop")
+    family = DATASET_FAMILIES.get(dataset, "multi_hop")
     names = {"{family}": family, "{second_corpus}": second_corpus}
     folders: dict[tuple[object, ...], str] = {}
     found: list[PlannedRow] = []
@@ -200,13 +202,15 @@ def _settings_class(method: str) -> type[Context]:
     return cast("type[Context]", found)
 
 
-def settings_of_row(table: PaperTable, row: Row) -> dict[str, JsonValue]:
+def settings_of_row(table: PaperTable, row: PaperTableRow) -> dict[str, JsonValue]:
     """List the settings of a row that can be run: the table's that its method has, and its own."""
     known = settings_in_use(_settings_class(row.method))
     return {**{key: value for key, value in table.settings.items() if key in known}, **row.settings}
 
 
-def _assignments(table: PaperTable, row: Row, names: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
+def _assignments(
+    table: PaperTable, row: PaperTableRow, names: Mapping[str, str], given: Sequence[str]
+) -> tuple[str, ...]:
     """Write a row's settings as `--set` takes them: the user's that its method has, then the table's and its own."""
     cls = _settings_class(row.method)
     known, read = cls.model_fields, settings_in_use(cls)
@@ -263,7 +267,7 @@ def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: st
 
 def _told_examples(table: PaperTable, dataset: str) -> str:
     """Name the rows without worked examples beside rows that have some; empty where all rows are alike."""
-    family = FAMILIES.get(dataset, "multi_hop")
+    family = DATASET_FAMILIES.get(dataset, "multi_hop")
     rows = [row for row in table.rows if not row.reason]
     without = [row.label for row in rows if not has_examples(table, row, family)]
     if len(without) in (0, len(rows)):
@@ -271,7 +275,7 @@ def _told_examples(table: PaperTable, dataset: str) -> str:
     return f"Zero-shot in their first step, beside rows with worked examples: {', '.join(dict.fromkeys(without))}."
 
 
-def has_examples(table: PaperTable, row: Row, family: str) -> bool:
+def has_examples(table: PaperTable, row: PaperTableRow, family: str) -> bool:
     """Return whether a row's settings ask for worked examples and its method's first step has some for the family."""
     cls = _settings_class(row.method)
     asked = {**cls.presets.get(family, {}), **settings_of_row(table, row)}.get("demonstrations")

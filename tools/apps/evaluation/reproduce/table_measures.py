@@ -14,7 +14,7 @@ from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReade
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.preliminary import annotated_sub_questions
-from hopgraph.tools.apps.runs.run_tree import ROOT
+from hopgraph.tools.apps.runs.run_tree import RUN_ROOT
 
 EventT = TypeVar("EventT", bound=Event)
 _SETTLED_BY = {"known": "self-knowledge", "passages": "passage relevance"}
@@ -141,7 +141,7 @@ def _documents(answered: TracedAnswer) -> Share:
 
 def _settled(module: str, answered: TracedAnswer) -> Share:
     """Return whether this module settled the question (RA-ISF, Table 7); the rest is left to decomposition."""
-    how = {each.id: each.how for each in answered.of(events.Solved)}.get(ROOT, "")
+    how = {each.id: each.how for each in answered.of(events.Solved)}.get(RUN_ROOT, "")
     return Share(_SETTLED_BY.get(how, "decomposition") == module, 1)
 
 

@@ -18,7 +18,7 @@ from hopgraph.state import Citation, HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
-from hopgraph.tools.apps.server.document_sets import OWN, DocumentChoice
+from hopgraph.tools.apps.server.document_sets import OWN_PREFIX, DocumentChoice
 from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, SET, UserDocuments, data_folder
 from hopgraph.tools.apps.server.page.page_turns import (
     LiveTurn,
@@ -112,7 +112,7 @@ class ChatSession:
         """Return the address of the document that a citation is from, relative to the page; empty for none."""
         corpus, key, name = turn.corpus.removesuffix(JOINED), citation["passage_id"], ""
         if turn.corpus.endswith(JOINED):
-            corpus, key = (corpus, key.removeprefix(OWN)) if key.startswith(OWN) else ("", key)
+            corpus, key = (corpus, key.removeprefix(OWN_PREFIX)) if key.startswith(OWN_PREFIX) else ("", key)
         with suppress(HopgraphError):  # the documents are gone
             if corpus and not corpus.startswith(SET):
                 named = (each for each in self.documents.names(user, corpus) if key.startswith(f"{each}#"))

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from jinja2 import Environment
 
-from hopgraph.nodes.chat.reply import CUT_SHORT, DOUBTS, UNCITED, remarks, reply_text
+from hopgraph.nodes.chat.reply import CUT_SHORT, DOUBTS, UNCITED, remarks, turn_text
 from hopgraph.nodes.core.marked_text import UNSUPPORTED, append_marks, escape_markup, split_at_marks
 from hopgraph.state import Citation, Passage, StepEvent
 from hopgraph.state.chat import LookUpState
@@ -91,7 +91,7 @@ def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGL
     """Write a conversation as Markdown: each question as a heading, its answer, its numbered sources and its rating."""
     written = [f"# {escape_markup(title)}"]
     for turn in turns:
-        answer = reply_text(cast("LookUpState", turn.told)) if turn.told else turn.said
+        answer = turn_text(cast("LookUpState", turn.told)) if turn.told else turn.said
         written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(turn.problem)]
         if turn.feedback:
             comment = escape_markup(turn.comment)

@@ -56,7 +56,7 @@ _RECORD, _FILES = "corpus.json", "files"
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
 BLOCK = 4096  # bytes that even an empty file takes
 _STALE_SECONDS = 24 * 3600  # then what a killed upload left is removed
-SUFFIXES = readable_suffixes()
+UPLOAD_SUFFIXES = readable_suffixes()
 
 _CORPUS = TypeAdapter(UserCorpus)
 
@@ -298,7 +298,7 @@ def _reason_not_to_read(path: Path, status: os.stat_result) -> str:
     if not status.st_size:
         return "the file is empty"
     if unread := describe_unread(count_unread([path])):
-        return f"{unread}; upload files of {', '.join(SUFFIXES)}"
+        return f"{unread}; upload files of {', '.join(UPLOAD_SUFFIXES)}"
     return ""
 
 

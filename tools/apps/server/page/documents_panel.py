@@ -12,7 +12,7 @@ from gradio import Request
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
 from hopgraph.tools.apps.server.page.assets import read_asset
-from hopgraph.tools.apps.server.page.document_store import JOINED, SET, SUFFIXES, UserDocuments
+from hopgraph.tools.apps.server.page.document_store import JOINED, SET, UPLOAD_SUFFIXES, UserDocuments
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, texts_for
 from hopgraph.tools.text.languages import list_language_names
@@ -36,7 +36,9 @@ class DocumentsPanel:
         self.corpus = gr.Dropdown([(ENGLISH("app_documents"), "")], value="", label=t("documents"), elem_id="hg-corpus")
         self.chosen = gr.State("")  # the server's copy of its value
         with gr.Accordion(t("add_documents"), open=False, elem_id="hg-documents"):
-            zone = f'<div class="hg-drop" data-kinds="{escape(" ".join(SUFFIXES))}" data-most="{max_bytes}"></div>'
+            zone = (
+                f'<div class="hg-drop" data-kinds="{escape(" ".join(UPLOAD_SUFFIXES))}" data-most="{max_bytes}"></div>'
+            )
             # Its value is the names of what was uploaded, as JSON; empty, it shows none any more.
             self._files = gr.HTML(
                 "", html_template=zone, js_on_load=read_asset("uploads.js"), elem_id="hg-files", preserved_by_key=None

@@ -175,5 +175,7 @@ class PageComponents:
 
     def method_choices(self, texts: Texts) -> list[tuple[str, str]]:
         """Return the labels and values of the methods."""
-        abouts = {name: METHODS[name].about.partition("\n")[0].rstrip(".") for name in model_names() if name != AUTO}
+        abouts = {
+            name: METHODS[name].docstring.partition("\n")[0].rstrip(".") for name in model_names() if name != AUTO
+        }
         return [(texts("by_question"), AUTO), *((about or name, name) for name, about in abouts.items())]

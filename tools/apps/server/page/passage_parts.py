@@ -16,7 +16,7 @@ class TextPart(NamedTuple):
     rows: tuple[()] = ()  # which a table has
 
 
-class Row(NamedTuple):
+class ShownRow(NamedTuple):
     """A row of a table."""
 
     cells: list[str]
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 class TablePart(NamedTuple):
     """A table, as `write_table` wrote it."""
 
-    rows: list[Row]
+    rows: list[ShownRow]
 
 
 def part_passage(text: str, start: int = 0, end: int = 0) -> list[TextPart | TablePart]:
@@ -49,11 +49,11 @@ def _text(text: str, first: int, last: int, start: int, end: int) -> list[TextPa
 
 
 def _table(text: str, start: int, end: int) -> TablePart:
-    lines, rows, at = text.split("\n"), list[Row](), 0
+    lines, rows, at = text.split("\n"), list[ShownRow](), 0
     has_names = len(lines) > 2 and _RULE.fullmatch(lines[1])
     for number, line in enumerate(lines):
         is_head = bool(has_names) and number == 0
         if not (has_names and number == 1):
-            rows.append(Row(line[1:-1].split(" | "), start < at + len(line) and at < end and not is_head, is_head))
+            rows.append(ShownRow(line[1:-1].split(" | "), start < at + len(line) and at < end and not is_head, is_head))
         at += len(line) + 1
     return TablePart(rows)

@@ -19,7 +19,7 @@ from hopgraph.tools.documents.conversion import CONVERTED
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding
 from hopgraph.tools.retrieval.corpora.formats import TEXT
-from hopgraph.tools.retrieval.index_folder import MANIFEST
+from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST
 from hopgraph.tools.retrieval.index_manifest import read_manifest
 from hopgraph.tools.retrieval.index_sources import read_sources
 
@@ -43,7 +43,7 @@ def index_of(retriever: object) -> Path | None:
         return None
     kind, colon, place = retriever.partition(":")
     folder = Path(place.partition("?")[0] if colon and kind in _KINDS else retriever).expanduser()
-    return folder if (folder / MANIFEST).is_file() else None
+    return folder if (folder / INDEX_MANIFEST).is_file() else None
 
 
 def document_id(name: str) -> str:
@@ -54,7 +54,7 @@ def document_id(name: str) -> str:
 def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:
     """Return the documents of an index by their ids: the source that each lies in, and its name there."""
     try:
-        found = (index / MANIFEST).stat()
+        found = (index / INDEX_MANIFEST).stat()
         return _read_documents(index.resolve(), found.st_mtime_ns, found.st_ino)
     except (OSError, HopgraphError):  # it is being replaced, or damaged, which whoever asks it is told
         return {}

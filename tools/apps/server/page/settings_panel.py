@@ -17,7 +17,7 @@ from hopgraph.state import Context, SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import PROMPT, make_settings
 from hopgraph.state.fingerprint import record_settings
-from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
+from hopgraph.tools.apps.server.caller_settings import OPERATOR_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
@@ -67,7 +67,7 @@ def effective_settings(method: str, given: ChatContext) -> Context:
 
 def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
     """Return the settings that a user of the page, or the owner, may change: by group, then as in the model."""
-    hidden = _NOT_HERE if owner else _NOT_HERE | OWNER_SETTINGS
+    hidden = _NOT_HERE if owner else _NOT_HERE | OPERATOR_SETTINGS
     schemas = type(effective).model_json_schema()["properties"]
     found: list[SettingField] = []
     for name, value in record_settings(effective, without=()).items():

@@ -18,7 +18,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.tools.apps.cli.evaluation import run_tables
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 from support.waiting import PATIENCE, wait_until
@@ -200,7 +200,7 @@ def test_an_interrupted_run_says_how_to_resume(
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list[str], tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=0.2) as server:
+    with OpenAIServer(RuleBasedModel(), latency=0.2) as server:
         out = tmp_path / "run"
         model = ["--model", f"openai:any?base_url={server.base_url}", "--concurrency", "1"]
         command = [*script, *evaluate(out, *model, methods="one_step,migres")]

@@ -10,7 +10,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import (
     CorpusSource,
-    DatasetFacts,
+    DatasetInfo,
     Outcome,
     OutcomeKey,
     RunManifest,
@@ -44,7 +44,7 @@ QUESTIONS = [
 def manifest(**settings: Any) -> RunManifest:
     context = METHODS["migres"].Context(**settings)
     return RunManifest(
-        dataset=DatasetFacts(name="x", sha256="0", sample="all", questions=2, ids="1"),
+        dataset=DatasetInfo(name="x", sha256="0", sample="all", questions=2, ids="1"),
         corpus=CorpusSource(retriever="contexts", fingerprint="f", gold_by="ids"),
         repeats=1,
         methods={"migres": frozen_settings(context)},

@@ -190,7 +190,7 @@ def check_outage(run: Run, folder: Path, count: int, seconds: float, *more: str)
 @pytest.mark.slow
 def test_an_outage_is_waited_for(run: Run, tmp_path: Path) -> None:
     ran = check_outage(run, tmp_path, 30, 0.5, *FIRST_FAILS)
-    assert "(waiting up to 300 s, see --patience)" in " ".join(ran.err.split())
+    assert "(waiting up to 300 s, see --max-outage)" in " ".join(ran.err.split())
 
 
 @IN_FULL
@@ -237,7 +237,7 @@ def test_thirty_percent_faults_change_none_of_300_answers(run: Run, server: Open
 def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     data, out, failing = written(tmp_path, 60), tmp_path / "run", After(10)
     server.fail_when(failing, faults.server_error(503))
-    ran = run(*command(data, out, server, *FIRST_FAILS, "--patience", "0"))
+    ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
     assert (ran.code, ran.out) == (1, "")
     assert re.search(r"after 2\d failures in a row", ran.err)
     assert 20 <= failing.picked <= 20 + 2 * CONCURRENCY
@@ -247,7 +247,7 @@ def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: Open
 def test_a_question_that_fails_is_told_and_scored_both_ways(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     data, out = written(tmp_path, 10), tmp_path / "run"
     server.fail_when(lambda request: "number 3?" in json.dumps(request.body), faults.server_error())
-    ran = run(*command(data, out, server, *FIRST_FAILS, "--patience", "0.1"))
+    ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0.1"))
     assert ran.code == 3
     said = " ".join(ran.err.split())
     assert "1 of 10 questions failed, and count as wrong; the same command with --retry-failed asks them again" in said
@@ -294,7 +294,7 @@ def test_a_run_that_is_stopped_without_an_answer_keeps_its_failures(
 ) -> None:
     data, out = written(tmp_path, 40), tmp_path / "run"
     server.fail_when(lambda _: True, faults.server_error(503))
-    ran = run(*command(data, out, server, *FIRST_FAILS, "--patience", "0"))
+    ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
     assert ran.code == 1
     assert re.search(r"\d+ × .*HTTP 503", " ".join(ran.err.split()))
     assert len(RunReader(out).latest("direct")) >= 20
@@ -328,9 +328,9 @@ def test_a_question_that_is_too_long_fails_alone(run: Run, server: OpenAIServer,
 def test_bad_records_are_skipped_and_reported(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     data, out = written(tmp_path, 4, question(7), '{"id": "bad", "question": "Who?"}', "no JSON"), tmp_path / "run"
     refused = run(*command(data, out, server))
-    assert (refused.code, "--skip-bad" in refused.err) == (1, True)
+    assert (refused.code, "--skip-invalid" in refused.err) == (1, True)
     for told in ("questions.jsonl:2", "questions.jsonl:2"):  # resumed, too
-        ran = run(*command(data, out, server, "--skip-bad"))
+        ran = run(*command(data, out, server, "--skip-invalid"))
         assert ran.code == 0, ran.err
         said = " ".join(ran.err.split())
         assert "questions: skipped 2 bad records, the first:" in said

@@ -8,7 +8,7 @@ import pytest
 from hopgraph.graphs import blendfilter, migres
 from hopgraph.state import Context
 from hopgraph.tools.apps.evaluation.batch.local_engine import QUESTIONS_PER_PROCESS, choose_process_count
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 
 MANY = 100_000
@@ -61,8 +61,8 @@ def test_where_traces_are_sent_one_process_sends_them(monkeypatch: pytest.Monkey
         {"retriever": "faiss:index"},
         {"second_retriever": "hybrid:index"},
         {"retriever": resolve_retriever("sample")},
-        {"model": OfflineExtractive()},
-        {"models": {"migres/decide": OfflineExtractive()}},
+        {"model": RuleBasedModel()},
+        {"models": {"migres/decide": RuleBasedModel()}},
     ],
     ids=lambda loaded: next(iter(loaded)),
 )

@@ -19,7 +19,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 
@@ -30,7 +30,7 @@ METHODS = "migres,cot_sc,gold_passages"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer(OfflineExtractive(), latency=0.05) as running:
+    with OpenAIServer(RuleBasedModel(), latency=0.05) as running:
         yield running
 
 

@@ -23,7 +23,7 @@ from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT, SAMPLE
 from support.servers.openai_server import OpenAIServer
 from support.waiting import PATIENCE, wait_until
@@ -56,7 +56,7 @@ def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer(OfflineExtractive(), latency=0.1) as running:
+    with OpenAIServer(RuleBasedModel(), latency=0.1) as running:
         yield running
 
 

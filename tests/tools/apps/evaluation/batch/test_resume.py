@@ -17,7 +17,7 @@ from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import SAMPLE
 from support.sample import read_sample_questions
 from support.servers import faults
@@ -39,7 +39,7 @@ run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=4, co
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer(OfflineExtractive(), latency=0.02) as running:
+    with OpenAIServer(RuleBasedModel(), latency=0.02) as running:
         yield running
 
 
@@ -220,7 +220,7 @@ def test_a_server_that_the_environment_names_has_replies_of_its_own(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(server.requests)
-    with OpenAIServer(OfflineExtractive()) as other:
+    with OpenAIServer(RuleBasedModel()) as other:
         for number, each in enumerate((server, other, server)):
             monkeypatch.setenv("OPENAI_BASE_URL", each.base_url)
             run_eval(EvalOptions(SAMPLE, "direct", tmp_path / str(number), model="openai:any", limit=2))

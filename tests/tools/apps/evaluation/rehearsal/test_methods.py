@@ -77,7 +77,7 @@ def test_with_full_memory_every_question_is_answered(films: Path, tmp_path: Path
 def test_on_musique_later_retrievals_find_what_one_retrieval_does_not(shared_data: Path, tmp_path: Path) -> None:
     dataset, out = shared_data / "musique" / "train_100.jsonl", tmp_path / "run"
     methods = ["genground", "ircot", "itrg", "searchain"]
-    as_many = ["one_step.passages_per_query=15"]
+    as_many = ["one_step.top_k=15"]
     evaluated(dataset, out, ",".join(["one_step", *methods]), assignments=as_many, limit=50)
     reader = RunReader(out)
     questions = {each.id: each for each in reader.questions()}

@@ -228,7 +228,7 @@ def test_the_pages_of_questions_show_hostile_texts_and_run_nothing(tmp_path: Pat
 
 
 def test_the_settings_of_each_method_are_in_a_report(tmp_path: Path) -> None:
-    made = {"migres": {"model": "openai:<b>m</b>", "max_iterations": 7}, "one_step": {"passages_per_query": 9}}
+    made = {"migres": {"model": "openai:<b>m</b>", "max_iterations": 7}, "one_step": {"top_k": 9}}
     parsed = _Tags()
     parsed.feed(settings_section(compare_runs([write_run(tmp_path / "run", QUESTIONS, [], made)])))
     assert "b" not in parsed.tags
@@ -236,7 +236,7 @@ def test_the_settings_of_each_method_are_in_a_report(tmp_path: Path) -> None:
     assert shown[shown.index("max_iterations") + 1] == "7"
     assert "openai:<b>m</b>" in shown
     assert "bm25:index" in shown
-    row = shown[shown.index("passages_per_query") + 1 :]
+    row = shown[shown.index("top_k") + 1 :]
     assert "9" in row[:4]
 
 

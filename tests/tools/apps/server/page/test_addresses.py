@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hopgraph.tools.models.offline.offline_model import OfflineExtractive
+from hopgraph.tools.models.offline.offline_model import RuleBasedModel
 from hopgraph.tools.retrieval import build_index
 from support.company_folder import write_company
 from support.servers.browsing import Chat
@@ -48,7 +48,7 @@ def test_a_conversation_has_an_address(serve: Serve, open_chat: Open) -> None:
 
 @pytest.mark.slow
 def test_another_conversation_begins_while_one_is_answered(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}", "use_method": "migres"}))
         model.hold(after=2)
         chat.write(HOPS)
@@ -90,7 +90,7 @@ def test_a_conversation_is_exported_as_markdown(serve: Serve, open_chat: Open) -
 def test_a_source_leads_to_its_document(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     (tmp_path / "company").mkdir()
     write_company(tmp_path / "company")
-    build_index(tmp_path / "company", tmp_path / "index", skip_bad=True)
+    build_index(tmp_path / "company", tmp_path / "index", skip_invalid=True)
     app = serve(settings={"retriever": f"bm25:{tmp_path / 'index'}", "use_method": "one_step"})
     chat = open_chat(app)
 

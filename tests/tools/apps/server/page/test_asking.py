@@ -10,7 +10,7 @@ import pytest
 from hopgraph.tools.apps.server.page.chat_session import ChatSession, ThreadView
 from hopgraph.tools.apps.server.page.page_turns import LiveTurn
 from hopgraph.tools.apps.server.threads import Threads
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.app_in_thread import until_idle
 from support.servers.browsing import Chat
 from support.servers.openai_server import OpenAIServer
@@ -34,7 +34,7 @@ def by_migres(model: OpenAIServer) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_steps_come_before_the_answer(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         chat = open_chat(serve(settings=by_migres(model)))
         model.hold(after=1)
         chat.write(HOPS)
@@ -113,7 +113,7 @@ def test_the_latest_turn_is_in_view(serve: Serve, open_chat: Open) -> None:
 
 @pytest.mark.long
 def test_a_turn_is_followed_unless_somebody_scrolls_up(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app, viewport={"width": 390, "height": 500})
         chat.page.get_by_role("button", name="Picture and settings").click()
@@ -148,7 +148,7 @@ def test_one_question_at_a_time_and_none_is_dropped(
         await asyncio.sleep(2)
 
     monkeypatch.setattr(LiveTurn, "follow", with_a_long_end)
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         chat = open_chat(serve(settings=by_migres(model)))
         model.hold()
         chat.write("Who painted Guernica?")
@@ -188,7 +188,7 @@ def test_what_is_unfolded_stays_so_and_only_that(serve: Serve, open_chat: Open) 
 
 @pytest.mark.slow
 def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive(), latency=3600) as model:
+    with OpenAIServer(RuleBasedModel(), latency=3600) as model:
         app = serve(settings={"model": f"openai:m?base_url={model.base_url}"})
         chat = open_chat(app)
         chat.write(HOPS)
@@ -200,7 +200,7 @@ def test_stop_cancels_the_run(serve: Serve, open_chat: Open) -> None:
 
 @pytest.mark.slow
 def test_a_turn_goes_on_through_a_reload_and_a_stopped_one_is_continued(serve: Serve, open_chat: Open) -> None:
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         app = serve(settings=by_migres(model))
         chat = open_chat(app)
         model.hold(after=2)
@@ -266,7 +266,7 @@ def test_a_turn_that_ends_while_the_page_opens_is_shown_as_ended(
             await live.task
         return await list_threads(self, owner)
 
-    with OpenAIServer(OfflineExtractive()) as model:
+    with OpenAIServer(RuleBasedModel()) as model:
         chat = open_chat(serve(settings={"model": f"openai:m?base_url={model.base_url}"}))
         model.hold(after=1)
         chat.write(HOPS)

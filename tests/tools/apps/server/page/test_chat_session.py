@@ -15,7 +15,7 @@ from hopgraph.tools.apps.server.page.page_turns import PageTurn, ThreadView, Tur
 from hopgraph.tools.apps.server.page.review_form import answer_next
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
-from hopgraph.tools.models.offline import OfflineExtractive
+from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.by_hand import by_hand
 from support.servers.faults import slow
 from support.servers.openai_server import OpenAIServer
@@ -168,7 +168,7 @@ async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
 
 @pytest.mark.slow
 async def test_a_turn_goes_on_when_its_tab_is_closed_and_is_shown_again(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
             server.fail_when("one_step/answer", slow(1))
             task = asyncio.create_task(asked(chat_session))
@@ -183,7 +183,7 @@ async def test_a_turn_goes_on_when_its_tab_is_closed_and_is_shown_again(tmp_path
 async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) -> None:
     """Also by another process, after its time limit; feedback stays with the turn."""
     method = TurnOptions(method="migres")
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         model = f"openai:any?base_url={server.base_url}"
         async with opened(tmp_path, model, deadline_seconds=30) as chat_session:
             server.fail_when("migres/generate_queries", slow(60), times=1)
@@ -208,7 +208,7 @@ async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) 
 
 
 async def test_a_turn_under_way_is_shown_in_every_tab_and_cannot_be_deleted(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
             thread, task = await run_in_task(chat_session, server)
             seen = await chat_session.open(USER, thread)
@@ -227,7 +227,7 @@ async def test_a_turn_under_way_is_shown_in_every_tab_and_cannot_be_deleted(tmp_
 
 
 async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
-    with OpenAIServer(OfflineExtractive()) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
             thread, task = await run_in_task(chat_session, server)
             await chat_session.close()
@@ -240,7 +240,7 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
 @pytest.mark.long
 def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
     with ExitStack() as running:
-        server = running.enter_context(OpenAIServer(OfflineExtractive()))
+        server = running.enter_context(OpenAIServer(RuleBasedModel()))
         server.fail_when("one_step/answer", slow(100))
         chat = running.enter_context(chat_process(tmp_path, "--model", f"openai:any?base_url={server.base_url}"))
 

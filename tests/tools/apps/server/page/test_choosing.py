@@ -137,7 +137,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
     chat.choose("Method", "OneR-Direct")
     chat.settled("OneR-Direct · model")
     chat.unfold("Settings")
-    chat.page.locator("#hg-setting-passages_per_query").wait_for(state="attached")
+    chat.page.locator("#hg-setting-top_k").wait_for(state="attached")
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 

@@ -21,7 +21,7 @@ Open = Callable[..., Chat]
 REWRITE = "HOPGRAPH_REWRITE_PICTURES"
 PICTURES = ROOT / "docs" / "pictures"
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
-HOPS = {"use_method": "migres", "methods": {"migres": {"passages_per_query": 4, "links": False}}}
+HOPS = {"use_method": "migres", "methods": {"migres": {"top_k": 4, "links": False}}}
 PHONE_NUMBER, LEAVE = "What is the phone number of customer 007123?", "How many days of leave does grade B get?"
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
 <rect width="24" height="24" rx="6" fill="#0f766e"/>
@@ -76,7 +76,7 @@ def test_a_conversation(serve: Serve, open_chat: Open, pictures: Path, device: s
 def company(tmp_path: Path) -> Path:
     (tmp_path / "company").mkdir()
     write_company(tmp_path / "company")
-    build_index(tmp_path / "company", tmp_path / "index", skip_bad=True)
+    build_index(tmp_path / "company", tmp_path / "index", skip_invalid=True)
     return tmp_path / "index"
 
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS, chat
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO, ChatContext
-from hopgraph.tools.apps.server.caller_settings import OWNER_SETTINGS
+from hopgraph.tools.apps.server.caller_settings import OPERATOR_SETTINGS
 from hopgraph.tools.apps.server.page.settings_panel import (
     SettingField,
     apply_change,
@@ -55,7 +55,7 @@ def test_bounds_choices_and_defaults_are_those_of_the_context() -> None:
 @pytest.mark.parametrize("name", model_names())
 def test_a_caller_is_offered_nothing_that_belongs_to_the_owner(name: str) -> None:
     mine, all_of_them = by_name(name), by_name(name, owner=True)
-    assert not mine.keys() & OWNER_SETTINGS
+    assert not mine.keys() & OPERATOR_SETTINGS
     assert {"model", "reranker", "cache_dir"} <= all_of_them.keys()
     assert mine.keys() < all_of_them.keys()
     assert not all_of_them.keys() & {"methods", "use_method", "retriever", "review_queries", "review_evidence"}
@@ -70,9 +70,9 @@ def test_what_a_field_shows_at_first_is_no_change(name: str, gr: Any) -> None:
 
 
 def test_settings_that_the_app_was_started_with_are_in_force() -> None:
-    given = ChatContext.model_validate({"passages_per_query": 7, "methods": {"migres": {"max_iterations": 2}}})
+    given = ChatContext.model_validate({"top_k": 7, "methods": {"migres": {"max_iterations": 2}}})
     found = by_name("migres", given=given)
-    assert found["passages_per_query"].value == 7
+    assert found["top_k"].value == 7
     assert found["max_iterations"].value == 2
 
 
@@ -146,12 +146,12 @@ def service_settings(changes: dict[str, Any]) -> ChatContext:
 def test_changes_are_what_the_service_takes() -> None:
     cls, found = METHODS["tree_of_reviews"].Context, by_name("tree_of_reviews")
     changes: dict[str, Any] = {}
-    for name, value in {"max_depth": 2, "widths": "[2, 1]", "passages_per_query": 8}.items():
+    for name, value in {"max_depth": 2, "widths": "[2, 1]", "top_k": 8}.items():
         changes, wrong = apply_change(cls, found[name], changes, value)
         assert wrong == ""
     made = service_settings(changes)
     assert made.methods["tree_of_reviews"] == {"max_depth": 2, "widths": [2, 1]}
-    assert made.passages_per_query == 8
+    assert made.top_k == 8
     changes, _ = apply_change(cls, found["max_depth"], changes, found["max_depth"].value)
     assert "max_depth" not in changes
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.take_given import check_given, take_given
+from hopgraph.nodes.use_gold_passages import check_given, use_gold_passages
 from hopgraph.state import SettingsError
 from hopgraph.state.baselines import GoldPassagesContext
 from support.node_inputs import node_runtime
@@ -27,7 +27,7 @@ def test_unusable_passages_are_named(given: object, message: str) -> None:
 
 async def test_given_passages_keep_their_order() -> None:
     state: Any = {"question": "Who?", "gold_passages": [{"text": "a"}, {"id": "x", "title": "T", "text": "b"}]}
-    update = await take_given(state, node_runtime(GoldPassagesContext()))
+    update = await use_gold_passages(state, node_runtime(GoldPassagesContext()))
     assert [(each["id"], each["title"], each["score"]) for each in update["passages"]] == [
         ("given:1", "", 1.0),
         ("x", "T", 0.5),
@@ -39,4 +39,4 @@ async def test_given_passages_keep_their_order() -> None:
 async def test_ids_must_differ() -> None:
     state: Any = {"question": "Who?", "gold_passages": [{"id": "given:2", "text": "a"}, {"text": "b"}]}
     with pytest.raises(SettingsError, match="two have the id 'given:2'"):
-        await take_given(state, node_runtime(GoldPassagesContext()))
+        await use_gold_passages(state, node_runtime(GoldPassagesContext()))

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cutting:
+class ChunkOptions:
     """How documents become passages. Raises SettingsError for lengths that make no sense."""
 
     words: int = PASSAGE_WORDS
@@ -47,9 +47,9 @@ class Cutting:
 
     def __post_init__(self) -> None:
         if not 10 <= self.words <= _MOST_WORDS:
-            raise SettingsError(f"passage_words is {self.words}; it must be from 10 to {_MOST_WORDS:,}")
+            raise SettingsError(f"chunk_words is {self.words}; it must be from 10 to {_MOST_WORDS:,}")
         if not 0 <= self.overlap <= self.words // 2:
-            raise SettingsError(f"overlap is {self.overlap}; it must be from 0 to half of passage_words ({self.words})")
+            raise SettingsError(f"overlap is {self.overlap}; it must be from 0 to half of chunk_words ({self.words})")
 
 
 class _Unit(NamedTuple):
@@ -72,22 +72,22 @@ class CutPassage(NamedTuple):
     """White space in prose is single spaces; an empty line parts blocks."""
 
 
-def cut_passages(blocks: Iterable[Block], cutting: Cutting) -> Iterator[CutPassage]:
+def cut_passages(blocks: Iterable[Block], chunking: ChunkOptions) -> Iterator[CutPassage]:
     """Yield passages: sentences, rows, items and lines, gathered until another one would lead further from the length.
 
     None of them is cut, unless it is more than twice as long; a heading within a text stands with what follows it.
     """
     taken: list[_Unit] = []
     words = new = 0
-    for unit in _units(blocks, cutting.words):
+    for unit in _units(blocks, chunking.words):
         more = unit.words + (count_words(unit.head) if unit.head and not (taken and taken[-1].head == unit.head) else 0)
         is_heading = unit.block.kind == "heading"
-        far = abs(words - cutting.words) <= abs(words + more - cutting.words)
-        if new and (far or (is_heading and words > cutting.words / 2)):
+        far = abs(words - chunking.words) <= abs(words + more - chunking.words)
+        if new and (far or (is_heading and words > chunking.words / 2)):
             held = taken[-1:] if new > 1 and taken[-1].block.kind == "heading" and not is_heading else []
             full = taken[:-1] if held else taken
             yield CutPassage(full[0].line, full[-1].line, _join(full))
-            taken = [*_last_of(full, cutting.overlap), *held]
+            taken = [*_last_of(full, chunking.overlap), *held]
             words, new = sum(each.words for each in taken), len(held)
             more = unit.words + count_words(unit.head)
         taken.append(unit)

@@ -9,7 +9,7 @@ from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Knowledge, Passage, SettingsError, Update
 from hopgraph.state.baselines import GivenPassage, GoldInput, GoldPassagesContext
-from hopgraph.state.errors import describe_problem
+from hopgraph.state.errors import format_error
 from hopgraph.state.events import PassagesGiven
 from hopgraph.tools.prompts import clean
 
@@ -17,7 +17,7 @@ GIVEN_SOURCE = "given"
 _GIVEN = TypeAdapter(list[GivenPassage])
 
 
-async def take_given(state: GoldInput, runtime: Runtime[GoldPassagesContext]) -> Update:
+async def use_gold_passages(state: GoldInput, runtime: Runtime[GoldPassagesContext]) -> Update:
     """Turn the given passages, of the input or else of the setting, into knowledge, whole and in their order.
 
     Empties `gold_passages`, so that the next question of a conversation is not answered from them. A SettingsError says
@@ -49,7 +49,7 @@ def check_given(given: object) -> list[GivenPassage]:
     except ValidationError as error:
         place = (str(part + 1 if isinstance(part, int) else part) for part in error.errors()[0]["loc"])
         raise SettingsError(
-            f"{describe_problem(error, ' '.join(['gold_passages', *place]), got=True)}; "
+            f"{format_error(error, ' '.join(['gold_passages', *place]), got=True)}; "
             'give a list such as [{"title": "…", "text": "…"}]'
         ) from None
     if not found:
