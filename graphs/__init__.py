@@ -5,11 +5,11 @@ How to write another method (`examples/checked_answer` is one, with its prompt, 
 1. Choose a state (`MethodState`, or one that a node you want declares, e.g. `ReviewTreeState`) and subclass a Context:
    `method` and `steps` make its roles, METHOD/STEP, and fields its settings; where it needs no retriever, or a
    reranker too, `resources` says so.
-2. Build an `AnswerGraph(State, Context)`, which begins with the node `prepare` and, by `end(…)`, ends with `finish`;
-   between them add nodes from `hopgraph.nodes`. What differs is a factory's argument: `make_retrieve_node`,
+2. Build an `AnswerGraph(State, Context)`, which begins with the node `prepare` and, by `finish_after(…)`, ends with
+   `finish`; between them add nodes from `hopgraph.nodes`. What differs is a factory's argument: `make_retrieve_node`,
    `make_take_top_node`, `make_answer_node`, `make_review_node`. A node reads what its first parameter's type names.
-3. A new step is an `ModelCall` (step, variables, reply model, fallback) and a prompt, `prompts/METHOD/STEP.md` beside the
-   file with the Context (syntax: `tools/prompts/prompt_files.py`); `ask_all` sends the calls of one node concurrently.
+3. A new step is a `ModelCall` (step, variables, reply model, fallback) and a prompt, `prompts/METHOD/STEP.md` beside
+   the file with the Context (syntax: `tools/prompts/prompt_files.py`); `ask_all` sends the calls of one node at once.
    `add_node(…, reserve_calls=N)` holds N calls of a budget back for the nodes after it. The rule-based model answers a
    step that it does not know as it would `answer`; a reply that this does not fit becomes the step's fallback.
 4. Join the nodes with edges, a chain of them by `chain`; give conditional edges a path map, so that they are

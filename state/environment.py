@@ -17,6 +17,7 @@ from hopgraph.state.context import (
     make_settings,
 )
 from hopgraph.state.errors import SettingsError
+from hopgraph.state.renamed import RENAMED
 
 
 def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
@@ -81,6 +82,11 @@ def with_environment(settings: ContextT) -> ContextT:
         for name, variable in _variables(cls)
         if name not in given_names and (value := variables.get(variable))
     }
+    for old, new in RENAMED.items():
+        if new in cls.model_fields and variables.get(f"HOPGRAPH_{old.upper()}"):
+            raise SettingsError(
+                f"environment variable HOPGRAPH_{old.upper()} is unknown; it is now called HOPGRAPH_{new.upper()}"
+            )
     if not found:
         return settings
     given = explicit_settings(settings)

@@ -25,6 +25,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from hopgraph.state.renamed import RENAMED
+
 FailureKind = Literal["outage", "refusal", ""]
 """How a server failed: the same request may succeed later (it is down, overloaded, unreadable), or it refuses
 every request (the key, the account, the model's name); empty for anything else."""
@@ -48,6 +50,8 @@ def format_error(error: Exception, place: str | None = None, *, whole: str = "",
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: what it may stand for, else all names that there are."""
     names = list(known)
+    if (renamed := RENAMED.get(name.lower())) in names:
+        return f"; it is now called {renamed!r}"
     close = get_close_matches(name.lower(), names, n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"
 

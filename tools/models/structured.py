@@ -25,7 +25,7 @@ _TITLES = frozenset({"default", "title"})  # keywords that strict schemas do not
 SHORTEST_LIMIT, LONGEST_LIMIT = 300, 2000
 """Tokens that a reply may take, at least and at most, unless `max_output_tokens` says how many."""
 _CHARACTERS_PER_TOKEN = 3
-"""Fewer than in English prose, so that names, numbers and escapes fit in; other scripts may need `max_output_tokens`."""
+"""Fewer than in English prose, so that names, numbers and escapes fit; other scripts may need `max_output_tokens`."""
 _PUNCTUATION, _SCALAR = 8, 8
 """Tokens for a key with its signs, and for a number, true or false."""
 _DEFAULT_LENGTH, _DEFAULT_ITEMS = 1000, 10

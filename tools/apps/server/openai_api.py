@@ -4,8 +4,8 @@ Nothing is stored between requests: a client sends its conversation each time, a
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
 `annotations`; and what was found, as a record, in the field `hopgraph`. A request may have a field `hopgraph`, too,
 with settings of the method, and `documents`, one of the sets that the caller may ask. With `answer_type` sentence or
-full the answer is streamed while it is written, and system messages say how: they are its `answer_instructions`. Otherwise
-these are accepted and ignored, as are parameters of language models (`temperature`, `max_tokens`, tools).
+full the answer is streamed while it is written, and system messages say how: they are its `answer_instructions`.
+Otherwise these are accepted and ignored, as are parameters of language models (`temperature`, `max_tokens`, tools).
 """
 
 import json

@@ -125,8 +125,8 @@ class Service:
         """Build the settings of a turn, with a caller's own of the chat or the named method; an owner may choose all.
 
         With the name `auto` the caller's or the app's `use_method` applies. The text of `system` messages is the
-        `answer_instructions`, unless that is among the changes. A SettingsError for an unknown method or setting, a value out
-        of range, or a setting that is the owner's.
+        `answer_instructions`, unless that is among the changes. A SettingsError for an unknown method or setting, a
+        value out of range, or a setting that is the owner's.
         """
         name = resolve_name(name)
         if system.strip():

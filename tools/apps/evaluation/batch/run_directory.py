@@ -24,13 +24,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NotRequired, TypeVar, cast
 
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError, field_validator
 from typing_extensions import TypedDict
 
 from hopgraph.state import Citation, Context, HopgraphError, RunError, StopReason, Usage
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.errors import format_error
 from hopgraph.state.fingerprint import record_settings
+from hopgraph.state.renamed import with_current_names
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.runs.answer_record import plain_json
 from hopgraph.tools.io.guarded_files import (
@@ -112,6 +113,11 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
     commit: str = ""
     """The Git commit of the folder that the run was started in, with `-dirty` where files differ; empty without one."""
+
+    @field_validator("methods", mode="before")
+    @classmethod
+    def _rename_settings(cls, methods: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: with_current_names(settings) for name, settings in methods.items()}
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:

@@ -1,0 +1,19 @@
+"""Settings that once had another name: an error says the new one, and what was stored under the old one is read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+RENAMED = {
+    "passages_per_query": "top_k",
+    "passages_per_extraction": "context_passages",
+    "leave_out_question": "exclude_question_text",
+    "threshold_for": "threshold_reranker",
+    "max_reply_tokens": "max_output_tokens",
+    "deadline_seconds": "timeout_seconds",
+    "answer_style": "answer_instructions",
+}
+
+
+def with_current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored settings under the names that they have now."""
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
