@@ -110,3 +110,26 @@ def test_modules_of_the_product_import_each_other_without_a_cycle_of_folders() -
             tuple(TopologicalSorter(edges).static_order())
         except CycleError as error:
             pytest.fail(f"a cycle of folders: {' -> '.join(error.args[1])}")
+
+
+CONVENTIONS = {"Context", "build", "graph", "main"}
+"""What each module of a method has, and what a program starts with."""
+
+
+def public_names(source: str) -> Iterator[str]:
+    """Yield what a module defines for others; type variables are not among it."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and "TypeVar(" not in ast.unparse(node):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (each.id for each in targets if isinstance(each, ast.Name))
+
+
+def test_no_two_public_names_differ_only_by_their_module() -> None:
+    places: dict[str, set[str]] = {}
+    for module, source in modules().items():
+        for name in public_names(source):
+            places.setdefault(name, set()).add(module)
+    several = {name: found for name, found in places.items() if len(found) > 1 and not name.startswith("_")}
+    assert several.keys() - CONVENTIONS == set(), several
