@@ -9,7 +9,6 @@ RENAMED = {
     "leave_out_question": "exclude_question_text",
     "threshold_for": "threshold_reranker",
     "max_reply_tokens": "max_output_tokens",
-    "deadline_seconds": "timeout_seconds",
     "answer_style": "answer_instructions",
 }
 

@@ -206,7 +206,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return shutil.copytree(ROOT / "examples" / "checked_answer", tmp_path, dirs_exist_ok=True)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LONG_PAGES = ("which_method.md", "paper_table.md")
+"""Their evaluations take many seconds; the second one has a test that reads what it writes, too."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG_PAGES else [])
+        for page in PAGES
+        if page.name != "paper_table.md"
+    ],
+)
 def test_what_a_page_shows_runs(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its Python and its commands run in order, in one folder and one namespace, but for those with a reason not to."""
     if page.name in RUN_ELSEWHERE:
@@ -258,6 +269,7 @@ def test_commands_and_options_of_all_pages_exist(
             assert [each for each in words if each.startswith("--") and each not in shown] == [], command
 
 
+@pytest.mark.slow
 def test_what_the_page_on_a_paper_s_table_writes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     test_what_a_page_shows_runs(ROOT / "docs" / "paper_table.md", folder, capsys)
     tex = (folder / "table.tex").read_text()

@@ -54,7 +54,7 @@ def test_one_path_with_everything_that_was_retrieved() -> None:
     assert (usage["llm_calls"], usage["retrievals"], usage["iterations"]) == (2, 2, 2)
 
 
-def test_five_passages_per_query_and_three_turns() -> None:
+def test_the_top_five_and_three_turns() -> None:
     found = world(one="f g h i j k", two="l m n o p q", otherwise="a b c d e z")
     replies = iter([search("one"), search("two"), search("three")])
     said = Script({"review": lambda _: next(replies), "answer_step_by_step": [read("x", 12)]})

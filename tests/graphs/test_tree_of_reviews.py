@@ -136,7 +136,7 @@ def test_widths_are_written_as_the_paper_does(monkeypatch: pytest.MonkeyPatch) -
     assert ran.state["settings"]["widths"] == [1]
 
 
-def test_no_level_is_wider_than_passages_per_query() -> None:
+def test_no_level_is_wider_than_top_k() -> None:
     ran = run(script({}, reject()), top_k=2)
     assert len(ran.state["tree"]) == 3
 

@@ -71,7 +71,7 @@ def test_what_has_no_bounds_is_long() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_max_reply_tokens_is_a_setting_of_every_method(name: str) -> None:
+def test_max_output_tokens_is_a_setting_of_every_method(name: str) -> None:
     assert METHODS[name].Context(max_output_tokens=9).max_output_tokens == 9
 
 

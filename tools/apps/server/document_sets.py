@@ -25,7 +25,7 @@ Retriever = str | Runnable[str, Any]
 DocumentsOf = Callable[[str], Collection[str] | Awaitable[Collection[str]]]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-OWN = "own/"
+OWN_PREFIX = "own/"
 """What the ids of passages of a user's own documents begin with, where they are asked together with the app's."""
 _RETRIEVERS = ("retriever", "second_retriever")
 _EVERYBODY = "*"
@@ -55,7 +55,7 @@ class DocumentSets:
     def __post_init__(self) -> None:
         """Raise a SettingsError for a malformed name, or sets without a function that says who may ask them."""
         for name in self.sets:
-            if not _NAME.fullmatch(name) or f"{name}/" == OWN:
+            if not _NAME.fullmatch(name) or f"{name}/" == OWN_PREFIX:
                 raise SettingsError(f"documents: {name!r:.80} cannot be a name; use up to 40 letters, digits, - and _")
         if bool(self.sets) != (self.documents_of is not None):
             raise SettingsError("documents and documents_of belong together: the sets, and who may ask which")
@@ -81,7 +81,7 @@ class DocumentSets:
             apps = JoinedRetriever(retrievers={f"{name}/": self.sets[name] for name in names})
         retriever = apps
         if choice.own:
-            retriever = choice.own if choice.alone else JoinedRetriever(retrievers={OWN: choice.own, "": apps})
+            retriever = choice.own if choice.alone else JoinedRetriever(retrievers={OWN_PREFIX: choice.own, "": apps})
         if not self.sets:
             return (settings.model_copy(update={"retriever": retriever}) if choice.own else settings), names
         methods = {

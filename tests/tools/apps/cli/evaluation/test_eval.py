@@ -45,6 +45,7 @@ def test_it_scores_and_the_same_command_again_goes_on(run: Run, tmp_path: Path) 
     assert "Resuming: 6 of 6 are finished" in again.err
 
 
+@pytest.mark.slow
 def test_the_frontier_is_marked_by_calls_and_by_cost(run: Run, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("[rehearsal]\nprompt = 1\ncompletion = 2\n")
     prices = ["--prices", str(tmp_path / "prices.toml")]

@@ -200,6 +200,7 @@ def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path)
     assert summary["n"] == 3
 
 
+@pytest.mark.slow
 def test_a_pilot_is_not_paid_for_again_in_another_folder(server: OpenAIServer, tmp_path: Path) -> None:
     def calls(name: str, **fields: Any) -> int:
         before = len(server.requests)
