@@ -133,7 +133,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_site_lists_pages_that_exist() -> None:
-    listed = {*re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)}
+    listed = {*re.findall(r"- .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)}
     assert listed == {page.name for page in PAGES} - {"AGENTS.md"} | {"settings.md"}  # which `make docs` writes
 
 
