@@ -11,16 +11,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, cast
-
-from starlette.requests import HTTPConnection
-from starlette.types import Scope
+from typing import TYPE_CHECKING, Any, cast
 
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.tools.apps.server.threads import USER
 from hopgraph.tools.io.load_object import load_object, parse_place
 
-UserOf = Callable[[HTTPConnection], str | Awaitable[str | None] | None]
+if TYPE_CHECKING:  # a command says which extra is missing
+    from starlette.requests import HTTPConnection
+    from starlette.types import Scope
+
+UserOf = Callable[["HTTPConnection"], str | Awaitable[str | None] | None]
 
 _USER_OF, _HEADER = "HOPGRAPH_USER_OF", "HOPGRAPH_USER_HEADER"
 _OIDC = {"issuer": "HOPGRAPH_OIDC_ISSUER", "audience": "HOPGRAPH_OIDC_AUDIENCE"}
@@ -64,7 +65,7 @@ class HeaderUsers:
             raise SettingsError(f"user header {self.header}: name the proxy that sets it in HOPGRAPH_PROXIES")
         check_networks(self.proxies, "user header: proxy")
 
-    def __call__(self, connection: HTTPConnection) -> str | None:
+    def __call__(self, connection: "HTTPConnection") -> str | None:
         """Return the header's value; a LoginError where it is sent twice, as a proxy that adds to a caller's would."""
         given = connection.headers.getlist(self.header)
         if not given or not is_within(peer_of(connection.scope), self.proxies):
@@ -74,13 +75,13 @@ class HeaderUsers:
         return given[0].strip() or None
 
 
-def note_peer(scope: Scope) -> None:
+def note_peer(scope: "Scope") -> None:
     """Remember the address that a request comes from, before that of the client whom a proxy names takes its place."""
     client = scope.get("client")
     scope.setdefault("state", {})[_PEER] = client[0] if client else ""
 
 
-def peer_of(scope: Scope) -> str:
+def peer_of(scope: "Scope") -> str:
     """Return the address that `note_peer` has remembered, else the client's; empty where it is unknown."""
     client = scope.get("client")
     return scope.get("state", {}).get(_PEER, client[0] if client else "")

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
-from starlette.requests import HTTPConnection
 
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import ChatContext
@@ -35,6 +34,9 @@ from hopgraph.tools.apps.server.identity import (
     user_of_from_environment,
 )
 from hopgraph.tools.apps.server.threads import USER
+
+if TYPE_CHECKING:  # a command says which extra is missing
+    from starlette.requests import HTTPConnection
 
 PAGE_PATH = "/chat"
 LOGIN_PATH, LOGOUT_PATH = f"{PAGE_PATH}/login", f"{PAGE_PATH}/logout"
@@ -136,7 +138,7 @@ class ServingOptions:
         """Return whether callers are told apart, so that each has threads, limits and documents of their own."""
         return bool(self.keys or self.user_of)
 
-    async def user_of_request(self, connection: HTTPConnection) -> str | None:
+    async def user_of_request(self, connection: "HTTPConnection") -> str | None:
         """Return who sends a request: the user of its key, else what `user_of` says; None for a stranger.
 
         It raises what `user_of` raises, among that a LoginError.

@@ -57,7 +57,7 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
         content = path.read_bytes()
         assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
         if path.suffix == ".svg":
-            assert "no language model" in words(path), path
+            assert "not a language model" in words(path), path
     errors = words(tmp_path / "figures" / "sweep-error.svg")
     assert "chain_of_reviews" in errors
     assert "tree_of_reviews" in errors
