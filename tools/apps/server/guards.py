@@ -48,6 +48,8 @@ from hopgraph.tools.apps.server.server_options import (
 )
 from hopgraph.tools.text.sanitize import truncate_line
 
+_CREDENTIALS = (b"authorization", b"x-api-key")
+"""Headers in which a key or a token may be guessed."""
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _PAGE_PATHS = frozenset({PAGE_PATH, f"{PAGE_PATH}/"})
 _MAX_BUCKETS = 10_000
@@ -151,7 +153,8 @@ class SecurityMiddleware:
         limiter, name = (self._limiter, user) if user else (self._strangers, address)
         place, most = (user, address), self._options.streams_per_address
         most = most if user else max(1, most // _STRANGERS_PART)
-        free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET")
+        tries = not user and any(name in _CREDENTIALS for name, _ in scope["headers"])
+        free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET" and not tries)
         answer: ASGIApp = self._limit_body
         if self._open[place] >= most and path != "/health":
             whose = f"you have {most} requests open at {address}" if user else f"{address} has {most} requests open"

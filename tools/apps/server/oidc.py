@@ -101,7 +101,7 @@ class OidcUsers:
         name = claims.get(self.claim)
         if not isinstance(name, str) or not name:
             raise LoginError(f"the token has no claim {self.claim!r}")
-        if self.claim == "email" and claims.get("email_verified") is False:
+        if self.claim == "email" and str(claims.get("email_verified", True)).lower() != "true":
             raise LoginError("the e-mail address of this token is not verified")
         return name
 

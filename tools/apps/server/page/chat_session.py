@@ -41,6 +41,7 @@ from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
+from hopgraph.tools.io.redact import redact
 from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_COMMENT = 2_000  # characters
@@ -221,8 +222,8 @@ class ChatSession:
                 service.metrics.feedback.labels(feedback).inc()
             turn.feedback, turn.comment = feedback, comment[:_MAX_COMMENT]
             if service.audit:
-                rated: dict[str, JsonValue] = {"user": user, "thread": thread, "turn": turn.id, "question": turn.asked}
-                service.audit.write({**rated, "rating": feedback, "comment": turn.comment})
+                rated: dict[str, JsonValue] = {"user": user, "thread": thread, "turn": turn.id}
+                service.audit.write({**rated, "rating": feedback, "comment": redact(turn.comment)})
             await self.turn_store.save(user, thread, turn)
 
     def live_turn(self, user: str, thread: str) -> LiveTurn | None:

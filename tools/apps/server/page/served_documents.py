@@ -96,8 +96,9 @@ def send_document(path: Path, name: str) -> FileResponse:
         "Cross-Origin-Resource-Policy": "same-origin",
         "X-Content-Type-Options": "nosniff",
     }
+    shown_name = Path(name).name.encode("utf-8", "replace").decode()  # names of files need not be text
     disposition = "inline" if shown else "attachment"
-    return FileResponse(path, 200, headers, kind, filename=Path(name).name, content_disposition_type=disposition)
+    return FileResponse(path, 200, headers, kind, filename=shown_name, content_disposition_type=disposition)
 
 
 def _charset(path: Path) -> str:
