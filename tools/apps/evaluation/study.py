@@ -143,8 +143,7 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
     RunError: a folder holds something else, a server is out or refuses, or a run was stopped; the others were finished.
     """
     observer = observer or RunObserver()
-    runs, done, stopped = list_runs(study, partial(observer.note, style="dim")), list[FinishedRun](), list[RunError]()
-    _check_tables(study, runs)
+    runs, done, stopped = _checked_runs(study, observer), list[FinishedRun](), list[RunError]()
     steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for _, spec in runs]
     if study.oracle:  # before anything is paid for
         run_in_background(gather_or_cancel(_check_player(spec) for _, spec in runs))
@@ -177,9 +176,7 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
 def estimate(study: Study, observer: RunObserver | None = None) -> None:
     """Tell an observer what a study will cost, and leave nothing behind; raises what `run` does."""
     observer = observer or RunObserver()
-    with opened_runs(
-        study, list_runs(study, partial(observer.note, style="dim")), observer, check_gold, estimate_only=True
-    ):
+    with opened_runs(study, _checked_runs(study, observer), observer, check_gold, estimate_only=True):
         pass
 
 
@@ -228,13 +225,15 @@ def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> Finished
     return FinishedRun(opened.label, directory, summary)
 
 
-def _check_tables(study: Study, runs: Sequence[StudyRun]) -> None:
-    """Raise SettingsError for tables that could not be written: before anything is paid for."""
+def _checked_runs(study: Study, observer: RunObserver) -> list[StudyRun]:
+    """List the runs of a study whose tables can be written; SettingsError otherwise, before data sets are fetched."""
     check_endings(study.tables)
     check_score_names(study.scores)
     parse_measures(study.measures)
+    runs = list_runs(study, partial(observer.note, style="dim"))
     if study.against and not all(find_method(study.against).name in spec.methods for _, spec in runs):
         raise SettingsError(f"against: {study.against!r} is not among the study's methods")
+    return runs
 
 
 def _write_tables(study: Study, readers: Sequence[RunReader], observer: RunObserver) -> None:

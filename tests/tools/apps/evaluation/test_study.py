@@ -289,9 +289,10 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(
     given = {"out": str(out), "datasets": [str(films)], "methods": ["migres"], **wrong}
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(given))
-    with pytest.raises(SettingsError, match=said) as refused:
-        run(read_study(path))
-    assert "\n" not in str(refused.value)
+    for started in (run, estimate):
+        with pytest.raises(SettingsError, match=said) as refused:
+            started(read_study(path))
+        assert "\n" not in str(refused.value)
     assert not out.exists()
 
 

@@ -114,9 +114,9 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     commit: str = ""
     """The Git commit of the folder that the run was started in, with `-dirty` where files differ; empty without one."""
 
-    @field_validator("methods", mode="before")
+    @field_validator("methods")
     @classmethod
-    def _rename_settings(cls, methods: Mapping[str, Any]) -> dict[str, Any]:
+    def _rename_settings(cls, methods: dict[str, dict[str, JsonValue]]) -> dict[str, dict[str, JsonValue]]:
         return {name: with_current_names(settings) for name, settings in methods.items()}
 
 

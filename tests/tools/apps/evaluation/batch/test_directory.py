@@ -154,8 +154,10 @@ def test_two_writers_and_foreign_folders_are_refused(tmp_path: Path) -> None:
         RunReader(tmp_path / "none")
 
 
-def test_a_damaged_manifest_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"format_version": 2}))
+@pytest.mark.parametrize("damage", [None, {"methods": 3}, {"methods": None}, {"methods": {"one_step": []}}])
+def test_a_damaged_manifest_is_one_line(tmp_path: Path, damage: dict[str, Any] | None) -> None:
+    whole = json.loads(manifest().model_dump_json())
+    (tmp_path / "manifest.json").write_text(json.dumps({**whole, **damage} if damage else {"format_version": 2}))
     with pytest.raises(RunError, match="cannot be used") as error:
         RunReader(tmp_path)
     assert "\n" not in str(error.value)
