@@ -23,6 +23,7 @@ from hopgraph.tools.apps.server.identity import HeaderUsers, LoginError, user_of
 from hopgraph.tools.apps.server.oidc import OidcUsers
 from support.servers.oidc_issuer import AUDIENCE, OidcIssuer, oidc_issuer
 from support.servers.web_app import WebApp, open_app, without_page
+from support.waiting import until
 
 ANN = "key-of-ann-0123456789"
 
@@ -149,6 +150,22 @@ async def test_keys_that_are_replaced(issuer: OidcIssuer, monkeypatch: pytest.Mo
     assert len(issuer.asked) == before
 
 
+async def test_known_users_do_not_wait_while_keys_are_fetched(
+    issuer: OidcIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's token with an unknown key has them fetched, from an issuer that takes its time."""
+    users = OidcUsers(issuer.url, AUDIENCE)
+    assert await users.user_of_token(issuer.token("ann")) == "ann"
+    monkeypatch.setattr(oidc, "_PAUSE", 0.0)
+    issuer.delay, asked = 2.0, len(issuer.asked)
+    fetching = asyncio.create_task(users.user_of_token(issuer.token("eve", header={"kid": "unknown"})))
+    await until(lambda: len(issuer.asked) > asked)
+    assert await users.user_of_token(issuer.token("ann")) == "ann"
+    assert not fetching.done()
+    with pytest.raises(LoginError, match="does not have"):
+        await fetching
+
+
 async def test_a_discovery_document_of_another_issuer(issuer: OidcIssuer) -> None:
     for described in ({"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/keys"}):
         issuer.described = described
@@ -166,6 +183,7 @@ async def test_keys_in_a_file_and_another_claim(issuer: OidcIssuer, tmp_path: Pa
     wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "no claim 'email'"),
         ({"email": "ann@x.org", "email_verified": False}, "not verified"),
+        ({"email": "ann@x.org", "email_verified": "false"}, "not verified"),
     ]
     for claims, said in wrong:
         with pytest.raises(LoginError, match=said):

@@ -1,5 +1,6 @@
 """An OpenID Connect issuer on loopback: its discovery document, its keys, and tokens signed with them."""
 
+import asyncio
 import json
 import time
 from collections.abc import Generator, Mapping
@@ -26,6 +27,7 @@ class OidcIssuer:
         self.asked = list[str]()  # the paths of its requests
         self.described: dict[str, Any] = {}  # what the discovery document says otherwise
         self.fails = False
+        self.delay = 0.0  # seconds before each answer
         self._server = LoopbackServer(self._answer)
         self.url = self._server.url
 
@@ -39,6 +41,7 @@ class OidcIssuer:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.asked.append(scope["path"])
+        await asyncio.sleep(self.delay)
         document = {"issuer": self.url, "jwks_uri": f"{self.url}/keys", **self.described}
         answers = {"/.well-known/openid-configuration": document, "/keys": self.jwks}
         found = None if self.fails else answers.get(scope["path"])

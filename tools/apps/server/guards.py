@@ -153,7 +153,7 @@ class SecurityMiddleware:
         limiter, name = (self._limiter, user) if user else (self._strangers, address)
         place, most = (user, address), self._options.streams_per_address
         most = most if user else max(1, most // _STRANGERS_PART)
-        tries = not user and any(name in _CREDENTIALS for name, _ in scope["headers"])
+        tries = not user and any(header in _CREDENTIALS for header, _ in scope["headers"])
         free = path in _PUBLIC_PATHS or (of_page and scope["method"] == "GET" and not tries)
         answer: ASGIApp = self._limit_body
         if self._open[place] >= most and path != "/health":

@@ -117,6 +117,8 @@ class OidcUsers:
 
     async def _load(self, age: float) -> Sequence[Jwk]:
         """Return the issuer's keys, fetched again if they are older; a LoginUnavailableError without any."""
+        if time.monotonic() - self._fetched <= age:  # not held up by a fetch for somebody else
+            return self._known
         async with self._lock:
             now = time.monotonic()
             if now - self._fetched > age and now - self._tried > _PAUSE:

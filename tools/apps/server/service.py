@@ -221,7 +221,7 @@ class Service:
                 for user, thread in await self.threads.list_old(before):
                     with suppress(BusyError), self.admission.exclusive(thread_key(user, thread)):
                         async with self.threads.lock(user, thread) as acquired:
-                            if acquired and (user, thread) in await self.threads.list_old(before):  # still
+                            if acquired and await self.threads.is_older(user, thread, before):  # still
                                 await self.threads.delete(user, thread)
             except HopgraphError as error:
                 _log.warning("old conversations were not deleted: %s", error)

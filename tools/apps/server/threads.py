@@ -202,6 +202,11 @@ class Threads(ABC):
         rows = await self.rows("SELECT owner, thread FROM hopgraph_threads WHERE changed < ?", (before,))
         return [(str(row[0]), str(row[1])) for row in rows]
 
+    async def is_older(self, user: str, thread: str, before: float) -> bool:
+        """Return whether a thread is there and was last changed before a time."""
+        sql = "SELECT 1 FROM hopgraph_threads WHERE owner = ? AND thread = ? AND changed < ?"
+        return bool(await self.rows(sql, (user, thread, before)))
+
     async def rename(self, user: str, thread: str, title: str) -> None:
         """Give a thread another title; a SettingsError where the user has no such thread."""
         _check_names(user, thread)

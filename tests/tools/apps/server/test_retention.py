@@ -101,6 +101,31 @@ async def test_a_log_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCa
     assert "Traceback" not in caplog.text
 
 
+async def test_a_conversation_that_goes_on_while_old_ones_are_deleted_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_app(without_page(tmp_path, keys={ANN: "ann"})) as app:
+        threads, listed = app.service.threads, asyncio.Event()
+        for name in ("old", "continued"):
+            await threads.create("ann", thread=name)
+        list_old = threads.list_old
+
+        async def list_and_continue(before: float) -> list[tuple[str, str]]:
+            found = await list_old(before)
+            later = "UPDATE hopgraph_threads SET changed = ? WHERE thread = 'continued'"
+            await threads.rows(later, (time.time() + DAY,))
+            listed.set()
+            return found
+
+        monkeypatch.setattr(threads, "list_old", list_and_continue)
+        cleaning = asyncio.create_task(app.service.delete_old())
+        await listed.wait()
+        await gone(threads, "old")
+        cleaning.cancel()
+        await asyncio.wait([cleaning])
+        assert [each["id"] for each in await threads.list_for("ann")] == ["continued"]
+
+
 async def test_old_conversations_and_documents_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With their messages, turns and sets; younger ones stay, and so does one that is in use."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
