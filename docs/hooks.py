@@ -30,7 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Return a page with links as they are on the site, where the pages of docs/ stand beside the top pages."""
+    """Return a page with links as they are on the site, where the pages of docs/ are beside the top-level ones."""
     return re.sub(r'(\]\(|src=")(?:\.\./|docs/)', r"\1", markdown)
 
 

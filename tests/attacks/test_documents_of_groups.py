@@ -1,4 +1,4 @@
-"""Two users, three sets of documents, four protocols: nobody reads what is not open to them, or learns of it."""
+"""Two users, three sets of documents, four protocols: no user reads another group's documents or learns of them."""
 
 import asyncio
 import json

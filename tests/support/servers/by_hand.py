@@ -39,7 +39,7 @@ class Person:
 
 @asynccontextmanager
 async def by_hand(url: str, key: str = "", headers: Mapping[str, str] | None = None) -> AsyncGenerator[Person]:
-    """Be somebody who is logged in where that is asked for, or whose every request carries some headers."""
+    """Open the page as a user: logged in where there is a log-in, or with headers on every request."""
     # No kept connections: on a busy machine the server may close one just when it is used again.
     limits = httpx.Limits(max_keepalive_connections=0)
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits, headers=headers) as client:

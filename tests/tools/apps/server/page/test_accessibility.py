@@ -1,4 +1,4 @@
-"""The page by axe-core, in each of its states: no finding that keeps somebody from using it."""
+"""The page in each of its states under axe-core: no serious or critical finding."""
 
 import json
 from collections.abc import Callable
