@@ -11,7 +11,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from hopgraph.tools.apps.server.page.served_documents import document_id, find_document, list_documents, send_document
+from hopgraph.tools.apps.server.index_upload import document_id
+from hopgraph.tools.apps.server.page.served_documents import find_document, list_documents, send_document
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import build_index
 from support.servers.app_in_thread import app_in_thread

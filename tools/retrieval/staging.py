@@ -37,7 +37,9 @@ def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
     """Do nothing."""
 
 
-_LOCK, _NEW, _OLD = "lock", "new", "old"
+LOCK = "lock"
+"""A file in each folder of a build; one without it has nothing of use."""
+_NEW, _OLD, _BUILDING = "new", "old", ".building-"
 
 
 @contextmanager
@@ -49,7 +51,7 @@ def stage_folder(goal: Path) -> Generator[Path]:
         raise CorpusError(f"{goal}: another build of it is running; wait for it, or choose another place")
     stage = Path(tempfile.mkdtemp(prefix=_prefix(goal), dir=goal.parent))
     try:
-        with (stage / _LOCK).open("wb") as lock:
+        with (stage / LOCK).open("wb") as lock:
             try_lock(lock)
             try:
                 new = stage / _NEW
@@ -67,10 +69,16 @@ def stage_folder(goal: Path) -> Generator[Path]:
 def recover_stages(goal: Path) -> None:
     """Remove what killed builds of `goal` left, and restore an old folder that one had moved aside."""
     for stage in _stages(goal):
-        with suppress(FileNotFoundError), (stage / _LOCK).open("rb+") as lock:  # its builder may be done by now
+        with suppress(FileNotFoundError), (stage / LOCK).open("rb+") as lock:  # its builder may be done by now
             if try_lock(lock):  # without such locks every other stage is left alone
                 _bring_back(goal, stage)
                 shutil.rmtree(stage, ignore_errors=True)
+
+
+def recover_stages_in(folder: Path) -> None:
+    """Do the same for all goals in a folder."""
+    for goal in {path.name[1:].rpartition(_BUILDING)[0] for path in folder.glob(f".*{_BUILDING}*")}:
+        recover_stages(folder / goal)
 
 
 def _bring_back(goal: Path, stage: Path) -> None:
@@ -79,8 +87,8 @@ def _bring_back(goal: Path, stage: Path) -> None:
 
 
 def _prefix(goal: Path) -> str:
-    return f".{goal.name}.building-"
+    return f".{goal.name}{_BUILDING}"
 
 
 def _stages(goal: Path) -> list[Path]:
-    return [path for path in goal.parent.glob(f"{escape(_prefix(goal))}*") if (path / _LOCK).is_file()]
+    return [path for path in goal.parent.glob(f"{escape(_prefix(goal))}*") if (path / LOCK).is_file()]

@@ -5,6 +5,7 @@
 
 import asyncio
 import os
+import shutil
 import sys
 import uuid
 from asyncio import StreamReader, StreamWriter
@@ -12,6 +13,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,13 +25,14 @@ from hopgraph.tools.io.process_limits import limit_process, yield_to_others
 from hopgraph.tools.retrieval import delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
-from hopgraph.tools.retrieval.staging import STAGES
+from hopgraph.tools.retrieval.staging import STAGES, stage_folder
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
 """Of one upload: 100 MB of plain text take about a third of it on one core."""
 MAX_MEMORY = 4 << 30  # bytes of address space
-_PASSAGES, INDEX = "-passages.jsonl", "index"
+RECORD, INDEX, FILES = "corpus.json", "index", "files"
+"""What the folder of a corpus has in it; each file is named by its `document_id`."""
 _REPORT_EVERY = 500  # passages
 _STAGES = {**STAGES, "read": "indexing"}  # the files were read before
 
@@ -63,8 +66,7 @@ class IndexingStage:
 class UploadJob(TypedDict):
     """The input of the indexing process."""
 
-    folder: Path
-    """Of the corpus; it exists, and that of a new one is left for the caller to remove."""
+    folder: Path  # of the corpus; that of a new one does not exist yet
     before: UserCorpus  # a new one has no files yet
     files: dict[str, Path]
     """As `name_files` returns them; they take the place of files of the same name."""
@@ -75,6 +77,7 @@ class UploadJob(TypedDict):
     max_memory: int
 
 
+USER_CORPUS = TypeAdapter(UserCorpus)
 _JOB = TypeAdapter(UploadJob)
 _Line = IndexingStage | UserCorpus | str  # a text says why there is no corpus
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
@@ -122,12 +125,44 @@ def _too_much(job: UploadJob) -> str:
     return f"indexing took more than {limits}; upload less at once"
 
 
+def document_id(name: str) -> str:
+    """Return by what a browser names a document."""
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Index the files of a job in this process; a CorpusError where none can be used."""
-    before, index, used, read = job["before"], job["folder"] / INDEX, list[str](), CorpusReading(skip_invalid=True)
-    for left in job["folder"].glob(f"*{_PASSAGES}"):  # by a process that was killed
-        left.unlink()
-    passages = job["folder"] / f"{uuid.uuid4().hex}{_PASSAGES}"
+    """Index the files of a job in this process; the folder of the corpus is then replaced in one step.
+
+    A CorpusError where no file can be used, an OSError where they cannot be stored; then nothing has changed.
+    """
+    before, files = job["before"], job["files"]
+    with stage_folder(job["folder"]) as folder:
+        if before["files"]:
+            shutil.copytree(job["folder"] / INDEX, folder / INDEX, copy_function=_link)
+        corpus = _index_files(job, folder, report)
+        (folder / FILES).mkdir()
+        for name in corpus["files"]:
+            kept = job["folder"] / FILES / document_id(name)
+            if name in files:
+                shutil.copyfile(files[name], folder / FILES / kept.name)
+            elif kept.is_file():
+                _link(kept, folder / FILES / kept.name)
+        (folder / RECORD).write_bytes(USER_CORPUS.dump_json(corpus))
+    return corpus
+
+
+def _link(source: str | Path, target: str | Path) -> None:
+    """Make a file that is never written again appear in another folder, too."""
+    try:
+        os.link(source, target)
+    except OSError:  # this file system has no hard links
+        shutil.copyfile(source, target)
+
+
+def _index_files(job: UploadJob, folder: Path, report: Callable[[IndexingStage], None]) -> UserCorpus:
+    """Bring the index in a folder up to date with a job; return the record of the corpus."""
+    before, index, used, read = job["before"], folder / INDEX, list[str](), CorpusReading(skip_invalid=True)
+    passages = folder / f"{uuid.uuid4().hex}-passages.jsonl"
 
     def progress(stage: str, done: int, total: int | None) -> None:
         report(IndexingStage(_STAGES[stage], done, total))
@@ -144,9 +179,9 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
             delete_passages(index, old, progress=progress)
             count = len(open_index(index))
     except CorpusError as error:
-        raise CorpusError(sanitize_line(str(error).replace(str(passages), before["name"]))) from None
-    finally:
-        passages.unlink(missing_ok=True)
+        said = str(error).replace(str(passages), before["name"]).replace(str(index), before["name"])
+        raise CorpusError(sanitize_line(said)) from None
+    passages.unlink(missing_ok=True)
     return {
         **before,
         "files": [*(name for name in before["files"] if name not in gone), *used],

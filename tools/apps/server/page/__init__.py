@@ -96,6 +96,7 @@ async def page_open(app: FastAPI) -> AsyncGenerator[None]:
 
 async def _remove_old_files(folder: Path, session: ChatSession) -> None:
     while True:
+        await session.documents.recover()
         if keep_days := session.service().options.keep_days:
             await session.documents.delete_old(keep_days * 24 * 3600)
         if folder.name == UPLOADS:

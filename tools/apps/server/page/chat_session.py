@@ -19,6 +19,7 @@ from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
 from hopgraph.tools.apps.runs.narration import run_header
 from hopgraph.tools.apps.server.document_sets import OWN_PREFIX, DocumentChoice
+from hopgraph.tools.apps.server.index_upload import document_id
 from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, SET, UserDocuments, data_folder
 from hopgraph.tools.apps.server.page.page_turns import (
     LiveTurn,
@@ -30,7 +31,6 @@ from hopgraph.tools.apps.server.page.page_turns import (
 )
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.served_documents import (
-    document_id,
     find_document,
     index_of,
     list_documents,

@@ -1,8 +1,8 @@
 """Users' own documents: uploaded files become a corpus that questions can be asked about.
 
-Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index, the files, which their user
-can open again, and `corpus.json`, which is written last, so that a folder without it is not a corpus. No name of a user
-or a file becomes part of the path.
+Each corpus is a folder, `documents/USER/USER_CORPUS/`, next to the threads. It holds the index, the files, which their user
+can open again, and `corpus.json`, without which it is not a corpus. A change replaces the folder in one step. No name
+of a user or a file becomes part of the path.
 """
 
 import asyncio
@@ -19,25 +19,28 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.apps.server.index_upload import (
+    FILES,
     INDEX,
     MAX_MEMORY,
     MAX_SECONDS,
+    RECORD,
+    USER_CORPUS,
     IndexingStage,
     UploadJob,
     UserCorpus,
+    document_id,
     index_in_process,
 )
-from hopgraph.tools.apps.server.page.served_documents import document_id
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
-from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.retrieval.corpora.text_files import count_unread, describe_unread, readable_suffixes
 from hopgraph.tools.retrieval.resolve import close_index
+from hopgraph.tools.retrieval.staging import LOCK, recover_stages, recover_stages_in
 from hopgraph.tools.text import get_analyser
 from hopgraph.tools.text.sanitize import truncate_line
 
@@ -52,13 +55,10 @@ _MAX_CONCURRENT = 2  # corpora that are indexed at once, of a user one; others w
 _LEAST_SECONDS, _BYTES_PER_SECOND = 60, 50_000
 """An upload may take so many seconds, and one more for each so many bytes of it and of the corpus that it changes."""
 _ID = re.compile(r"[0-9a-f]{12}")
-_RECORD, _FILES = "corpus.json", "files"
 _MAX_NAME, _MAX_FILE_NAME = 80, 100
 BLOCK = 4096  # bytes that even an empty file takes
-_STALE_SECONDS = 24 * 3600  # then what a killed upload left is removed
+_STALE_SECONDS = 24 * 3600  # then a folder without a record is removed
 UPLOAD_SUFFIXES = readable_suffixes()
-
-_CORPUS = TypeAdapter(UserCorpus)
 
 
 def data_folder(options: ServingOptions) -> Path:
@@ -100,22 +100,33 @@ class UserDocuments:
         """Return where a corpus's file with a `document_id` lies, and its name; None if it has none."""
         folder = self._find(user, corpus)
         name = next((each for each in _read_record(folder)["files"] if document_id(each) == identity), None)
-        place = folder / _FILES / identity
+        place = folder / FILES / identity
         return (place, name) if name and place.is_file() else None
 
     async def delete(self, user: str, corpus: str) -> None:
         """Delete a corpus."""
-        await self._delete(self._find(user, corpus))
+        folder = self._find(user, corpus)
+        self._check_idle(folder)
+        await self._delete(folder)
+
+    def _check_idle(self, folder: Path) -> None:
+        if folder in self._busy:
+            raise SettingsError("these documents are being changed already; wait until that is done")
 
     async def _delete(self, folder: Path) -> None:
         # From now on it is no longer a corpus, even if the rest cannot be deleted.
-        (folder / _RECORD).unlink()
+        (folder / RECORD).unlink()
         close_index(folder / INDEX)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
+    async def recover(self) -> None:
+        """Restore or remove what changes that were killed have left, of all users."""
+        for of_user in await asyncio.to_thread(lambda: list(self.folder.glob("*"))):
+            await asyncio.to_thread(recover_stages_in, of_user)
+
     async def delete_old(self, seconds: float) -> None:
         """Delete all users' corpora that were changed longer ago; one that is being changed is left."""
-        for record in await asyncio.to_thread(lambda: list(self.folder.glob(f"*/*/{_RECORD}"))):
+        for record in await asyncio.to_thread(lambda: list(self.folder.glob(f"*/*/{RECORD}"))):
             with suppress(OSError):
                 if time.time() - record.stat().st_mtime > seconds and record.parent not in self._busy:
                     await self._delete(record.parent)
@@ -135,7 +146,7 @@ class UserDocuments:
         They replace files of the same name in the `corpus` with that id, or become a new one, with a `name` (empty:
         after the files) and a `language` (None: English). Its files named in `remove` go; what cannot be read is named
         in it. Closing the generator stops it: then, or when it fails, nothing is left of a new corpus, and one that is
-        changed is as it was; until the end questions are answered from that.
+        changed is as it was; until the end questions are answered from that. After a kill `recover` restores this.
 
         A CorpusError for too much, also of time or memory, no file that can be read, or a full disk. A SettingsError
         for too many corpora or documents, no file left, a corpus that is being changed, or an unknown language.
@@ -171,14 +182,13 @@ class UserDocuments:
         if size > self.quota_bytes or len(files) + sum(len(each["files"]) for each in corpora) > self.quota_files:
             most = f"{self.quota_files:,} files and {self.quota_bytes:,} bytes with their indexes"
             raise SettingsError(f"your documents may have {most}; delete some before you add these")
-        if folder in self._busy:
-            raise SettingsError("these documents are being changed already; wait until that is done")
+        self._check_idle(folder)
         under_way = {each.name for each in self._busy if each.parent == of_user}
         if len({folder.name, *under_way, *(each["id"] for each in corpora)}) > MAX_CORPORA:
             raise SettingsError(f"you have {MAX_CORPORA} corpora of your own; delete one before you add another")
 
     async def _run(self, job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-        """Do a job when it is its turn; on any failure a new folder is removed."""
+        """Do a job when it is its turn."""
         folder = job["folder"]
         corpus: UserCorpus | None = None
         self._busy.add(folder)
@@ -187,21 +197,20 @@ class UserDocuments:
             if self._slots.locked() or of_user.locked():
                 yield IndexingStage("waiting")
             async with of_user, self._slots:  # so each user stands in the queue once
-                _make_folder(folder)
-                async with aclosing(index_in_process(job)) as stages:
-                    async for each in stages:
-                        if isinstance(each, IndexingStage):
-                            yield each
-                        else:
-                            await asyncio.to_thread(_keep_files, folder / _FILES, each["files"], job["files"])
-                            write_files({folder / _RECORD: _CORPUS.dump_json(each)})
-                            corpus = each
+                _make_folder(folder.parent)
+                try:
+                    async with aclosing(index_in_process(job)) as stages:
+                        async for each in stages:
+                            if isinstance(each, IndexingStage):
+                                yield each
+                            else:
+                                corpus = each
+                finally:
+                    await asyncio.to_thread(recover_stages, folder)  # its process may have been killed
         except OSError as error:
             raise CorpusError(f"the documents cannot be stored: {error.strerror or error}") from None
         finally:
             self._busy.discard(folder)  # before the corpus is yielded
-            if not (folder / _RECORD).exists():
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         if corpus:
             yield corpus
 
@@ -213,21 +222,9 @@ class UserDocuments:
 
     def _find(self, user: str, corpus: str) -> Path:
         folder = self._folder_of(user) / corpus if _ID.fullmatch(corpus) else None
-        if folder is None or not (folder / _RECORD).is_file():
+        if folder is None or not (folder / RECORD).is_file():
             raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
         return folder
-
-
-def _keep_files(folder: Path, names: Sequence[str], added: Mapping[str, Path]) -> None:
-    """Copy the files that were added, and remove those that the corpus has no more."""
-    folder.mkdir(exist_ok=True, mode=0o700)
-    kept = {document_id(name): added.get(name) for name in names}
-    for identity, place in kept.items():
-        if place:
-            shutil.copyfile(place, folder / identity)
-    for each in folder.iterdir():
-        if each.name not in kept:
-            each.unlink()
 
 
 def _new_corpus(key: str, name: str, files: Sequence[str]) -> UserCorpus:
@@ -238,12 +235,12 @@ def _new_corpus(key: str, name: str, files: Sequence[str]) -> UserCorpus:
 
 
 def _read_record(folder: Path) -> UserCorpus:
-    return _CORPUS.validate_json((folder / _RECORD).read_bytes())
+    return USER_CORPUS.validate_json((folder / RECORD).read_bytes())
 
 
 def _list_corpora(of_user: Path) -> list[UserCorpus]:
     found: list[UserCorpus] = []
-    for record in of_user.glob(f"*/{_RECORD}"):
+    for record in of_user.glob(f"*/{RECORD}"):
         with suppress(OSError, ValidationError):  # deleted meanwhile, or not ours
             corpus = _read_record(record.parent)
             if corpus["id"] == record.parent.name:
@@ -251,13 +248,13 @@ def _list_corpora(of_user: Path) -> list[UserCorpus]:
     return sorted(found, key=lambda each: (-each["created"], each["id"]))
 
 
-def _make_folder(folder: Path) -> None:
-    """Make the folder of a corpus, and remove what uploads of its user left that were killed long ago."""
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for each in folder.parent.iterdir():
-        if not (each / _RECORD).exists() and time.time() - each.stat().st_mtime > _STALE_SECONDS:
+def _make_folder(of_user: Path) -> None:
+    """Make a user's folder, and remove from it what could not be deleted with its corpus."""
+    of_user.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for each in of_user.iterdir():
+        is_left = not (each / RECORD).exists() and not (each / LOCK).exists()
+        if is_left and time.time() - each.stat().st_mtime > _STALE_SECONDS:
             shutil.rmtree(each, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
 
 
 def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], dict[str, str]]:

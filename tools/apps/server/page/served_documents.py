@@ -8,13 +8,13 @@ import codecs
 import mimetypes
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
 from starlette.responses import FileResponse
 
 from hopgraph.state import Citation, HopgraphError
+from hopgraph.tools.apps.server.index_upload import document_id
 from hopgraph.tools.documents.conversion import CONVERTED
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding
@@ -44,11 +44,6 @@ def index_of(retriever: object) -> Path | None:
     kind, colon, place = retriever.partition(":")
     folder = Path(place.partition("?")[0] if colon and kind in _KINDS else retriever).expanduser()
     return folder if (folder / INDEX_MANIFEST).is_file() else None
-
-
-def document_id(name: str) -> str:
-    """Return by what a browser names a document."""
-    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:

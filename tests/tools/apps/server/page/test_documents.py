@@ -1,11 +1,15 @@
 import asyncio
+import errno
 import gc
 import json
 import os
+import sys
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -13,7 +17,7 @@ from weakref import ref
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus
+from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus, document_id
 from hopgraph.tools.apps.server.page import document_store as module
 from hopgraph.tools.apps.server.page.document_store import UserDocuments, data_folder, remove_old_files
 from hopgraph.tools.apps.server.server_options import ServingOptions
@@ -301,11 +305,6 @@ async def test_a_change_that_fails_leaves_everything_as_it_was(
     before = kept_in(documents.folder)
     with pytest.raises(CorpusError, match="b"):
         await changed(documents, corpus, add=written(uploads, b__jsonl="no JSON\n"))
-    first = documents.index("anna", written(uploads, c__txt="Snow."), corpus["id"])
-    await anext(first)
-    with pytest.raises(SettingsError, match="are being changed already"):
-        await changed(documents, corpus, remove=["none"])
-    await first.aclose()
     with pytest.raises(SettingsError, match="your documents may have 1 files"):
         await changed(replace(documents, quota_files=1), corpus, add=written(uploads, c__txt="Snow."))
     assert await documents.list_for("anna") == [corpus]
@@ -336,6 +335,89 @@ async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: Us
         await asyncio.to_thread(time.sleep, 0.01)
     assert kept_in(documents_in_process.folder) == []
     assert await documents_in_process.list_for("anna") == []
+
+
+@pytest.mark.slow
+async def test_a_change_that_is_stopped_leaves_everything_as_it_was(
+    documents_in_process: UserDocuments, uploads: Path
+) -> None:
+    documents = documents_in_process
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
+    before = kept_in(documents.folder)
+    async with aclosing(documents.index("anna", written(uploads, c__txt="Snow."), corpus["id"])) as first:
+        await anext(first)
+        with pytest.raises(SettingsError, match="are being changed already"):
+            await changed(documents, corpus, remove=["none"])
+        with pytest.raises(SettingsError, match="are being changed already"):
+            await documents.delete("anna", corpus["id"])
+    assert await documents.list_for("anna") == [corpus]
+    assert kept_in(documents.folder) == before
+
+
+WRITES = frozenset({"open", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir"})
+
+
+def end_at(number: int, within: Path, how: Callable[[], None]) -> Iterator[int]:
+    """Do something at the numbered change of a file within a folder; what is returned counts down to it."""
+    left = count(number, -1)
+
+    def hook(event: str, given: tuple[Any, ...]) -> None:
+        writes = event in WRITES and str(within) in str(given[0]) and (event != "open" or given[2] & os.O_CREAT)
+        if writes and next(left) == 0:
+            how()
+
+    sys.addaudithook(hook)
+    return left
+
+
+def build_and_end_at(number: int, job: UploadJob, within: Path, how: Callable[[], None]) -> int:
+    """Return the status of a process that makes a corpus and ends at a change of a file; 0 where it was over before."""
+    if not (child := os.fork()):
+        try:
+            left = end_at(number, within, how)
+            build_corpus(job, lambda _: None)
+            os._exit(0 if next(left) >= 0 else 1)
+        except (OSError, CorpusError):
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def full_disk() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [full_disk, partial(os._exit, 9)], ids=["full", "killed"])
+async def test_a_change_that_ends_anywhere_is_whole_or_not_at_all(
+    documents: UserDocuments, uploads: Path, how: Callable[[], None]
+) -> None:
+    """The record, the files and the index agree, wherever the process that makes the change ends."""
+    _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain.", b__txt="Hail."))
+    (folder,) = documents.folder.glob("*/*")
+    new = UploadJob(
+        folder=folder,
+        before=corpus,
+        files={path.name: path for path in written(uploads, b__txt="Snow.", c__txt="Fog.")},
+        unread=[],
+        removed=["a.txt"],
+        language=None,
+        max_seconds=60,
+        max_memory=1 << 32,
+    )
+    number, ended, texts = 0, 1, set[str]()
+    while ended:
+        ended = build_and_end_at(number, new, documents.folder, how)
+        await documents.recover()
+        (found,) = await documents.list_for("anna")
+        hits = resolve_retriever(documents.spec("anna", corpus["id"])).invoke("rain hail snow fog")
+        stored = [documents.file("anna", corpus["id"], document_id(name)) for name in found["files"]]
+        texts = {each[0].read_text() for each in stored if each}
+        assert {each.page_content for each in hits} == texts
+        assert texts in ({"Rain.", "Hail."}, {"Snow.", "Fog."})
+        assert not list(folder.parent.glob(".*/lock"))
+        number += 1
+    assert number > 20
+    assert texts == {"Snow.", "Fog."}
 
 
 @pytest.mark.long
