@@ -68,19 +68,25 @@ document.addEventListener("keydown", ({key, target}) => {
 /* Each conversation has an address; going back in the browser opens the one before. */
 {
 const param = (url) => new URL(url).searchParams.get("conversation") ?? "";
-let shown = null;
+let shown = null, seen = "", asked = 0, going = null;
+// One at a time: Gradio may apply the answers to two events in either order.
+const go = () => { going = param(location); trigger("select", {thread: going, asked: ++asked}); };
 new MutationObserver(() => {
-  const thread = document.querySelector("#hg-earlier [data-thread]")?.dataset.thread;
-  if (thread === undefined || thread === shown) return;
+  const mark = document.querySelector("#hg-earlier [data-thread]"), before = seen, wanted = going;
+  if (!mark) return;
+  const {thread, answers} = mark.dataset;
+  seen = `${thread} ${answers}`;
+  if (seen === before) return;
+  going = null;
+  if (answers && wanted !== null && wanted !== param(location)) return go();  // the browser went further meanwhile
+  if (thread === shown) return;
   const url = new URL(location), first = shown === null;
   shown = thread;
   if (thread === param(url)) return;
   if (thread) url.searchParams.set("conversation", thread); else url.searchParams.delete("conversation");
   history[first ? "replaceState" : "pushState"](null, "", url);
 }).observe(document.getElementById("hg-earlier"), {subtree: true, childList: true, attributes: true});
-addEventListener("popstate", () => {
-  if (param(location) !== shown) trigger("select", {thread: param(location)});
-});
+addEventListener("popstate", () => { if (going === null) go(); });
 }
 
 /* The conversations are one group for the keyboard: a single stop for Tab, and the arrow keys go through it. */

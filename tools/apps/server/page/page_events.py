@@ -56,13 +56,16 @@ class _PageEvents:
         self.welcome = operator_html(options.welcome) if options.welcome else ""
         self.asking = set[tuple[str, str]]()  # the tabs and threads whose question runs
         self.following = dict[str, object]()  # tab → which of its events shows a turn: the latest
+        # The last update of an event that goes on: Gradio applies the last one again when the event ends, which may be
+        # after another event's; without any, it would empty all components.
+        self.nothing: dict[Any, Any] = {parts.last: self.gr.skip()}
 
     def connect(self, blocks: Any) -> None:
         gr, parts = self.gr, self.parts
         view, opened = parts.view, [*parts.view, *parts.restored, parts.notice]
         blocks.load(self.load, [parts.last_opened], opened, **QUIET)
         blocks.load(self.account, None, [parts.account], **QUIET)
-        # Gradio's default trigger mode silently drops what comes between an event's last update and its end.
+        # Gradio's other trigger modes drop what comes while an event ends, or what it was told.
         queued: dict[str, Any] = {"trigger_mode": "multiple", **QUIET}
         triggers, inputs = [parts.box.submit, parts.send.click], [parts.opened, parts.box, *parts.options]
         gr.on(triggers, self.ask, inputs, [*view, parts.box], **queued)
@@ -71,8 +74,8 @@ class _PageEvents:
         parts.last.submit(self.resume, [parts.opened], view, **QUIET)
         parts.last.like(self.rate, [parts.opened], None, **QUIET)
         parts.new.click(self.new, None, view, **QUIET)
-        parts.last.select(self.go, None, opened, trigger_mode="always_last", **QUIET)
-        parts.threads.input(self.choose, [parts.threads], opened, trigger_mode="always_last", **QUIET)
+        parts.last.select(self.go, None, opened, **queued)
+        parts.threads.input(self.choose, [parts.threads], opened, **queued)
         gr.on([parts.rename.click, parts.title.submit], self.rename, [parts.opened, parts.title], view, **QUIET)
         parts.delete.click(lambda: gr.update(visible=True), None, [parts.confirmation], **QUIET)
         parts.keep_it.click(lambda: gr.update(visible=False), None, [parts.confirmation], **QUIET)
@@ -90,7 +93,10 @@ class _PageEvents:
 
     async def go(self, request: Request, told: EventData) -> AsyncGenerator[Updates]:
         """Open what an earlier address names, when the browser goes back to it."""
-        async for updates in self._open(request, str(getattr(told, "thread", ""))):
+        asked = getattr(told, "asked", 0)
+        async for updates in self._open(
+            request, str(getattr(told, "thread", "")), asked if isinstance(asked, int) else 0
+        ):
             yield updates
 
     def account(self, request: Request) -> str:
@@ -100,7 +106,7 @@ class _PageEvents:
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         async for updates in self._open(request, thread or ""):
-            if updates.get(self.parts.opened) == thread:
+            if updates.get(self.parts.opened) == (thread or ""):
                 del updates[self.parts.threads]["value"]  # another may be chosen by now
             yield updates
 
@@ -119,7 +125,7 @@ class _PageEvents:
             return
         user, asked = _user(request), (str(request.session_hash), thread)
         if asked in self.asking or self.session.live_turn(user, thread):
-            yield {self.parts.box: self.gr.skip()}  # Enter while a turn runs
+            yield self.nothing  # Enter while a turn runs
             return
         self.asking.add(asked)
         first = True
@@ -231,7 +237,7 @@ class _PageEvents:
         changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
         return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
-    async def _open(self, request: Request, thread: str) -> AsyncGenerator[dict[Any, Any]]:
+    async def _open(self, request: Request, thread: str, asked: int | str = "") -> AsyncGenerator[dict[Any, Any]]:
         """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
         parts, user, t, follows = self.parts, _user(request), page_texts(request), self._leave(request)
         view = await self.session.open(user, thread)
@@ -242,8 +248,8 @@ class _PageEvents:
         method = last.method if last.method in model_names() else AUTO
         changes = self.session.known_changes(method, last.changes)
         kinds = [kind for kind, setting in REVIEW_SETTINGS.items() if last.changes.get(setting) is True]
-        yield {
-            **await self._show(request, view),
+        updates = {
+            **await self._show(request, view, asked=asked),
             parts.method: self.gr.update(choices=parts.method_choices(t), value=method),
             parts.changes: changes,
             parts.fields: settings_fields(method, changes, uuid.uuid4().hex),
@@ -254,14 +260,20 @@ class _PageEvents:
             parts.documents.whose: parts.documents.explanation(t, simple=parts.simple),
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
-        if live and not view.problem:
-            async for each in self._shown(request, live, complete=False, follows=follows):
-                yield each
+        if self._follows(request, follows):  # else another was opened meanwhile
+            yield updates
+            if live and not view.problem:
+                async for each in self._shown(request, live, complete=False, follows=follows):
+                    yield each
+        yield self.nothing
 
     def _follow(self, request: Request) -> object:
         """Let this event alone change what its tab shows of a conversation; return by what it knows so."""
         mine = self.following[str(request.session_hash)] = object()
         return mine
+
+    def _follows(self, request: Request, known: object) -> bool:
+        return self.following.get(str(request.session_hash)) is known
 
     def _leave(self, request: Request) -> object:
         """Let a tab ask in another conversation, while the one that it showed may go on; return as `_follow`."""
@@ -278,13 +290,15 @@ class _PageEvents:
         follows = follows or self._follow(request)
         async for view in live.follow():
             updates = await self._show(request, view, complete=complete or not view.runs)
-            if self.following.get(str(request.session_hash)) is not follows:
-                yield {self.parts.box: self.gr.skip()}  # without any update, Gradio would empty all components
-                return
+            if not self._follows(request, follows):
+                break
             yield updates
             complete = False
+        yield self.nothing
 
-    async def _show(self, request: Request, view: ThreadView, *, complete: bool = True) -> dict[Any, Any]:
+    async def _show(
+        self, request: Request, view: ThreadView, *, complete: bool = True, asked: int | str = ""
+    ) -> dict[Any, Any]:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
         gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], _user(request), page_texts(request)
         look = View(t, parts.simple, self.welcome, self.examples, partial(self.session.document_link, user))
@@ -299,7 +313,8 @@ class _PageEvents:
         choices = [(title, key) for key, title in titles.items()]
         return {
             **changing,
-            parts.earlier: f'<i hidden data-thread="{view.thread}"></i>{conversation_html(view.turns[:-1], look)}',
+            parts.earlier: f'<i hidden data-thread="{view.thread}" data-answers="{asked}"></i>'
+            + conversation_html(view.turns[:-1], look),
             parts.opened: view.thread,
             parts.last_opened: view.thread,
             parts.asked: list(view.asked),
