@@ -44,7 +44,7 @@ def read_docx(file: BinaryIO) -> Document:
         notes = [each for name in ("footnotes", "endnotes") for each in reader.read_part(f"word/{name}.xml")]
         names = sorted(each for each in archive.namelist() if each.startswith(("word/header", "word/footer")))
         margins = dict.fromkeys(each.text for name in names for each in reader.read_part(name))
-    title = next((each.text for each in found if each[::2] == ("heading", 1)), "")
+    title = next((each.text for each in found if (each.kind, each.number) == ("heading", 1)), "")
     return Document([*(Element("text", text) for text in margins if len(text) > 3), *found, *notes], title)
 
 

@@ -30,6 +30,8 @@ class Element(NamedTuple):
     """Level of a heading, number of a page, or first row of a table; all from 1."""
     rows: Sequence[Row] = ()
     """Rows of a table, column names first, all empty if it has none."""
+    links: Sequence[tuple[str, str]] = ()
+    """Text and relative address of its links to other documents."""
 
 
 @dataclass

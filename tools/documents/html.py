@@ -26,6 +26,8 @@ _MOST_SPAN = 100
 """Rows or columns that one cell may span."""
 
 
+_LOCAL = re.compile(r"(?![A-Za-z][\w+.-]*:|//|#)\S.{0,299}")
+"""A link to a document beside this one."""
 _SPACE, _PARAGRAPHS = re.compile(r"\s+"), re.compile(r"\n\s*\n")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w-]{1,40})""", re.IGNORECASE)
 
@@ -57,7 +59,9 @@ def read_html(content: str) -> Document:
     root = _main_content(tree)
     if root is not None:
         document.elements += _walk(root)
-    document.title = next((each.text for each in document.elements if each[::2] == ("heading", 1)), document.title)
+    document.title = next(
+        (each.text for each in document.elements if (each.kind, each.number) == ("heading", 1)), document.title
+    )
     return document
 
 
@@ -97,6 +101,7 @@ class _Writer:
     def __init__(self) -> None:
         self.found: list[Element] = []
         self._text: list[str] = []
+        self._links: list[tuple[str, str]] = []
         self._mark = ""
         self._lists: list[Iterator[int] | None] = []
         self._heading = self._code = 0
@@ -107,10 +112,10 @@ class _Writer:
         if tag == "-text":
             text = node.text_content or ""
             self._text.append(text if self._code else _SPACE.sub(" ", text))
-        elif tag == "br":
-            self._text.append("\n")
-        elif tag == "img":
-            self._text.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag in ("br", "img"):
+            self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
+        elif tag == "a":
+            self._links += _link_of(node)
         elif tag in _BLOCKS:
             self.flush()
             if tag in ("ul", "ol"):
@@ -147,14 +152,15 @@ class _Writer:
         text, self._text = "".join(self._text), []
         if not text.strip():
             return
+        links, self._links = tuple(self._links), []
         if self._heading:
-            self.found.append(Element("heading", tidy(text), self._heading))
+            self.found.append(Element("heading", tidy(text), self._heading, links=links))
         elif self._code:
-            self.found.append(Element("code", text.strip("\n").replace("\xa0", " ")))
+            self.found.append(Element("code", text.strip("\n").replace("\xa0", " "), links=links))
         else:
             for paragraph in _PARAGRAPHS.split(text):
                 if line := tidy(paragraph):
-                    self.found.append(Element("item" if self._mark else "text", self._mark + line))
+                    self.found.append(Element("item" if self._mark else "text", self._mark + line, links=links))
                     self._mark = ""
 
 
@@ -173,6 +179,11 @@ def _walk(root: Any) -> list[Element]:
         node = node.next
     writer.flush()
     return writer.found
+
+
+def _link_of(node: Any) -> list[tuple[str, str]]:
+    href = (node.attributes.get("href") or "").strip()
+    return [(tidy(node.text()), href)] if href.isprintable() and _LOCAL.fullmatch(href) else []
 
 
 def _number(node: Any, name: str, default: int) -> int:
@@ -206,7 +217,8 @@ def _read_table(table: Any) -> Iterator[Element]:
         heads.append(all(cell.tag == "th" for cell in cells))
     keyed = all(row.css_first("th") is not None and row.css_first("td") is not None for row in table.css("tr"))
     first = next((number for number, is_head in enumerate(heads) if not is_head), 1)
-    yield from make_table(rows, heads=0 if keyed else first or None)
+    links = tuple(link for each in table.css("a[href]") for link in _link_of(each))
+    yield from (each._replace(links=links) for each in make_table(rows, heads=0 if keyed else first or None))
 
 
 def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:

@@ -17,6 +17,7 @@ import ahocorasick_rs
 import numpy as np
 from numpy.typing import NDArray
 
+from hopgraph.tools.retrieval.hyperlinks import Hyperlinks
 from hopgraph.tools.retrieval.index_manifest import map_array
 from hopgraph.tools.retrieval.passage_store import PassageStore
 
@@ -142,19 +143,21 @@ def find_links(passages: PassageStore) -> Links:
 
     A passage is linked with each whose name stands in its text, in the same case, at word boundaries; of names that
     overlap the longest counts. The first passage of a file has the file's name, too. Names that are too frequent are
-    none.
+    none. It is linked as well with the documents to which it has a hyperlink.
     """
     count = len(passages)
-    names, rows_of_names = _collect_names(passages)
-    mentioned, mentioning = _find_mentions(passages, list(names))
-    often = np.bincount(mentioned, minlength=len(names))[mentioned] <= max(_MOST_MENTIONS, count // 100)
-    mentioned, mentioning = mentioned[often], mentioning[often]
+    most, hyperlinks = max(_MOST_MENTIONS, count // 100), Hyperlinks()
+    names, rows_of_names = _collect_names(passages, hyperlinks)
+    mentioned, mentioning = _find_mentions(passages, list(names), hyperlinks)
+    seldom = np.bincount(mentioned, minlength=len(names))[mentioned] <= most
+    mentioned, mentioning = mentioned[seldom], mentioning[seldom]
     starts, rows = _compress(*rows_of_names, len(names))
     namesakes = np.diff(starts)[mentioned]
     sources = np.repeat(mentioning, namesakes)
     offsets = np.arange(len(sources)) - np.repeat(np.cumsum(namesakes) - namesakes, namesakes)
     targets = rows[np.repeat(starts[mentioned], namesakes) + offsets]
-    pairs = np.unique((sources * count + targets)[sources != targets])
+    linked = np.fromiter((source * count + target for source, target in hyperlinks.pairs(most)), np.int64)
+    pairs = np.unique(np.concatenate(((sources * count + targets)[sources != targets], linked)))
     sources, targets = np.divmod(pairs, max(count, 1))
     forward, backward = _compress(sources, targets, count), _compress(targets, sources, count)
     numbers = np.fromiter((_hash(_words(name)) for name in names), np.uint64, len(names))
@@ -173,10 +176,13 @@ def names_of(title: str) -> set[str]:
     return {name for name in found if len(name) >= _SHORTEST_NAME and any(c.isupper() or c.isdigit() for c in name)}
 
 
-def _collect_names(passages: PassageStore) -> tuple[dict[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _collect_names(
+    passages: PassageStore, hyperlinks: Hyperlinks
+) -> tuple[dict[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the names that are not too frequent, each with its number; and pairs of a name's number and a row."""
     met, numbers, rows, files = dict[str, int](), array("q"), array("q"), set[str]()
     for row, passage in enumerate(passages):
+        hyperlinks.read(row, passage)
         own, file = names_of(passage.title), passage.metadata.get("source")
         if isinstance(file, str) and file not in files:
             files.add(file)
@@ -192,11 +198,14 @@ def _collect_names(passages: PassageStore) -> tuple[dict[str, int], tuple[NDArra
     return names, (renumbered[all_numbers[chosen]], all_rows[chosen])
 
 
-def _find_mentions(passages: PassageStore, names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _find_mentions(
+    passages: PassageStore, names: list[str], hyperlinks: Hyperlinks
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each name that a passage mentions, the name's number and the passage's row."""
     finder = ahocorasick_rs.AhoCorasick(names, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest)
     mentioned, mentioning = array("q"), array("q")
     for row, passage in enumerate(passages):
+        hyperlinks.match(row, passage)
         text = passage.text.translate(_FOLD)
         found = {
             number

@@ -18,6 +18,8 @@ INDEX = "index"
 """The key under which our retrievers name the index that a passage without its own source is from."""
 LINKED_FROM = "linked_from"
 """The key under which our retrievers name the passage whose link brought one here."""
+HREFS = "hrefs"
+"""The key under which a passage has the links of its HTML, as they stand there, to documents beside its own."""
 LANGUAGE = "language"
 """The key under which a passage has the code of its language, where that is surely known."""
 _MOST_KEYS, _LONGEST_VALUE = 64, 2000

@@ -14,7 +14,7 @@ from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.passage_copies import drop_copies
-from hopgraph.tools.retrieval.passage_metadata import INDEX, LINKED_FROM
+from hopgraph.tools.retrieval.passage_metadata import HREFS, INDEX, LINKED_FROM
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
@@ -117,7 +117,7 @@ class IndexRetriever(AsyncRetriever):
                 metadata={
                     **self._source(hit.passage),
                     **({LINKED_FROM: hit.linked_from} if hit.linked_from else {}),
-                    **hit.passage.metadata,
+                    **{key: value for key, value in hit.passage.metadata.items() if key != HREFS},
                     "title": hit.passage.title,
                     "score": hit.score,
                 },

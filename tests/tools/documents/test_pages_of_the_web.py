@@ -26,10 +26,11 @@ PAGE = """<html><head><title>Arden - Encyclopedia</title><style>p {}</style></he
 def test_a_page_is_its_main_content() -> None:
     found = read_html(PAGE)
     assert found.title == "Arden"
+    links = (("Arden", "/wiki/Arden_%28town%29"), ("1407", "/wiki/1407"))
     assert found.elements == [
         Element("heading", "Arden", 1),
-        Element("text", "The tower of Arden was built in 1407 by Otto."),
-        Element("text", "It is new."),
+        Element("text", "The tower of Arden was built in 1407 by Otto.", links=links),
+        Element("text", "It is new.", links=links),
         Element("item", "- One"),
         Element("item", "  - deeper"),
         Element("item", "- Two"),

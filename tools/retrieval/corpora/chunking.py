@@ -17,6 +17,8 @@ PASSAGE_WORDS = 100
 _MOST_WORDS = 5000
 _LONGEST_KEY = 20
 """Words of a row's first cell that stands in each part of the row."""
+_MOST_LINKS = 100
+"""Of a block, or a passage; in longer tables of links the last ones are not followed."""
 _PIECE_LETTERS = 7  # characters for each word of a piece, of a text without spaces, too
 
 
@@ -32,6 +34,8 @@ class Block(NamedTuple):
     """Rows of a table, column names first, empty if it has none."""
     language: str = ""
     """Language of code, by its file suffix."""
+    links: Sequence[tuple[str, str]] = ()
+    """Text and address of its links."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class CutPassage(NamedTuple):
     """The line on which its last sentence, row or item begins, or its block."""
     text: str
     """White space in prose is single spaces; an empty line parts blocks."""
+    links: Sequence[str]
+    """Addresses of the links in it."""
 
 
 def cut_passages(blocks: Iterable[Block], chunking: ChunkOptions) -> Iterator[CutPassage]:
@@ -86,7 +92,7 @@ def cut_passages(blocks: Iterable[Block], chunking: ChunkOptions) -> Iterator[Cu
         if new and (far or (is_heading and words > chunking.words / 2)):
             held = taken[-1:] if new > 1 and taken[-1].block.kind == "heading" and not is_heading else []
             full = taken[:-1] if held else taken
-            yield CutPassage(full[0].line, full[-1].line, _join(full))
+            yield _passage_of(full)
             taken = [*_last_of(full, chunking.overlap), *held]
             words, new = sum(each.words for each in taken), len(held)
             more = unit.words + count_words(unit.head)
@@ -94,7 +100,15 @@ def cut_passages(blocks: Iterable[Block], chunking: ChunkOptions) -> Iterator[Cu
         words += more
         new += 1
     if new:
-        yield CutPassage(taken[0].line, taken[-1].line, _join(taken))
+        yield _passage_of(taken)
+
+
+def _passage_of(units: list[_Unit]) -> CutPassage:
+    linked = dict[str, None]()
+    for unit in units:
+        shown = tidy(unit.text) if unit.block.links else ""
+        linked |= dict.fromkeys(href for text, href in unit.block.links[:_MOST_LINKS] if text in shown or shown in text)
+    return CutPassage(units[0].line, units[-1].line, _join(units), tuple(linked)[:_MOST_LINKS])
 
 
 def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:

@@ -1,7 +1,7 @@
 """The structure of a Markdown text: its front matter, and sections under their headings."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from types import MappingProxyType
@@ -44,6 +44,8 @@ class Section(NamedTuple):
     """True if its last heading stands in its text, too."""
     in_rows: bool = False
     """True if its lines are the rows of a sheet, which are named with its passages."""
+    links: Sequence[tuple[str, str]] = ()
+    """Those of its last heading."""
 
 
 class StructuredText(NamedTuple):

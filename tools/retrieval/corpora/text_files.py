@@ -9,6 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
+from pydantic import JsonValue
+
 from hopgraph.state import CorpusError
 from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
 from hopgraph.tools.documents.elements import Document, UnreadableFileError, make_table
@@ -19,7 +21,7 @@ from hopgraph.tools.retrieval.corpora.markdown_sections import Section, Structur
 from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
-from hopgraph.tools.retrieval.passage_metadata import LANGUAGE, plain_metadata
+from hopgraph.tools.retrieval.passage_metadata import HREFS, LANGUAGE, plain_metadata
 from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize
 from hopgraph.tools.text.sentences import LINE_UNIT
@@ -151,22 +153,25 @@ def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOp
     """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
     number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
     for section in document.sections:
-        own = {"section": " > ".join(section.headings), "page": section.page}
-        known = {key: value for key, value in own.items() if value}
+        place = {"section": " > ".join(section.headings), "page": section.page}
+        known = {key: value for key, value in place.items() if value}
         metadata = plain_metadata({**document.metadata, **section.metadata, "source": name, **known})
         headings = section.headings if section.headings[:1] == (title,) else (title, *section.headings)
         full = " > ".join(headings)
         if len(full) > _LONGEST_TITLE:
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
         shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
-        blocks = chain((Block(section.line, heading, "heading") for heading in shown), section.blocks)
+        blocks = chain(
+            (Block(section.line, heading, "heading", links=section.links) for heading in shown), section.blocks
+        )
         for passage in cut_passages(blocks, chunking):
             number += 1
             if section.in_rows:
-                place = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
-                metadata = {**metadata, "section": ", ".join([*section.headings, place])}
-            key = f"{name}#{number}"
-            yield SourceRecord(key, _storable(full), _storable(passage.text), path, passage.line, metadata)
+                rows = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
+                metadata = {**metadata, "section": ", ".join([*section.headings, rows])}
+            linked: dict[str, JsonValue] = {HREFS: [*passage.links]} if passage.links else {}
+            known = {**metadata, **linked}
+            yield SourceRecord(f"{name}#{number}", _storable(full), _storable(passage.text), path, passage.line, known)
 
 
 def _storable(text: str) -> str:
@@ -225,7 +230,7 @@ def _open_document(path: Path, reading: CorpusReading, converter: DocumentConver
 def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
     """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
     path, section, blocks = list[tuple[int, str]](), Section(), list[Block]()
-    for kind, text, number, rows in document.elements:
+    for kind, text, number, rows, links in document.elements:
         if kind in ("page", "sheet") or (kind == "heading" and not flat):
             if blocks or (path and kind == "heading" and number <= path[-1][0]):
                 yield section._replace(blocks=blocks)
@@ -235,9 +240,9 @@ def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
             page = number if kind == "page" else section.page
             in_rows = kind == "sheet" or (section.in_rows and kind == "heading")
             headings = tuple(each for _, each in path)
-            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading")
+            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading", links=links)
         else:
-            blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows))
+            blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows, links=links))
     if blocks or path:
         yield section._replace(blocks=blocks)
 
