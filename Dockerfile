@@ -7,6 +7,7 @@ RUN pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY graphs graphs
 COPY nodes nodes
+COPY package package
 COPY state state
 COPY tools tools
 RUN pip install --no-cache-dir --no-deps . && useradd --uid 1000 --create-home hopgraph && install -d -o hopgraph /data

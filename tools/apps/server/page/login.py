@@ -99,8 +99,11 @@ def _form(form: str, request: Request, problem: str = "") -> HTMLResponse:
     return HTMLResponse(text, 401 if problem else 200, {"Cache-Control": "no-store"})
 
 
-def account_html(user: str, cookies: Mapping[str, str], t: Texts) -> str:
-    """Return who is logged in, with a button to log out where the log-in is the page's."""
-    button = f"<button>{escape_text(t('log_out'))}</button>"
-    out = f'<form method="post" action="logout">{button}</form>' if COOKIE in cookies else ""
+def account_html(user: str, cookies: Mapping[str, str], t: Texts, logout_url: str = "") -> str:
+    """Return who is logged in, with a button to log out where the log-in is the page's, else a link to `logout_url`."""
+    label = escape_text(t("log_out"))
+    # Not a form: the page's policy would keep its answer from leading on to an issuer.
+    out = f'<a href="{escape_text(logout_url)}">{label}</a>' if logout_url else ""
+    if COOKIE in cookies:
+        out = f'<form method="post" action="logout"><button>{label}</button></form>'
     return f"<span>{escape_text(user)}</span>{out}"

@@ -54,6 +54,7 @@ class _PageEvents:
         self.session, self.parts, self.initial_method = session, parts, options.chat_settings.use_method
         self.examples, self.gr = options.example_questions, parts.gr
         self.welcome = operator_html(options.welcome) if options.welcome else ""
+        self.logout_url = options.logout_url
         self.asking = set[tuple[str, str]]()  # the tabs and threads whose question runs
         self.following = dict[str, object]()  # tab → which of its events shows a turn: the latest
         # The last update of an event that goes on: Gradio applies the last one again when the event ends, which may be
@@ -102,7 +103,8 @@ class _PageEvents:
     def account(self, request: Request) -> str:
         if self.session.is_owner:
             return ""
-        return account_html(_user(request), cast("Mapping[str, str]", request.cookies), page_texts(request))
+        cookies = cast("Mapping[str, str]", request.cookies)
+        return account_html(_user(request), cookies, page_texts(request), self.logout_url)
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         async for updates in self._open(request, thread or ""):
