@@ -1,8 +1,8 @@
 """Users' own documents: uploaded files become a corpus that questions can be asked about.
 
-Each corpus is a folder, `documents/USER/USER_CORPUS/`, next to the threads. It holds the index, the files, which
-their user can open again, and `corpus.json`, without which it is not a corpus. A change replaces the folder
-in one step. No name of a user or a file becomes part of the path.
+Each corpus is a folder, `documents/USER/CORPUS/`, next to the threads. It holds the index, the files, which their user
+can open again, and `corpus.json`, without which it is not a corpus. A change replaces the folder in one step. No name
+of a user or a file becomes part of the path.
 """
 
 import asyncio
