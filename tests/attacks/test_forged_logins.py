@@ -166,6 +166,23 @@ async def test_known_users_do_not_wait_while_keys_are_fetched(
         await fetching
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_known_users_do_not_wait_for_newer_keys(
+    fails: bool, issuer: OidcIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an hour the issuer is asked meanwhile, whether it answers or not."""
+    users = OidcUsers(issuer.url, AUDIENCE)
+    assert await users.user_of_token(issuer.token("ann")) == "ann"
+    monkeypatch.setattr(oidc, "_FRESH", 0.0)
+    monkeypatch.setattr(oidc, "_PAUSE", 0.0)
+    issuer.delay, issuer.fails, asked = 0.5, fails, len(issuer.asked)
+    for _ in range(5):
+        assert await users.user_of_token(issuer.token("ann")) == "ann"
+        assert len(issuer.asked) == asked
+    await until(lambda: len(issuer.asked) > asked)
+    assert await users.user_of_token(issuer.token("ann")) == "ann"
+
+
 async def test_a_discovery_document_of_another_issuer(issuer: OidcIssuer) -> None:
     for described in ({"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/keys"}):
         issuer.other = described

@@ -5,17 +5,19 @@ import logging
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.user_folders import user_folder
 
-_WATCHING: dict[str, Any] = {"step": 500, "debounce": 10_000, "rust_timeout": 2_000, "yield_on_timeout": True}
+_STEPS: dict[str, Any] = {"step": 500, "debounce": 10_000, "rust_timeout": 2_000, "yield_on_timeout": True}
 """Milliseconds: files count as written once none has changed for `step`."""
+_PAUSE = 60.0  # seconds until what could not be watched is tried again
 _UPDATE = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
 _log = logging.getLogger("hopgraph.documents")
 
@@ -28,23 +30,54 @@ def kept_index(source: Path) -> Path:
 
 def watch(source: Path) -> Iterator[None]:
     """Yield once at the start, for what has changed before, and then after each change of a file."""
-    started = False
-    for changes in require("watchfiles", "chat").watch(source, **_WATCHING):
-        if changes or not started:
-            started = True
+    place, how = _watched(source)
+    is_due = _due_steps()
+    for changes in require("watchfiles", "chat").watch(place, **how):
+        if is_due(changes):
             yield
 
 
 async def keep_up_to_date(source: Path, index: Path) -> None:
     """Update an index whenever a file of its source changes, until cancelled.
 
-    Each update is a process, so that it holds up no answer; what is wrong with one is logged, and the index stays.
+    Each update is a process, so that it holds up no answer. What is wrong with one is logged, and the index stays; what
+    is wrong with watching is logged, and it is tried again.
     """
-    started = False
-    async for changes in require("watchfiles", "chat").awatch(source, **_WATCHING):
-        if changes or not started:
-            started = True
+    while True:
+        try:
+            await _follow(source, index)
+        except (OSError, RuntimeError) as error:  # it is not there, or the system has too many watches
+            _log.warning("the documents cannot be watched, which is tried again in a minute: %s", error)
+            await asyncio.sleep(_PAUSE)
+
+
+async def _follow(source: Path, index: Path) -> None:
+    """Do `keep_up_to_date` until another folder takes the place of the one that is watched."""
+    place, how = _watched(source)
+    is_due, inode = _due_steps(), place.stat().st_ino
+    async for changes in require("watchfiles", "chat").awatch(place, **how):
+        if place.stat().st_ino != inode:
+            return
+        if is_due(changes):
             await _update(source, index)
+
+
+def _watched(source: Path) -> tuple[Path, dict[str, Any]]:
+    """Return what is to be watched, and how: for a file its folder, since editors put a new file in its place."""
+    if not source.is_file():
+        return source, _STEPS
+    file = source.resolve()
+
+    def is_the_file(_change: object, path: str) -> bool:
+        return Path(path).name == file.name
+
+    return file.parent, {**_STEPS, "recursive": False, "watch_filter": is_the_file}
+
+
+def _due_steps() -> Callable[[Collection[object]], bool]:
+    """Return a test for steps of a watch: the first one is due, and others with changes are."""
+    first = chain((True,), repeat(False))
+    return lambda changes: next(first) or bool(changes)
 
 
 async def _update(source: Path, index: Path) -> None:
@@ -61,6 +94,7 @@ async def _update(source: Path, index: Path) -> None:
     except asyncio.CancelledError:
         with suppress(ProcessLookupError):
             process.kill()
+        await process.communicate()
         raise
     if process.returncode:
         _log.warning("the documents were not updated: %s", problem.decode(errors="replace").strip().rpartition("\n")[2])

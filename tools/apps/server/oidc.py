@@ -1,8 +1,8 @@
 """Users by the tokens of an OpenID Connect issuer: JWTs as `Authorization: Bearer`, verified with PyJWT (extra `oidc`).
 
 The issuer's public keys come from its discovery document, or from the URL or file of a JWK set. They are fetched when a
-token first needs them, again after an hour, and when a token names an unknown key, at most twice a minute. While they
-cannot be fetched the known ones hold for a day.
+token first needs them, in the background after an hour, and when a token names an unknown key, at most twice a minute.
+While they cannot be fetched the known ones hold for a day. Only tokens whose key is not known wait for a fetch.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class OidcUsers:
     _known: Sequence[Jwk] = field(default=(), init=False, repr=False, compare=False)
     _fetched: float = field(default=float("-inf"), init=False, repr=False, compare=False)
     _tried: float = field(default=float("-inf"), init=False, repr=False, compare=False)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False, compare=False)
+    _fetching: asyncio.Task[None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -110,26 +110,36 @@ class OidcUsers:
         algorithm, name = header.get("alg"), header.get("kid")
         if algorithm not in self.algorithms:
             raise LoginError(_REASONS["InvalidAlgorithmError"])
-        found = _choose(await self._load(_FRESH), name) or _choose(await self._load(0), name)
+        if time.monotonic() - self._fetched > _FRESH:
+            self._refresh()
+        found = self._choose(name)
+        if found is None:
+            await asyncio.shield(self._refresh())  # others may wait for it, too
+            found = self._choose(name)
+        if time.monotonic() - self._fetched > _USABLE:
+            raise LoginUnavailableError("the keys of the log-in's issuer cannot be fetched; try again in a minute")
         if found is None:
             raise LoginError("the token is signed with a key that its issuer does not have")
         return self._jwt.PyJWK(found, algorithm=found.get("alg", algorithm))
 
-    async def _load(self, age: float) -> Sequence[Jwk]:
-        """Return the issuer's keys, fetched again if they are older; a LoginUnavailableError without any."""
-        if time.monotonic() - self._fetched <= age:  # not held up by a fetch for somebody else
-            return self._known
-        async with self._lock:
-            now = time.monotonic()
-            if now - self._fetched > age and now - self._tried > _PAUSE:
-                self._tried = now
-                try:
-                    self._known, self._fetched = await self._fetch(), now
-                except HopgraphError as error:
-                    _log.warning("the keys of the OIDC issuer cannot be fetched: %s", error)
-            if now - self._fetched > _USABLE:
-                raise LoginUnavailableError("the keys of the log-in's issuer cannot be fetched; try again in a minute")
-            return self._known
+    def _choose(self, name: object) -> Jwk | None:
+        """Return the key of a name; without a name the only key; None where that is not one, or keys are too old."""
+        known = self._known if time.monotonic() - self._fetched <= _USABLE else ()
+        found = [each for each in known if name is None or each.get("kid") == name]
+        return found[0] if len(found) == 1 else None
+
+    def _refresh(self) -> asyncio.Task[None]:
+        """Return the fetch of the keys that is under way, or was last; a new one if that was a while ago."""
+        now = time.monotonic()
+        if self._fetching is None or (self._fetching.done() and now - self._tried > _PAUSE):
+            self._tried, self._fetching = now, asyncio.create_task(self._load())
+        return self._fetching
+
+    async def _load(self) -> None:
+        try:
+            self._known, self._fetched = await self._fetch(), time.monotonic()
+        except HopgraphError as error:
+            _log.warning("the keys of the OIDC issuer cannot be fetched: %s", error)
 
     async def _fetch(self) -> Sequence[Jwk]:
         if self.keys and not _is_address(self.keys):
@@ -176,9 +186,3 @@ def _parse_keys(document: Any) -> Sequence[Jwk]:
     if not usable:
         raise ValueError("it has no public key for signatures")
     return usable
-
-
-def _choose(keys: Sequence[Jwk], name: object) -> Jwk | None:
-    """Return the key of a name; without a name the only key; None where that is not one."""
-    found = [each for each in keys if name is None or each.get("kid") == name]
-    return found[0] if len(found) == 1 else None

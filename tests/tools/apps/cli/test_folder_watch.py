@@ -1,18 +1,21 @@
 """`hopgraph chat FOLDER` and `hopgraph index --watch`, as a user starts them: answers follow the files."""
 
+import asyncio
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
-from hopgraph.tools.apps.cli import main
-from hopgraph.tools.apps.cli.folder_watch import kept_index
+from hopgraph.tools.apps.cli import folder_watch, main
+from hopgraph.tools.apps.cli.folder_watch import keep_up_to_date, kept_index
 from hopgraph.tools.retrieval import open_index
 from support.servers.web_app import ChatProcess, chat_process
-from support.waiting import wait_until
+from support.waiting import until, wait_until
 
 QUESTION = "What is the capital of Zorbia?"
 
@@ -47,6 +50,51 @@ def test_answers_follow_the_files_of_a_folder(folder: Path, tmp_path: Path) -> N
     (kept,) = (tmp_path / "cache" / "hopgraph" / "indexes").iterdir()
     assert kept.name.startswith("my documents-")
     assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+async def index_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Path], Path]]:
+    """Watch a source and keep an index of it while the test runs."""
+    monkeypatch.setattr(folder_watch, "_PAUSE", 0.2)
+    async with asyncio.TaskGroup() as tasks:
+        watching = list[asyncio.Task[None]]()
+
+        def follow(source: Path) -> Path:
+            watching.append(tasks.create_task(keep_up_to_date(source, tmp_path / "index")))
+            return tmp_path / "index"
+
+        yield follow
+        watching[0].cancel()
+
+
+async def indexed(index: Path, text: str) -> None:
+    await until(lambda: (index / "manifest.json").exists() and text in (index / "passages.jsonl").read_text())
+
+
+@pytest.mark.slow
+async def test_a_file_that_is_replaced_is_followed_each_time(tmp_path: Path, index_of: Callable[[Path], Path]) -> None:
+    source, part = tmp_path / "zorbia.txt", tmp_path / "part"
+    source.write_text("The capital of Zorbia is Plim.")
+    index = index_of(source)
+    for capital in ("Plim", "Quonville", "Mardle"):
+        part.write_text(f"The capital of Zorbia is {capital}.")
+        os.replace(part, source)
+        await indexed(index, capital)
+
+
+@pytest.mark.slow
+async def test_a_folder_that_goes_and_comes_back_is_followed(
+    folder: Path, index_of: Callable[[Path], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    index = index_of(folder)
+    await indexed(index, "Plim")
+    folder.rename(folder.with_name("away"))
+    await until(lambda: "the documents cannot be watched" in caplog.text)
+    folder.mkdir()
+    (folder / "zorbia.md").write_text("The capital of Zorbia is Quonville.")
+    await indexed(index, "Quonville")
+    (folder / "zorbia.md").write_text("The capital of Zorbia is Mardle.")
+    await indexed(index, "Mardle")
 
 
 def test_documents_and_a_corpus_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
