@@ -107,6 +107,13 @@ def test_each_kind_is_sent_as_what_it_is(tmp_path: Path) -> None:
         assert headers["content-security-policy"].startswith("sandbox;") == sandboxed
 
 
+def test_a_name_that_is_not_utf_8_is_replaced_where_it_is_not(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (tmp_path / name).write_text("Text.")
+    headers = send_document(tmp_path / name, name).headers
+    assert headers["content-disposition"] == "inline; filename*=utf-8''caf%3F.txt"
+
+
 def test_a_text_that_is_none_any_more_is_downloaded(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(bytes(range(256)) * 64)
     for name in ("a.txt", "a.html", "a.svg"):

@@ -140,6 +140,17 @@ async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
         assert (await sent(app, "GET", "/health")).status_code == 200
 
 
+async def test_keys_that_are_guessed_below_the_page_are_counted(tmp_path: Path) -> None:
+    """A page's own files are not, for people who have yet to log in."""
+    options = without_page(tmp_path, keys=KEYS, requests_per_minute=8)
+    async with open_app(options) as app, httpx.AsyncClient(base_url=app.url) as client:
+        path = "/chat/gradio_api/info"
+        assert {(await client.get(path)).status_code for _ in range(20)} == {401}
+        for header in ("Authorization", "X-Api-Key"):
+            tried = [(await client.get(path, headers={header: f"Bearer guess-{n}"})).status_code for n in range(20)]
+            assert 429 in tried
+
+
 def test_a_bucket_fills_again_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("hopgraph.tools.apps.server.guards.time.monotonic", lambda: now[0])
