@@ -127,6 +127,7 @@ PROTOCOLS = (by_v1, by_ag_ui, by_mcp, by_page)
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 async def test_no_protocol_gives_another_groups_passages(app: WebApp, groups: Mapping[str, set[str]]) -> None:
     """Of 100 questions, by all their steps, sources, lists and answers; each is answered from what is open."""
     crossed, answered = list[str](), 0
@@ -177,6 +178,7 @@ async def test_no_setting_of_a_callers_names_what_is_asked(
     assert "secret" not in reply.text.lower()
 
 
+@pytest.mark.slow
 async def test_an_upload_is_asked_with_what_is_open_and_no_more(app: WebApp, tmp_path: Path) -> None:
     question = "Who painted Harbour?"
     async with by_hand(app.url, ANN) as ann:

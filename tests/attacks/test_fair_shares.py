@@ -34,6 +34,7 @@ async def ask_mcp(client: httpx.AsyncClient, key: str, session: str = "", what: 
     return await client.post("/mcp", json=message, headers=headers)
 
 
+@pytest.mark.slow
 async def test_more_mcp_sessions_end_the_same_users_oldest(tmp_path: Path) -> None:
     async with (
         open_app(without_page(tmp_path, keys=KEYS)) as app,

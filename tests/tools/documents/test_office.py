@@ -61,6 +61,7 @@ def test_title_headings_numbers_headers_formulas_and_changes(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.slow
 def test_items_with_large_numbers_are_not_as_long_as_texts(tmp_path: Path) -> None:
     """In letters, the last mark would have 2,308 of them, and all together 69 million."""
     found = read_docx(tmp_path / "a.docx", paragraph("Turn", numbered=1) * 60_000)

@@ -43,6 +43,7 @@ def agent_input(thread: str) -> dict[str, Any]:
     return {"threadId": thread, "runId": "r", "messages": [message], **told}
 
 
+@pytest.mark.slow
 async def test_every_endpoint_knows_the_same_user(app: WebApp, caplog: pytest.LogCaptureFixture) -> None:
     """By the function as by the key; whoever it does not know is a stranger."""
     caplog.set_level("INFO", "hopgraph.questions")

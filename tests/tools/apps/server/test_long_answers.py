@@ -49,6 +49,7 @@ async def over_ag_ui(client: httpx.AsyncClient, question: str) -> str:
     return "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
 
 
+@pytest.mark.slow
 async def test_three_protocols_give_the_same_plain_markdown(app: WebApp) -> None:
     async with httpx.AsyncClient(base_url=app.url, timeout=60) as client, Client(f"{app.url}/mcp") as mcp:
         for question, reply in REQUESTS.items():

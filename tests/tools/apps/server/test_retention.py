@@ -126,6 +126,7 @@ async def test_a_conversation_that_goes_on_while_old_ones_are_deleted_stays(
         assert [each["id"] for each in await threads.list_for("ann")] == ["continued"]
 
 
+@pytest.mark.slow
 async def test_old_conversations_and_documents_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With their messages, turns and sets; younger ones stay, and so does one that is in use."""
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
