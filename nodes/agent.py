@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
 from langchain.agents.middleware import AgentMiddleware
@@ -44,7 +44,7 @@ from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
 _UNCITED = "uncited"
 """The artifact of the one reply that asks for citations."""
 MOST_PASSAGES = 50
-"""Passages that one search can bring."""
+"""Passages that one search, or a whole section or document, can bring; the rest of it at another `offset`."""
 _runtime: ContextVar[ToolRuntime[AgentContext, AgentRunState]] = ContextVar("hopgraph_tool_runtime")
 """The runtime of the tool call in progress; LangChain would validate and copy all of it as a tool's argument."""
 
@@ -69,9 +69,13 @@ async def search(
 
 async def read(
     id: Annotated[str, Field(description="the id of a passage")],  # noqa: A002 - as the model calls it
-    offset: Annotated[int, Field(description="passages to go on from it, or back where negative")] = 0,
+    offset: Annotated[int, Field(description="passages to go on from there, or back where negative")] = 0,
+    whole: Annotated[
+        Literal["section", "document"] | None,
+        Field(description="start at the beginning of its section, or document, and show all of that"),
+    ] = None,
 ) -> Command[Any]:
-    """Show the document that a passage is from, at that passage and after it."""
+    """Show the document that a passage is from, at that passage and after it, or all of its section or document."""
     from hopgraph.tools.retrieval.linked_index import read_document  # here, as it brings NumPy
 
     runtime = _runtime.get()
@@ -79,12 +83,13 @@ async def read(
     if id not in known:
         return _said(runtime, f"no passage {id!r:.80} was shown; there are: {', '.join(known) or 'none'}", wrong=True)
     passage = known[id]
-    settings = runtime.context
+    settings, key = runtime.context, passage["id"]
+    count = MOST_PASSAGES if whole else settings.top_k
     for given in (settings.retriever, *filter(None, [settings.second_retriever])):
         retriever = await get_retriever(given)
         if isinstance(retriever, RememberingRetriever):
             retriever = retriever.retriever
-        if documents := await read_document(retriever, passage["id"], offset, settings.top_k):
+        if documents := await read_document(retriever, key, offset, count, whole):
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
             return _observed(runtime, distinguish_texts(passages, passages_by_id(runtime.state["passages"])))
     if offset:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from langchain_core.documents import Document
@@ -20,6 +20,9 @@ from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever, open_retr
 from hopgraph.tools.retrieval.links import LINK_DEPTH, LinkedRow, Links
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever, SearchableIndex
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
+
+Whole = Literal["section", "document"]
+"""What can be read from its beginning: what stands under one heading, or all of a document."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,20 @@ class LinkedIndex:
         except DAMAGE as error:  # a file has numbers that lead nowhere
             raise damaged(str(self.source), error) from None
 
-    def neighbours(self, key: str, offset: int, count: int) -> list[Hit]:
-        """Return at most so many passages of one document, from a passage on, moved by `offset`; empty for none."""
+    def neighbours(self, key: str, offset: int, count: int, whole: Whole | None = None) -> list[Hit]:
+        """Return at most so many passages of one document, from a passage on, moved by `offset`; empty for none.
+
+        Of a whole document, or section, they are those from its first one on, moved by `offset`.
+        """
         row = self._row_of(key)
         if row is None:
             return []
-        document = _document_of(self.passages[row])
+        unit = _unit_of(self.passages[row], whole)
+        while whole and row and _unit_of(self.passages[row - 1], whole) == unit:
+            row -= 1
         rows = range(max(0, row + offset), min(row + offset + count, len(self.passages)))
         found = ((each, self.passages[each]) for each in rows)
-        return [Hit(passage, 1.0, each) for each, passage in found if _document_of(passage) == document]
+        return [Hit(passage, 1.0, each) for each, passage in found if _unit_of(passage, whole) == unit]
 
     def _hit(self, found: LinkedRow, known: Hit | None) -> Hit:
         source = "" if found.source is None else self._name(found.source)
@@ -94,8 +102,9 @@ class LinkedIndex:
         return self.passages[row].title or self.passages[row].id
 
 
-def _document_of(passage: StoredPassage) -> object:
-    return passage.metadata.get("source") or passage.title
+def _unit_of(passage: StoredPassage, whole: Whole | None) -> object:
+    document = passage.metadata.get("source") or passage.title
+    return (document, passage.title) if whole == "section" else document  # a title has its section's headings
 
 
 def with_links(base: SearchableIndex, folder: Path, passages: PassageStore | None = None) -> SearchableIndex:
@@ -120,8 +129,12 @@ def without_links(retriever: Runnable[str, Any]) -> Runnable[str, Any]:
     return retriever
 
 
-async def read_document(retriever: Runnable[str, Any], key: str, offset: int, count: int) -> list[Document]:
+async def read_document(
+    retriever: Runnable[str, Any], key: str, offset: int, count: int, whole: Whole | None = None
+) -> list[Document]:
     """Return at most so many passages of the document that a passage is of, from it on, moved by `offset`.
+
+    Of a whole document, or section, they are those from its beginning on, moved by `offset`.
 
     The passages of a document follow each other in an index, under one source, or else one title. Empty where the
     retriever is over no index with links, which alone knows its passages by id, or the document has none there.
@@ -130,11 +143,11 @@ async def read_document(retriever: Runnable[str, Any], key: str, offset: int, co
     if isinstance(retriever, JoinedRetriever):
         for mark, given in retriever.retrievers.items():
             one, own_key = await open_retriever(given), key.removeprefix(mark)
-            if key.startswith(mark) and (found := await read_document(one, own_key, offset, count)):
+            if key.startswith(mark) and (found := await read_document(one, own_key, offset, count, whole)):
                 return [each.model_copy(update={"id": each.id and f"{mark}{each.id}"}) for each in found]
         return []
     if not (isinstance(retriever, IndexRetriever) and isinstance(retriever.index, LinkedIndex)):
         return []
     index = retriever.index
-    hits = await in_search_thread(index.neighbours, key, offset, count)
+    hits = await in_search_thread(index.neighbours, key, offset, count, whole)
     return retriever.to_documents(hits)

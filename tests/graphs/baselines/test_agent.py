@@ -151,6 +151,32 @@ def test_read_shows_more_of_a_document(tmp_path: Any) -> None:
     assert all(each.startswith("report.txt") for each in second.artifact)
 
 
+@pytest.mark.parametrize(
+    ("asked", "read"),
+    [
+        ({"whole": "section"}, ["#2", "#3", "#4"]),
+        ({"whole": "section", "offset": 2}, ["#4"]),
+        ({"whole": "document"}, ["#1", "#2", "#3", "#4", "#5"]),
+        ({}, ["#3", "#4"]),
+    ],
+)
+def test_read_shows_a_whole_section_or_document(tmp_path: Path, asked: dict[str, Any], read: list[str]) -> None:
+    (tmp_path / "docs").mkdir()
+    leave = "\n\n".join(f"Rule{number} of leave. " + "So it is. " * 30 for number in range(3))
+    (tmp_path / "docs" / "handbook.md").write_text(
+        f"# Handbook\n\nFor all.\n\n## Leave\n\n{leave}\n\n## Pay\n\nMonthly."
+    )
+    (tmp_path / "docs" / "other.md").write_text("# Other\n\n## Leave\n\nNone.")
+    index = build_index(tmp_path / "docs", tmp_path / "index").path
+    turns = (
+        turn(search("leave", k=9)),
+        turn(("read", {"id": "handbook.md#3", **asked})),
+        turn(answer("x", "handbook.md#3")),
+    )
+    state, _, _ = run(*turns, retriever=f"bm25:{index}", top_k=2)
+    assert told(state)[1].artifact == [f"handbook.md{number}" for number in read]
+
+
 @pytest.mark.parametrize(("limit", "stop"), [({"max_turns": 2}, "max_iterations"), ({"max_llm_calls": 2}, "budget")])
 def test_the_last_turn_can_only_answer(limit: dict[str, Any], stop: str) -> None:
     state, _, server = run(turn(search("Guillermo del Toro")), turn(FOUND), **limit)
