@@ -23,7 +23,7 @@ from support.servers.browsing import Chat, chromium_browser
 from support.servers.by_hand import by_hand
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
-from support.waiting import until
+from support.waiting import until, wait_until
 
 DAY = 24 * 3600
 
@@ -201,10 +201,9 @@ def test_a_reply_is_rated_with_a_comment_in_a_browser(tmp_path: Path) -> None:
         chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
         chat.last.get_by_role("button", name="Send comment").click()
         chat.last.get_by_text("Thank you for your comment.").wait_for()
-        with chat.page.expect_download() as download:
-            chat.manage()
-            chat.page.locator("#hg-export a").click()
-        assert "*Rating: Bad*: The year is missing." in Path(download.value.path()).read_text()
+        address = f"{app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
+        expected = "*Rating: Bad*: The year is missing."
+        wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
         chat.last.get_by_role("button", name="Bad").click()
         assert chat.last.locator(".hg-comment").count() == 0
         chat.page.context.close()
