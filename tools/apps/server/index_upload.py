@@ -10,7 +10,7 @@ import sys
 import uuid
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -191,6 +191,11 @@ def _index_files(job: UploadJob, folder: Path, report: Callable[[IndexingStage],
     }
 
 
+def nothing_read(files: Collection[str], problems: Sequence[str]) -> CorpusError:
+    """Make the error for files of which none can be used; what is wrong with each of several was reported before."""
+    return CorpusError("; ".join(problems) if len(files) == 1 else "none of the files can be read")
+
+
 def _write_corpus(
     files: dict[str, Path], out: Path, reading: CorpusReading, report: Callable[[IndexingStage], None]
 ) -> list[str]:
@@ -224,7 +229,7 @@ def _write_corpus(
             told = reading.first_skipped[earlier:]
             reading.first_skipped[earlier:] = [sanitize_line(each.replace(str(path), name)) for each in told]
     if not used:
-        raise CorpusError("; ".join(reading.first_skipped))
+        raise nothing_read(files, reading.first_skipped)
     return used
 
 

@@ -92,7 +92,7 @@ def conversation_markdown(turns: Iterable[PageTurn], title: str, t: Texts = ENGL
     written = [f"# {escape_markup(title)}"]
     for turn in turns:
         answer = turn_text(cast("LookUpState", turn.told)) if turn.told else turn.said
-        written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(turn.problem)]
+        written += [f"## {escape_markup(turn.asked)}", answer or escape_markup(t.problem(turn.problem))]
         if turn.feedback:
             comment = escape_markup(turn.comment)
             written.append(f"*{t('rated')}: {t(turn.feedback)}*{': ' if comment else ''}{comment}")

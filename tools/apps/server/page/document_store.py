@@ -35,6 +35,7 @@ from hopgraph.tools.apps.server.index_upload import (
     UserCorpus,
     document_id,
     index_in_process,
+    nothing_read,
 )
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.threads import USER, default_path
@@ -156,6 +157,8 @@ class UserDocuments:
         named, unread = name_files(files, self.max_bytes) if files or not before else ({}, {})
         for file, problem in unread.items():
             yield IndexingStage("reading", file=file, passages=0, problem=problem)
+        if unread and not named:
+            raise nothing_read(unread, [f"{file}: {problem}" for file, problem in unread.items()])
         if before and not named and not set(before["files"]) - {*remove}:
             raise SettingsError("these are all files; delete the documents instead")
         folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
@@ -260,7 +263,7 @@ def _make_folder(of_user: Path) -> None:
 def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], dict[str, str]]:
     """Return unique name → place of the files that can be read, in their order, and name → reason of each other one.
 
-    Only their names, kinds and sizes are looked at. A CorpusError where none is left, or they have too many bytes.
+    Only their names, kinds and sizes are looked at. A CorpusError for no files, or too many bytes.
     """
     found: dict[str, Path] = {}
     unread: dict[str, str] = {}
@@ -281,9 +284,8 @@ def name_files(files: Sequence[Path], max_bytes: int) -> tuple[dict[str, Path], 
             continue
         total += status.st_size
         found[name] = path
-    if not found:
-        problems = [f"{name}: {problem}" for name, problem in unread.items()]
-        raise CorpusError("; ".join(problems) or "no file was uploaded; choose one or more")
+    if not files:
+        raise CorpusError("no file was uploaded; choose one or more")
     if total > max_bytes:
         raise CorpusError(f"the files have {total:,} bytes together; upload at most {max_bytes:,} at once")
     return found, unread

@@ -119,7 +119,7 @@ class DocumentsPanel:
                         self._name: "",
                     }
         except HopgraphError as error:
-            yield {self._result: read.html() + problem_html(str(error))}
+            yield {self._result: read.html() + problem_html(t.problem(str(error)))}
         yield {self._index: gr.update(interactive=True)}
         for path in paths if indexed else ():
             path.unlink(missing_ok=True)
@@ -132,7 +132,7 @@ class DocumentsPanel:
         try:
             await self._documents().delete(user, corpus.removesuffix(JOINED))
         except HopgraphError as error:
-            result = problem_html(str(error))
+            result = problem_html(t.problem(str(error)))
         choices = await self.choices(user, t)
         return {self.corpus: self._gr.update(choices=choices, value=""), self.chosen: "", self._result: result}
 
@@ -169,7 +169,7 @@ class _FilesRead:
         if stage and stage.file:
             said, state = f'{escape(t("stage_reading"))} <progress aria-label="{escape(stage.file)}"></progress>', ""
             if stage.problem:
-                said, state = inline_html(stage.problem.removeprefix(f"{stage.file}: ")), ' class="hg-bad"'
+                said, state = inline_html(t.problem(stage.problem.removeprefix(f"{stage.file}: "))), ' class="hg-bad"'
             elif stage.passages is not None:
                 said = escape(t.count("passages", stage.passages))
             self._lines[stage.file] = f"<li{state}><b>{inline_html(stage.file)}</b> <span>{said}</span></li>"
@@ -187,4 +187,4 @@ def _corpus_html(corpus: UserCorpus, t: Texts) -> str:
     told = [t("indexed", name=corpus["name"], passages=t.count("passages", corpus["passages"]))]
     if corpus["skipped"]:
         told.append(t.count("skipped", corpus["skipped"]))
-    return f'<p role="status">{inline_html("; ".join([*told, *corpus["first_skipped"]]))}.</p>'
+    return f'<p role="status">{inline_html("; ".join([*told, *map(t.problem, corpus["first_skipped"])]))}.</p>'

@@ -194,8 +194,8 @@ class _PageEvents:
         with parts.review:
             # Not on load, too, which would rebuild the form over what was entered.
             @self.gr.render(inputs=[parts.asked], triggers=[parts.asked.change])
-            def render(asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
-                review_form(self.gr, asked, connect)
+            def render(request: Request, asked: Sequence[ReviewRequest]) -> None:  # pyright: ignore[reportUnusedFunction]
+                review_form(self.gr, asked, page_texts(request), connect)
 
     def _connect_options(self) -> None:
         parts = self.parts
@@ -234,8 +234,8 @@ class _PageEvents:
         """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
         line, stand_in = await self.session.describe(_user(request), options)
         if self.parts.simple:
-            problem = self.session.problem(_user(request), options)
-            return f"<p>{inline_html(problem or (page_texts(request)('no_model') if stand_in else ''))}</p>"
+            problem, t = self.session.problem(_user(request), options), page_texts(request)
+            return f"<p>{inline_html(t.problem(problem) or (t('no_model') if stand_in else ''))}</p>"
         changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
         return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
 
@@ -304,7 +304,7 @@ class _PageEvents:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
         gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], _user(request), page_texts(request)
         look = View(t, parts.simple, self.welcome, self.examples, partial(self.session.document_link, user))
-        html = conversation_html(last, look, welcome=not view.problem) + problem_html(view.problem)
+        html = conversation_html(last, look, welcome=not view.problem) + problem_html(t.problem(view.problem))
         changing = {parts.last: html}
         if not parts.simple:
             changing[parts.picture] = picture_html(last[0] if last else None, t)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hopgraph.nodes.core.human_review import question_of_others
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
+from hopgraph.tools.apps.server.page.texts import Texts
 from hopgraph.tools.text.sanitize import sanitize_line
 
 REVIEW_SETTINGS = {"queries": "review_queries", "evidence": "review_evidence"}
@@ -36,7 +37,7 @@ def answer_next(asked: Sequence[ReviewRequest], answer: Mapping[str, Any] | str)
     return [replace(each, answer=answer) if each is first else each for each in asked]
 
 
-def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., None]) -> None:
+def review_form(gr: Any, asked: Sequence[ReviewRequest], t: Texts, connect: Callable[..., None]) -> None:
     """Build the form for the first open request, inside a `gr.render`; without one nothing is built.
 
     `connect(button, inputs, make)` connects a button: `make` turns the inputs' values into the answer.
@@ -47,23 +48,23 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     if told := question_of_others(one.payload):
         with gr.Column(elem_classes="hg-review"):
             gr.HTML(f'<div class="hg-review-head"><h3>{inline_html(told)}</h3></div>')
-            answer = gr.Textbox(label="Your answer", interactive=True, max_lines=8)
-            connect(gr.Button("Answer", variant="primary", size="sm"), [answer], str)
+            answer = gr.Textbox(label=t("your_answer"), interactive=True, max_lines=8)
+            connect(gr.Button(t("answer"), variant="primary", size="sm"), [answer], str)
         return
     size = len(one.items)
-    problem = problem_html(str(one.payload.get("problem") or ""))
-    question = inline_html(str(one.payload.get("question", "")))
-    of_all = f" ({number} of {len(asked)})" if len(asked) > 1 else ""
-    title = f"Review the {inline_html(one.kind)}, iteration {inline_html(str(one.payload['hop']))}{of_all}"
+    problem = problem_html(t.problem(str(one.payload.get("problem") or "")))
+    question = inline_html(t("review_for", question=str(one.payload.get("question", ""))))
+    of_all = f" ({number}/{len(asked)})" if len(asked) > 1 else ""
+    title = inline_html(t(f"review_{one.kind}", n=str(one.payload["hop"])) + of_all)
     with gr.Column(elem_classes="hg-review"):
-        gr.HTML(f'<div class="hg-review-head"><h3>{title}</h3><p>for: {question}</p>{problem}</div>')
-        rows = [_row(gr, one, *each) for each in enumerate(one.items, start=1)]
-        label = "Further queries, one on each line"
-        further = gr.Textbox(label=label, lines=2, max_lines=8, visible=one.kind == "queries", interactive=True)
+        gr.HTML(f'<div class="hg-review-head"><h3>{title}</h3><p>{question}</p>{problem}</div>')
+        rows = [_row(gr, one, t, *each) for each in enumerate(one.items, start=1)]
+        more, is_query = t("further_queries"), one.kind == "queries"
+        further = gr.Textbox(label=more, lines=2, max_lines=8, visible=is_query, interactive=True)
         with gr.Row():
-            use = gr.Button("Use what is ticked", variant="primary", size="sm", min_width=90)
-            approve = gr.Button("Approve as shown", size="sm", min_width=90)
-            reject = gr.Button("Reject all", size="sm", min_width=90)
+            use = gr.Button(t("use_ticked"), variant="primary", size="sm", min_width=90)
+            approve = gr.Button(t("approve"), size="sm", min_width=90)
+            reject = gr.Button(t("reject_all"), size="sm", min_width=90)
 
     def edit(*values: Any) -> dict[str, Any]:
         *written, added = (each or "" for each in values[size:])  # a field that is not shown gives none
@@ -80,7 +81,7 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], connect: Callable[..., 
     connect(reject, [], lambda: {"action": "reject"})
 
 
-def _row(gr: Any, one: ReviewRequest, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:
+def _row(gr: Any, one: ReviewRequest, t: Texts, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:
     """Build an item's tick and its text, which a passage may not let change."""
     about = " · ".join(item.get("titles", ())) or item.get("why", "")
     label = f"{number}. {sanitize_line(str(about))}".strip()
@@ -88,6 +89,6 @@ def _row(gr: Any, one: ReviewRequest, number: int, item: Mapping[str, Any]) -> t
     with gr.Row(elem_classes="hg-review-row"):
         # `interactive` everywhere: Gradio may show a field that no function fills as read-only.
         return (
-            gr.Checkbox(True, label=f"keep {number}", container=False, interactive=True, scale=0, min_width=90),
+            gr.Checkbox(True, label=t("keep_item", n=number), container=False, interactive=True, scale=0, min_width=90),
             gr.Textbox(item["text"], label=label, interactive=editable, lines=1, max_lines=6, scale=1),
         )

@@ -43,7 +43,7 @@ const send = (file, line) => new Promise((done) => {
     let reply;
     try { reply = JSON.parse(request.responseText); } catch { reply = null; }
     if (request.status !== 200 || !Array.isArray(reply))
-      return failed(reply?.error?.message ?? reply?.detail ?? `HTTP ${request.status}`);
+      return failed(t[`upload_${request.status}`] ?? reply?.error?.message ?? reply?.detail ?? `HTTP ${request.status}`);
     if (!line.isConnected) return;
     uploaded.set(line, reply[0]);
     publish();

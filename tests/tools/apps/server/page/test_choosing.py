@@ -231,11 +231,11 @@ def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
     chat.settled("review_queries")
     chat.write(HOPS)
     form = chat.page.locator(".hg-review")
-    form.get_by_text("Review the queries, iteration 1").wait_for()
+    form.get_by_text("Review the search queries, round 1").wait_for()
     # It waits for the person also when the page is opened anew.
     chat.page.reload()
     chat.ready()
-    form.get_by_text("Review the queries, iteration 1").wait_for()
+    form.get_by_text("Review the search queries, round 1").wait_for()
     form.locator("textarea").first.fill("Guernica Picasso")
     form.get_by_role("button", name="Use what is ticked").click()
     chat.last.locator(".hg-answer").wait_for()

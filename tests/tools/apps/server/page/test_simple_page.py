@@ -8,7 +8,7 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.colors import BLACK, DARK_PAGE, WHITE, contrast, palette, parse_color, readable_on
-from hopgraph.tools.apps.server.page.texts import LANGUAGES, texts_by_language, texts_for
+from hopgraph.tools.apps.server.page.texts import ENGLISH, LANGUAGES, read_problems, texts_by_language, texts_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import build_index
 from support.servers.browsing import Chat
@@ -118,15 +118,59 @@ def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: 
     assert not any(english[key] in shown for key in keys if english[key] != texts_for(locale)(key))
 
 
+@pytest.mark.slow
+def test_what_goes_wrong_is_said_in_the_browsers_language(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    settings = {"model": "openai:any?base_url=http://127.0.0.1:9/v1", "request_retries": 0}
+    chat = open_chat(serve(simple=True, settings=settings), wait=False, locale="de-DE")
+    chat.page.locator("#hg-box textarea").fill(HOPS)
+    chat.page.get_by_role("button", name="Senden", exact=True).click()
+    chat.last.get_by_text("ist nicht erreichbar. Versuchen Sie es später noch einmal.").wait_for()
+    chat.page.get_by_role("button", name="Eigene Dokumente hinzufügen").click()
+    refused = {"a.exe": b"MZ\0", "b.pdf": b"%PDF-1.4 broken", "c.docx": b"no archive", "d.txt": b"\xff\xfe\x00R\n"}
+    for name, content in refused.items():
+        (tmp_path / name).write_bytes(content)
+    chat.page.locator("#hg-documents input[type=file]").set_input_files([tmp_path / name for name in refused])
+    chat.page.get_by_text("Dateien der Art .exe können nicht gelesen werden").wait_for()
+    chat.page.get_by_role("button", name="Aufnehmen", exact=True).click()
+    chat.page.get_by_text("Keine der Dateien kann gelesen werden.").wait_for()
+    lines = chat.page.locator("#hg-indexed li").all_inner_texts()
+    assert [line.split()[1:3] for line in lines] == [["sie", "ist"]] * 3
+    shown = chat.page.locator("body").inner_text()
+    assert not [each["en"] for pattern, each in read_problems() if pattern.search(shown)]
+
+
 def test_every_text_is_in_every_language_with_the_same_places() -> None:
     texts = texts_by_language()
     assert {*texts} == {*LANGUAGES}
     for key, english in texts["en"].items():
         for language in LANGUAGES:
-            assert set(re.findall(r"{\w+}", texts[language][key])) == set(re.findall(r"{\w+}", english)), (
-                language,
-                key,
-            )
+            assert places(texts[language][key]) == places(english), (language, key)
+    for _, each in read_problems():
+        assert {*each} == {*LANGUAGES}
+        assert all(places(each[language]) <= places(each["en"]) for language in LANGUAGES), each
+
+
+def places(text: str) -> set[str]:
+    return set(re.findall(r"{\w+}", text))
+
+
+def test_every_problem_is_one_that_the_code_reports() -> None:
+    root = Path(__file__).parents[5]
+    code = "".join(path.read_text("utf-8") for folder in ("nodes", "tools") for path in (root / folder).rglob("*.py"))
+    for _, each in read_problems():
+        pieces = sorted(re.split(r"{\w+}|[;:] ", each["en"]), key=len)[-2:]
+        assert any(piece in code for piece in pieces), each["en"]
+
+
+def test_a_problem_is_found_behind_what_it_is_about() -> None:
+    german = texts_for("de")
+    assert german.problem("a: b.txt: the file is empty") == "a: b.txt: die Datei ist leer"
+    assert german.problem("the question has 9 characters; the limit is 5") == (
+        "Die Frage hat 9 Zeichen; höchstens 5 sind möglich."
+    )
+    for line in ("", "another: thing", "x: " * 2_000):
+        assert german.problem(line) == line
+    assert ENGLISH.problem("the file is empty") == "the file is empty"
 
 
 def test_every_text_is_used() -> None:
@@ -134,7 +178,7 @@ def test_every_text_is_used() -> None:
     code = "".join(path.read_text("utf-8") for path in folder.iterdir() if path.suffix in (".py", ".js", ".html"))
     unused = [key for key in texts_by_language()["en"] if not re.search(rf'["\'.]{key}\b', code)]
     plural = [key for key in unused if not re.search(rf'"{re.sub("_(one|many)$", "", key)}"', code)]
-    assert [key for key in plural if not key.startswith("stage_")] == []
+    assert [key for key in plural if not key.startswith(("stage_", "upload_", "review_"))] == []
 
 
 @pytest.mark.parametrize(
