@@ -18,6 +18,7 @@ from hopgraph.state import SettingsError
 from hopgraph.state.chat import settings_for_method
 from hopgraph.tools.apps.server.page.chat_session import ChatSession, TurnOptions
 from hopgraph.tools.apps.server.page.review_form import answer_next, review_form
+from hopgraph.tools.apps.server.page.texts import ENGLISH
 from support.own_methods import ASKING, PLAIN, forget_added_methods
 from support.paths import ROOT
 from support.servers.web_app import WebApp, chat_process, open_app, without_page
@@ -72,7 +73,7 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
         assert views[-1].turns[-1].ended == "paused"
         gradio: Any = import_module("gradio")
         with gradio.Blocks() as blocks:
-            review_form(gradio, views[-1].asked, lambda button, inputs, make: None)
+            review_form(gradio, views[-1].asked, ENGLISH, lambda button, inputs, make: None)
         shown = [each for each in blocks.blocks.values() if isinstance(each, gradio.HTML)]
         assert "one or two?" in str(shown[0].value)
         answered = answer_next(views[-1].asked, "two")
