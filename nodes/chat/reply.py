@@ -15,9 +15,9 @@ from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
-UNCITED = "No passage of the documents supports this; it is the model's own knowledge."
-DOUBTS = f"{UNSUPPORTED} No passage of the documents is known to support this statement."
-CUT_SHORT = "The budget ended the search, so this is the best answer so far."
+UNCITED = "No passage in the documents supports this; it is the model's own knowledge."
+DOUBTS = f"{UNSUPPORTED} No passage in the documents is known to support this statement."
+CUT_SHORT = "The search reached its budget; this is the best answer so far."
 
 
 async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
@@ -70,7 +70,7 @@ def remarks(citations: Sequence[Citation], reason: StopReason | None, *, doubts:
 def not_found(question: str, reason: StopReason | None) -> str:
     """Say that there is no answer, and quote the question as it was given."""
     if reason == "budget":
-        return f"The budget ended the search before an answer was found to: {question}"
+        return f"The search reached its budget before it found an answer to: {question}"
     return f"I found no answer in the documents to: {question}"
 
 

@@ -287,7 +287,7 @@ async def test_a_hostile_answer_stays_data_in_the_history(app: Any, thread: Any)
 async def test_an_answer_from_own_knowledge_says_so() -> None:
     _, model = scripted(route=[{"kind": "single_hop"}], answer=[{"answer": "Ada Brink"}])
     reply, _ = await turn(chat.graph, "Who painted The Pier?", model=model, use_method="direct")
-    assert reply.text == "Ada Brink\n\nNo passage of the documents supports this; it is the model's own knowledge."
+    assert reply.text == "Ada Brink\n\nNo passage in the documents supports this; it is the model's own knowledge."
 
 
 async def test_the_model_sees_the_last_turns_only_and_the_thread_keeps_all(app: Any, thread: Any) -> None:

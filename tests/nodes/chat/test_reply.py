@@ -52,7 +52,7 @@ def test_own_knowledge_is_no_passage() -> None:
 
 def test_the_end_of_the_budget_is_told() -> None:
     assert "best answer so far" in turn_text(found("Ada", citation("A", "q"), stop_reason="budget"))
-    assert turn_text(found("", stop_reason="budget")).startswith("The budget ended the search before")
+    assert turn_text(found("", stop_reason="budget")).startswith("The search reached its budget before")
     assert turn_text(found("", stop_reason="max_iterations")) == "I found no answer in the documents to: Who?"
 
 

@@ -107,7 +107,7 @@ def test_what_no_passage_carries_says_so() -> None:
     text = shown(parsed(drawn(told(recalled, reviewed))))
     assert "the model's own knowledge" in text
     assert "stated by the reviewer" in text
-    assert "No passage of the documents supports this" in drawn(told())
+    assert "No passage in the documents supports this" in drawn(told())
 
 
 def test_what_is_copied_has_numbered_sources_with_their_files_and_quotes() -> None:
@@ -118,9 +118,9 @@ def test_what_is_copied_has_numbered_sources_with_their_files_and_quotes() -> No
 
 
 def test_an_end_by_the_budget_is_told() -> None:
-    assert "The budget ended the search" in drawn(told(citation("Oslo is dry.", 20), reason="budget"), passage())
+    assert "The search reached its budget" in drawn(told(citation("Oslo is dry.", 20), reason="budget"), passage())
     none = shown(parsed(drawn(told(answer="", reason="budget"))))
-    assert none == "The budget ended the search before an answer was found to: Where does it rain?"
+    assert none == "The search reached its budget before it found an answer to: Where does it rain?"
     none = shown(parsed(drawn(told(answer="", reason="unanswerable"))))
     assert none == "I found no answer in the documents to: Where does it rain?"
 

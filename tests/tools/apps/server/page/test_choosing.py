@@ -29,7 +29,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
     panel.get_by_text("Only you can search what you add here.").wait_for()
     assert not panel.locator("#hg-extend").is_visible()
     panel.locator("input[type=file]").set_input_files([tmp_path / "zorbia.txt", tmp_path / "plim.txt"])
-    chat.page.get_by_label("What to call them").fill("Islands")
+    chat.page.get_by_label("Name of these documents").fill("Islands")
     chat.page.get_by_role("button", name="Index them").click()
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     assert "Pablo Picasso" not in chat.ask("Who painted Guernica?")
@@ -170,7 +170,7 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     chat.page.locator("#hg-documents input[type=file]").set_input_files(
         [tmp_path / "zorbia.txt", tmp_path / "plim.txt"]
     )
-    chat.page.get_by_label("What to call them").fill("Islands")
+    chat.page.get_by_label("Name of these documents").fill("Islands")
     chat.page.get_by_role("button", name="Index them").click()
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
@@ -186,8 +186,8 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     chat.page.locator("#hg-notice").get_by_text("Islands").wait_for()
     # Deleted, the app's own are asked again.
     chat.unfold("Add your own documents")
-    chat.page.get_by_role("button", name="Delete the chosen documents").click()
-    chat.page.get_by_role("button", name="Press again to delete them for good").click()
+    chat.page.get_by_role("button", name="Delete the selected documents").click()
+    chat.page.get_by_role("button", name="Press again to delete permanently").click()
     chat.page.locator("#hg-notice").get_by_text("bundled sample").wait_for()
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 

@@ -38,7 +38,7 @@ def test_in_question_title_passage_and_file(serve: Serve, open_chat: Open, tmp_p
     chat = open_chat(serve())
     chat.unfold("Add your own documents")
     chat.page.locator("#hg-documents input[type=file]").set_input_files([upload])
-    chat.page.get_by_label("What to call them").fill(ATTACK)
+    chat.page.get_by_label("Name of these documents").fill(ATTACK)
     chat.page.get_by_role("button", name="Index them").click()
     chat.page.get_by_text("passages indexed").wait_for()
     harmless(chat)

@@ -99,7 +99,7 @@ def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
     app = serve(keys={ANN: "ann", BEN: "ben"})
     ann = open_chat(app, wait=False)
     log_in(ann, "key-of-nobody-0123456789")
-    ann.page.get_by_text("This key is not known here.").wait_for()
+    ann.page.get_by_text("This key is not valid.").wait_for()
     log_in(ann, ANN)
     ann.ready()
     ann.ask("Who painted Guernica?")
