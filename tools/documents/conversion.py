@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError
 from hopgraph.tools.documents.pdf import find_tessdata
 from hopgraph.tools.io.guarded_files import open_source
@@ -84,7 +85,7 @@ class DocumentConverter:
             self._process = None
 
     def convert(self, path: Path) -> Document:
-        """Return what a document says; UnreadableFileError where it cannot be read."""
+        """Return what a document says; UnreadableFileError where it cannot be read, SettingsError where nothing can."""
         process = self._process = self._process or self._start()
         to_process, from_process = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         with suppress(BrokenPipeError):
@@ -103,14 +104,19 @@ class DocumentConverter:
         return Document(elements, found["title"], found["notes"])
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - this module
-            [sys.executable, "-P", "-m", __name__, *map(str, self._limits), self._ocr],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
-            env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-        )
+        command = [sys.executable, "-P", "-m", __name__, *map(str, self._limits), self._ocr]
+        try:
+            return subprocess.Popen(  # noqa: S603 - this module
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
+                env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+            )
+        except OSError as error:
+            problem = f"{sys.executable} cannot be started: {error.strerror or error}"
+            raise SettingsError(f"documents are read in a process of their own, and {problem}") from None
 
 
 def convert_document(path: Path, ocr: str = "") -> Document:

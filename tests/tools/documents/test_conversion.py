@@ -1,14 +1,17 @@
 """Documents that cannot be read, or should not be."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
+from hopgraph.state import SettingsError
 from hopgraph.tools.documents import conversion, pdf
 from hopgraph.tools.documents.conversion import DocumentConverter, convert_document
 from hopgraph.tools.documents.elements import Element, UnreadableFileError
+from hopgraph.tools.retrieval import build_index
 from support.made_documents import Part, make_pdf, write_document
 
 PARTS = [Part("Vacation", "Everyone gets thirty days.")]
@@ -95,3 +98,12 @@ def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path
             ("heading", "Vacation", 3),
             ("text", "Everyone gets thirty days.", 0),
         ]
+
+
+def test_a_process_that_cannot_start_is_no_fault_of_the_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_document(tmp_path / "a.docx", "Handbook", PARTS)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(SettingsError, match="python cannot be started: No such file"):
+        build_index(tmp_path, tmp_path / "index", skip_invalid=True)

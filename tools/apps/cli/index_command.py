@@ -32,6 +32,7 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _LISTED = 20  # files of a kind that are named
 _SKIPPED = ("bad file or record", "bad files or records")
+_EMPTY = "a file has no text"
 
 
 def run_index(options: IndexOptions) -> None:
@@ -127,7 +128,7 @@ class _Kind(NamedTuple):
     passages: int
     skipped: int
     why: str
-    """Of the first that was skipped."""
+    """Of the first that was skipped, or is empty."""
 
 
 def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> None:
@@ -152,7 +153,7 @@ def _name_kind(file: str) -> str:
 
 def _indexed_files(path: Path) -> Iterator[_Kind]:
     for each in (file for source in read_sources(path, read_manifest(path)) for file in source.files):
-        why = each.problems[0][1] if each.problems else ""
+        why = each.problems[0][1] if each.problems else "" if each.passages else _EMPTY
         yield _Kind(_name_kind(each.name), 1, each.passages, each.skipped, why)
 
 
@@ -162,7 +163,7 @@ def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) ->
     files = [named[name] for name in names if name in named]
     passages = Counter(record.file for record in replace(corpus, files=tuple(files)).records(reading))
     for file in files:
-        why = reading.problems_in[file][0][1] if reading.skipped_in[file] else ""
+        why = reading.problems_in[file][0][1] if reading.skipped_in[file] else "" if passages[file] else _EMPTY
         yield _Kind(_name_kind(file.name), 1, passages[file], reading.skipped_in[file], why)
 
 

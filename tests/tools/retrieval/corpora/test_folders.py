@@ -150,11 +150,12 @@ def test_the_end_of_a_run_and_a_dry_run_count_files_by_kind(tmp_path: Path, caps
     write(docs, "b.md", "It snows.")
     write(docs, "c.jsonl", '{"text": "It hails."}\nno\n')
     (docs / "d.png").write_bytes(b"\x89PNG\0")
+    write(docs, "e.md", "")
     for given in (["--dry-run"], []):
         assert main(["index", str(docs), "--out", str(tmp_path / "index"), *given]) == 0
         rows = [line.rstrip().split(maxsplit=4) for line in capsys.readouterr().out.splitlines()]
         assert ["kind", "files", "passages", "skipped", "why"] in rows
-        assert [".md", "2", "2", "0"] in rows
+        assert [".md", "3", "2", "0", "a file has no text"] in rows
         assert [".png", "1", "0", "1", "not read"] in rows
         (lines,) = [row for row in rows if row[:1] == [".jsonl"]]
         assert lines[1:4] == ["1", "1", "1"]
