@@ -27,7 +27,8 @@ _DATE = re.compile(
 """A day, month, year, decade or century; every part is bounded, so matching is linear."""
 _YEAR = re.compile(r"\b\d{4}\b")
 _NUMBER = re.compile(
-    r"[$£€]?\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?(?: (?:hundred|thousand|million|billion)\b)?(?: [A-Z]{3}\b)?"
+    r"[$£€]?(?<![A-Za-z]-)\b\d[\d,]{0,20}(?:\.\d{1,10})?(?:%| percent\b)?"  # "BX-200" is a name
+    r"(?: (?:hundred|thousand|million|billion)\b)?(?: [A-Z]{3}\b)?"
 )
 _QUOTED = re.compile(r"[\"\u201c]([^\"\u201c\u201d\n]{2,80})[\"\u201d]")
 _LIFE = re.compile(
