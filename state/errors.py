@@ -41,7 +41,8 @@ def format_error(error: Exception, place: str | None = None, *, whole: str = "",
     if not isinstance(error, ValidationError):
         return (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
     first = error.errors(include_url=False)[0]
-    where = (".".join(map(str, first["loc"])) if place is None else place) or whole
+    path = ".".join(part for part in map(str, first["loc"]) if "[" not in part)  # without pydantic's names of types
+    where = (path if place is None else place) or whole
     problem = " ".join(first["msg"].removeprefix("Value error, ").split())
     shown = f", got {first['input']!r:.80}" if got and first["type"] not in {"missing", "json_invalid"} else ""
     return f"{where:.200}: {problem}{shown}" if where else f"{problem}{shown}"

@@ -139,7 +139,8 @@ def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) 
 
 def _missing_fields(error: ValidationError) -> str:
     """Name all fields that a record lacks; empty where something else is wrong with it."""
-    missing = [".".join(map(str, each["loc"])) for each in error.errors(include_url=False) if each["type"] == "missing"]
+    problems = error.errors(include_url=False)
+    missing = [str(each["loc"][0]) for each in problems if each["type"] == "missing" and len(each["loc"]) == 1]
     fields = " and ".join("answer (or answers)" if name == "answers" else name for name in missing)
     return f"the question has no {fields}" if missing else ""
 

@@ -9,10 +9,10 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.apps.evaluation.question_record import (
+    AnswerList,
     AnswerText,
     DatasetRecord,
     NonEmptyText,
-    OneOrMore,
     ScalarText,
     read_json_text,
 )
@@ -86,15 +86,14 @@ class _Musique(DatasetRecord):
     """Also of HippoRAG's sets; its type is the shape of its decomposition, as in its id."""
 
     id: str | int | None = None
-    answer: AnswerText | OneOrMore = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
+    answer: AnswerList = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
     answer_aliases: tuple[ScalarText, ...] = ()
     answerable: bool = True
     paragraphs: list[_Paragraph] = Field(validation_alias=AliasChoices(*PARAGRAPHS))
     question_decomposition: tuple[_Step, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
-        own = [self.answer] if isinstance(self.answer, str) else self.answer
-        answers = tuple(dict.fromkeys([*own, *self.answer_aliases])) if self.answerable else ()
+        answers = tuple(dict.fromkeys([*self.answer, *self.answer_aliases])) if self.answerable else ()
         name = str(number if self.id is None else self.id)
         kind, separator, _ = name.partition("__")
         ids: dict[int | None, tuple[str]] = {n: (each.passage.id,) for n, each in enumerate(self.paragraphs)}
@@ -117,13 +116,12 @@ class _OpenDomain(DatasetRecord):
 
     id: str | int | None = None
     type: str = ""
-    answers: AnswerText | OneOrMore = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
+    answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
     ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
 
     def to_question(self, number: int) -> EvalQuestion:
         name = str(number if self.id is None else self.id)
-        answers = [self.answers] if isinstance(self.answers, str) else self.answers
-        return _with_paragraphs(EvalQuestion(name, self.question, tuple(answers), self.type), self.ctxs)
+        return _with_paragraphs(EvalQuestion(name, self.question, tuple(self.answers), self.type), self.ctxs)
 
 
 class _FlashRag(_OpenDomain):
@@ -151,9 +149,7 @@ class _FlashRag(_OpenDomain):
 class _PopQa(_OpenDomain):
     """Its answers are JSON text."""
 
-    answers: Annotated[AnswerText | OneOrMore, BeforeValidator(read_json_text)] = Field(
-        validation_alias="possible_answers"
-    )
+    answers: Annotated[AnswerList, BeforeValidator(read_json_text)] = Field(validation_alias="possible_answers")
 
 
 class _TriviaQa(DatasetRecord):

@@ -4,9 +4,9 @@ import json
 import math
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 
@@ -28,10 +28,18 @@ def _write_value(value: object) -> object:
     return value
 
 
+def _list_answers(value: object) -> list[object]:
+    """List one answer or several; null is none: the question cannot be answered."""
+    answers = [] if value is None else cast("list[object]", value) if isinstance(value, list) else [value]
+    if any(isinstance(each, str) and not each.strip() for each in answers):
+        raise ValueError("empty; give one, or null where the question cannot be answered")
+    return answers
+
+
 NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 ScalarText = Annotated[str, BeforeValidator(_write_value)]
 AnswerText = Annotated[NonEmptyText, BeforeValidator(_write_value)]
-OneOrMore = Annotated[list[AnswerText], Field(min_length=1)]
+AnswerList = Annotated[list[AnswerText], BeforeValidator(_list_answers)]
 
 
 class DatasetRecord(BaseModel, ABC):

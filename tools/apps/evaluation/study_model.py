@@ -111,12 +111,19 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
         def __init__(self, **values: Any) -> None:
             """Make a study; SettingsError says in one line what is wrong with a value."""
-            from hopgraph.state.errors import SettingsError, format_error  # only now, as that takes long
+            from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
 
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
+                unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
+                if unknown is None:
+                    raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
+                *place, key = map(str, unknown)
+                hint = did_you_mean(key, (QuestionSet if place else Study).model_fields)
+                raise SettingsError(
+                    ": ".join([*filter(None, [".".join(place)]), f"unknown key {key!r:.80}{hint}"])
+                ) from None
 
     @field_validator("datasets", mode="before", json_schema_input_type=dict[_Name, QuestionSet | str] | list[str])
     @classmethod

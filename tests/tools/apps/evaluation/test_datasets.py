@@ -256,6 +256,7 @@ def test_a_bad_qrel_is_named_by_file_and_line(tmp_path: Path) -> None:
         ({**HOTPOT, "answer": float("nan")}, r"file\.jsonl:2: answer: .*string"),
         ({**HOTPOT, "question": " "}, r"file\.jsonl:2: question: "),
         ({**HOTPOT, "context": [["Film"]]}, r"file\.jsonl:2: paragraph 1"),
+        ({**HOTPOT, "supporting_facts": [["Film"]]}, r"file\.jsonl:2: supporting_facts\.0\.1: Field required"),
         ({"question": "x"}, r"file\.jsonl:2: "),
         ([1], r"file\.jsonl:2: expected a question, found a list"),
     ],
@@ -279,6 +280,20 @@ def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dic
     path = write(tmp_path, {"question": "Which capital has seven hills?", **answer}, {"question": "Who?", **answer})
     assert detect_format(path) == "questions"
     assert [(each.id, each.answers) for each in read_questions(path)] == [("1", ("Rome",)), ("2", ("Rome",))]
+
+
+@pytest.mark.parametrize("answer", [{"answer": None}, {"answers": []}, {"golden_answers": None}])
+def test_own_questions_can_be_unanswerable(tmp_path: Path, answer: dict[str, Any]) -> None:
+    assert only(write(tmp_path, {"question": "Who?", **answer})).answers == ()
+
+
+@pytest.mark.parametrize("answer", ["", " ", ["Rome", ""]])
+def test_an_empty_answer_is_refused_in_plain_words(tmp_path: Path, answer: Any) -> None:
+    path = write(tmp_path, {"question": "Who?", "answer": answer})
+    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answer: empty; give one, or null where the question"):
+        list(read_questions(path))
+    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answers.0: Input should be a valid string"):
+        list(read_questions(write(tmp_path, {"question": "Who?", "answers": [{}]})))
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"modles": ["offline:extractive"]}, "modles"),
+        ({"modles": ["offline:extractive"]}, "study.yaml: unknown key 'modles'; did you mean 'models'"),
         ({"repeats": 0}, "repeats"),
         ({"methods": ["migers"]}, "migers"),
         ({"methods": {}}, "methods"),
@@ -279,7 +279,7 @@ def test_the_example_is_a_study_and_fits_its_schema(tmp_path: Path) -> None:
         ({"scores": ["f2"]}, "f2"),
         ({"against": "one_step"}, "one_step"),
         ({"against": "nothing"}, "nothing"),
-        ({"datasets": {"films": {"file": "films.jsonl", "limt": 3}}}, "limt"),
+        ({"datasets": {"films": {"fil": "films.jsonl"}}}, "datasets.films: unknown key 'fil'; did you mean 'file'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_made(

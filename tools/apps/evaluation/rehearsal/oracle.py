@@ -160,23 +160,37 @@ class Oracle:
 
     def by_item(self, name: str) -> dict[int, list[HopAnswer]]:
         """Return what each text of a list says, by its number; those that say nothing are left out."""
-        return {number: found for number, text in self.prompt.items(name) if (found := self.found_in_text(text))}
+        found = (
+            (number, self.found_in_text(text) or self._found_by_answer(text))
+            for number, text in self.prompt.items(name)
+        )
+        return {number: each for number, each in found if each}
 
     def _found_in(self, passage: PromptPassage) -> list[HopAnswer]:
-        """Return what a passage says of the hops: a gold one what it is annotated with, another what it recalls.
-
-        Where the data set names no passages, any that has the answer counts.
-        """
+        """Return what a passage says of the hops: a gold one what it is annotated with, another what it recalls."""
         found: list[HopAnswer] = []
         for hop in self.hops:
             gold = next((each for each in hop.passages if each.is_shown_as(passage.title, passage.text)), None)
             if gold and hop.is_answered_by(gold, passage.text):
                 found.append(HopAnswer(hop, hop.answer, _sentence_for(hop, gold, passage)))
-        found = found or self.found_in_text(passage.text)
-        if found or self._has_gold or self.target.plan.is_yes_no:
-            return found
-        last = (hop for hop in self.hops[-1:] if any(contains_words(passage.text, each) for each in hop.answers))
-        return [HopAnswer(hop, hop.answer, _sentence_for(hop, None, passage)) for hop in last]
+        return (
+            found
+            or self.found_in_text(passage.text)
+            or [
+                each._replace(statement=_sentence_for(each.hop, None, passage))
+                for each in self._found_by_answer(passage.text)
+            ]
+        )
+
+    def _found_by_answer(self, text: str) -> list[HopAnswer]:
+        """Return the last hop where the data set names no passages: any text that has the answer says so.
+
+        No text says yes or no, nor does one that asks the hop's question and leaves it open.
+        """
+        if self._has_gold or self.target.plan.is_yes_no:
+            return []
+        last = (hop for hop in self.hops[-1:] if any(contains_words(text, each) for each in hop.answers))
+        return [HopAnswer(hop, hop.answer, text.strip()) for hop in last if self._answer_to(hop, text, {}) is None]
 
     def found_in_text(self, text: str) -> list[HopAnswer]:
         """Return what a text says of the hops, by question and (known) answer or with a sentence of a gold passage."""
@@ -304,7 +318,7 @@ class Oracle:
         for number, found in self.by_passage.items() if given.passages else ():
             for each in found:
                 quotes.setdefault(each.hop.number, (each.statement, number))
-        stated = [(hop, self._state(hop, known)) for hop in self.hops if hop.passages]
+        stated = [(hop, self._state(hop, known)) for hop in self.hops if self._is_stated(hop)]
         facts = tuple(StatedFact(text, *quotes.get(hop.number, ("", 0))) for hop, text in stated if text)
         if given.wants != "guess" and self._answers(known) == self._is_misled("enough"):
             return PlayerAnswer(facts=facts)

@@ -62,6 +62,14 @@ def test_retrieving_in_turns_beats_one_retrieval(summary: dict[str, Any], method
     assert summary[method]["em"] > summary["one_step"]["em"]
 
 
+def test_without_gold_passages_a_text_with_the_answer_is_enough(films_index: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"question": "In which city was the film-maker Ada Brink born?", "answer": "Larvik"}\n')
+    methods = ["migres", "one_step", "react", "self_ask", "vtg"]
+    told = evaluated(own, tmp_path / "run", ",".join(methods), corpus=films_index)
+    assert {name: told[name]["em"] for name in methods} == dict.fromkeys(methods, 1.0)
+
+
 @pytest.mark.parametrize("method", WITHOUT_MEMORY)
 def test_without_memory_and_passages_nothing_is_answered(summary: dict[str, Any], method: str) -> None:
     assert summary[method]["em"] == 0.0

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel
+from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
 from hopgraph.tools.prompts.delimit import Value, format_block
 
 QUESTION = "Where was the director of Night Harbour born?"
@@ -167,3 +168,16 @@ def test_thoughts_go_on_until_the_answer(perfect: RehearsalModel) -> None:
 def test_a_message_without_a_question_is_answered_as_unanswerable(perfect: RehearsalModel) -> None:
     said = json.loads(perfect.reply_to([HumanMessage("Hello there")]))
     assert said["answer"] == "unanswerable"
+
+
+def test_without_gold_passages_what_has_the_answer_counts_but_no_question_that_names_it(tmp_path: Path) -> None:
+    asked = "Is Graz or Larvik older?"
+    own = tmp_path / "own.jsonl"
+    own.write_text(json.dumps({"question": asked, "answer": "Graz"}), encoding="utf-8")
+    model = make_rehearsal(str(own))
+
+    def decided(text: str) -> str:
+        return ask(model, "decide", asked, information=[text])["answer"]["text"]
+
+    assert decided("Graz was founded first.") == "Graz"
+    assert decided(f"{asked}: unknown.") == decided("Larvik has a port.") == "unanswerable"
