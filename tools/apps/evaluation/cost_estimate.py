@@ -16,6 +16,7 @@ from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.errors import format_error
 from hopgraph.state.events import Asked, parse_event
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob, answer_question
+from hopgraph.tools.apps.evaluation.batch.run_directory import shown_model
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.models import model_name
@@ -140,7 +141,7 @@ async def estimate_run(
     ]
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
     own = (f"what {name} asks by itself" for name, settings in methods.items() if not settings.steps)
-    return RunEstimate(stand_in, tried, (*own, *sorted(filter(_is_model, apart))))
+    return RunEstimate(shown_model(stand_in), tried, (*own, *sorted(filter(_is_model, apart))))
 
 
 async def _estimate(

@@ -66,7 +66,7 @@ def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:
                 methods = _with_all_they_need(study, method_settings(study, settings, played_model(spec, file)), note)
                 out = study.out.expanduser() / label
                 made = run_spec(study, study.datasets[data], file, out, methods)
-                runs.append(StudyRun(label, replace(made, label=data)))
+                runs.append(StudyRun(label, replace(made, label=data, model_label=model)))
     return runs
 
 

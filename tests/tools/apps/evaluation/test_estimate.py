@@ -121,7 +121,7 @@ async def test_the_rehearsal_model_stands_in_where_the_data_set_tells_the_way(da
         prepared.methods, prepared.questions[:2], left_for(prepared), stand_in=spec, prices=PRICES
     )
     assert all(each.tried == 2 and each.calls >= 1 for each in found.methods)
-    assert found.label.startswith(f"An estimate from the first 2 questions, answered by {spec}")
+    assert found.label.startswith(f"An estimate from the first 2 questions, answered by rehearsal:{dataset.name},")
 
 
 def test_otherwise_the_offline_model_stands_in(dataset: Path) -> None:

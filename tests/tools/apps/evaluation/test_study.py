@@ -221,7 +221,7 @@ def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
     ((label, by_flags),), ((_, by_file),) = list_runs(study_of(flags), print), list_runs(read_study(path), print)
     assert (label, by_flags.out) == ("", tmp_path / "run")
     assert by_file.out == tmp_path / "study" / "films+extractive"
-    assert replace(by_flags, out=by_file.out, label="films") == by_file
+    assert replace(by_flags, out=by_file.out, label="films", model_label="extractive") == by_file
     changed = study_of(EvalOptions(path, limit=1, methods="tor", assignments=["top_k=9"]))
     ((_, spec),) = list_runs(changed, print)
     assert (spec.sample.limit, [each.top_k for each in spec.methods.values()]) == (1, [9])
@@ -301,7 +301,7 @@ def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: P
         out=tmp_path / "out",
         datasets={"films": QuestionSet(file=str(films))},
         methods={"one_step": {}, "migres": {}},
-        models={"player": "rehearsal"},
+        models={"player": "rehearsal", "hasty": "rehearsal?error=0.2"},
         tables=[Path("table.md"), tmp_path / "else.json"],
         scores=["acc", "recall@5"],
         against="migres",
@@ -310,9 +310,14 @@ def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: P
     assert run(study).limit
     assert not (study.out / "table.md").exists()
     run(study.model_copy(update={"max_calls": None}))
-    assert "against migres" in (study.out / "table.md").read_text()
+    written = (study.out / "table.md").read_text()
+    assert "against migres" in written
+    assert "Models: player is rehearsal, hasty is rehearsal?error=0.2." in written
+    assert "rehearsal:films.jsonl" in written
+    assert str(films.parent) not in written
     (scores, *_) = json.loads((tmp_path / "else.json").read_text())["tables"]
     assert {each["column"] for each in scores["entries"]} == {"Acc", "R@5"}
+    assert {each["model"] for each in scores["entries"]} == {"player", "hasty"}
 
 
 @pytest.mark.parametrize("content", ["[]", "a: [", "\x00", "- x"])

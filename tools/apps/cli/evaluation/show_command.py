@@ -9,12 +9,18 @@ from rich.text import Text
 
 from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Passage, RunError, StepEvent
-from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.state.events import Retrieved, parse_event
 from hopgraph.tools.apps.cli.console import console_on, print_hanging, print_json, print_line
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import ShowOptions
 from hopgraph.tools.apps.cli.run_output import RunDisplay, print_answer, print_tree
-from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, OutcomeKey, RunReader, describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import (
+    Outcome,
+    OutcomeKey,
+    RunReader,
+    describe_simulated,
+    models_in,
+    shown_model,
+)
 from hopgraph.tools.apps.evaluation.batch.run_setup import CONTEXTS, CORPUS
 from hopgraph.tools.apps.evaluation.batch.scores import gold_names, score_outcome
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
@@ -125,10 +131,10 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
 
 def _print_head(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
     """Print what was asked of what, and of each gold passage whether it was found, and at which rank."""
-    model, corpus = reader.manifest.methods[outcome["method"]].get("model") or DEFAULT_MODEL, reader.manifest.corpus
+    model, corpus = models_in(reader.manifest.methods[outcome["method"]])[0], reader.manifest.corpus
     known = METHODS.get(outcome["method"])
     title = known.graph.get_name() if known else sanitize_line(outcome["method"])
-    print_line(console, f"{title} · model {model} · corpus {corpus.retriever} · {question.id}", "bold")
+    print_line(console, f"{title} · model {shown_model(model)} · corpus {corpus.retriever} · {question.id}", "bold")
     if label := describe_simulated(reader.manifest.methods.values()):
         print_line(console, f"A{label[1:]}.", "yellow")
     print_hanging(console, Text("Question", "bold"), Text(sanitize_line(question.question)))

@@ -106,6 +106,8 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     repeats: int
     methods: dict[str, dict[str, JsonValue]]
     """Method → its settings, without those of operation."""
+    model_label: str = ""
+    """The name of its model in a study; else empty."""
     prompts: dict[str, dict[str, str]]
     """Method → SHA-256 of each of its prompt files."""
     code: dict[str, str] = {}
@@ -207,9 +209,17 @@ def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
     return [str(settings.get("model") or DEFAULT_MODEL), *(map(str, roles.values()) if isinstance(roles, dict) else [])]
 
 
+def shown_model(spec: str) -> str:
+    """Return a model's spec as tables show it: of a rehearsal's data set the name without its folder."""
+    if not spec.startswith("rehearsal:"):
+        return spec
+    path, mark, options = spec.removeprefix("rehearsal:").partition("?")
+    return f"rehearsal:{Path(path).name}{mark}{options}"
+
+
 def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
     """Describe the models in methods' settings that only simulate a language model; empty where none does."""
-    models = {redact(name) for settings in methods for name in models_in(settings)}
+    models = {shown_model(redact(name)) for settings in methods for name in models_in(settings)}
     names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
     many = "none of which is a language model" if len(names) > 1 else "which is not a language model"
     return f"answered by {', '.join(names)}, {many}" if names else ""

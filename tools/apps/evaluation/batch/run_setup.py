@@ -70,6 +70,8 @@ class RunSpec:
     skip_invalid: bool = False
     label: str = ""
     """The data set's name in a study."""
+    model_label: str = ""
+    """The model's name in a study."""
 
 
 class PreparedRun(NamedTuple):
@@ -133,6 +135,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
             gold_sought=gold.sought,
         ),
         repeats=spec.repeats,
+        model_label=spec.model_label,
         methods={name: frozen_settings(each) for name, each in methods.items()},
         prompts={name: prompt_hashes(each) for name, each in methods.items()},
         code={name: file_hash(Path(METHODS[name].file)) for name in methods if is_of_others(name)},

@@ -54,8 +54,11 @@ def paper_tables(
     label = f" ({kinds}: no language model)" if kinds else ""
     made = _score_table(comparisons, rows, against, scores), _cost_table(comparisons, rows)
     missing = missing_gold(method for comparison in comparisons.values() for method in comparison.methods)
+    specs = dict.fromkeys((row.model, each.model_label) for row in rows for each in row.by_dataset.values())
+    named = ", ".join(f"{name} is {spec}" for name, spec in specs if name != spec)
+    models = f" Models: {named}." if named else ""
     return [
-        replace(each, title=f"{each.title}{label}", note=f"{each.note}{missing}")
+        replace(each, title=f"{each.title}{label}", note=f"{each.note}{models}{missing}")
         for each in made
         if len(each.columns) > 1
     ]
@@ -69,12 +72,18 @@ def check_score_names(scores: Iterable[str]) -> None:
 
 
 def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
-    """Yield the rows, those of a model together; of runs that do not differ in settings each has its own."""
+    """Yield the rows, those of a model together; of runs that do not differ in settings each has its own.
+
+    A model has the name that a study gives to it, unless studies give it to several.
+    """
     found: dict[str, dict[str, list[tuple[str, ScoredMethod]]]] = defaultdict(lambda: defaultdict(list))
+    names: dict[str, str] = {}
     for dataset, comparison in comparisons.items():
         for each in comparison.methods:
             found[each.model_label][each.method].append((dataset, each))
-    for model, methods in found.items():
+            names[each.model_label] = each.reader.manifest.model_label or names.get(each.model_label, "")
+    for spec, methods in found.items():
+        model = names[spec] if [*names.values()].count(names[spec]) == 1 and names[spec] else spec
         for method, own in methods.items():
             rows: dict[str, dict[str, ScoredMethod]] = defaultdict(dict)
             for dataset, each in own:

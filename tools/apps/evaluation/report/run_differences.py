@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunManifest, RunReader
+from hopgraph.tools.apps.evaluation.batch.run_directory import RunManifest, RunReader, shown_model
 from hopgraph.tools.apps.evaluation.comparison import run_labels
 from hopgraph.tools.apps.evaluation.report.tables import Table, text_cell
 
@@ -44,7 +44,7 @@ def _facts(manifest: RunManifest) -> dict[str, str]:
         **manifest.libraries,
         "commit": manifest.commit[:_HASH] + "-dirty" * manifest.commit.endswith("-dirty"),
     }
-    return {name: str(value) for name, value in facts.items() if value is not None}
+    return {name: shown_model(str(value)) for name, value in facts.items() if value is not None}
 
 
 def _by_method(methods: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hopgraph.state import RunError, SettingsError, SpecError
-from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated
+from hopgraph.tools.apps.evaluation.batch.run_directory import describe_simulated, shown_model
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet
 from hopgraph.tools.apps.evaluation.report import writers
@@ -122,7 +122,7 @@ def _heading(comparison: Comparison) -> str:
 def _notes(methods: Sequence[ScoredMethod]) -> list[str]:
     """Say what the runs have in common, and which of them have other names in them."""
     corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in methods)
-    models = dict.fromkeys(method.model for method in methods)
+    models = dict.fromkeys(shown_model(method.model) for method in methods)
     notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
     runs = {each.reader.folder.name: each.renaming for each in methods}
     if renamed := {name: str(seed) for name, seed in runs.items() if seed is not None}:
