@@ -108,7 +108,7 @@ class Chat:
 
     def choose(self, label: str, value: str) -> None:
         """Choose what begins so from a list with the keyboard."""
-        field = self.page.get_by_role("combobox", name=label)
+        field = self.page.get_by_role("combobox", name=label, exact=True)
         field.scroll_into_view_if_needed()
         field.fill(value)
         self.page.get_by_role("option", name=re.compile(rf"^(?:✓ ?)?{re.escape(value)}(?::|$)")).click()
