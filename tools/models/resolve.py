@@ -12,9 +12,10 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
@@ -292,7 +293,7 @@ def model_name(given: str | AnyRunnable) -> str:
 def _build(given: str, sampling: Sampling) -> BaseChatModel:
     provider, colon, rest = given.partition(":")
     if not colon or not provider or not rest:
-        raise SpecError(f"unknown model {redact(given)!r}; use one of: {MODEL_SPECS}")
+        raise _unknown_model(given)
     if provider == "offline":
         from hopgraph.tools.models.offline import RuleBasedModel
 
@@ -398,4 +399,16 @@ def _other(provider: str, rest: str, sampling: Sampling) -> BaseChatModel:
     try:
         return cast("BaseChatModel", init_chat_model(rest, model_provider=provider, **options))
     except (ImportError, ValueError) as error:
-        raise SpecError(f"model {spec!r}: {redact(format_error(error))[:300]}; valid: {MODEL_SPECS}") from None
+        problem, _, providers = format_error(error).partition(" Supported model providers are: ")
+        if providers:
+            raise _unknown_model(f"{provider}:{rest}", providers.split(", ")) from None
+        raise SpecError(f"model {spec!r}: {redact(problem)[:300]}") from None
+
+
+def _unknown_model(given: str, providers: Iterable[str] = ()) -> SpecError:
+    """Make the error for a spec without a known provider: it names the nearest one, else the forms of specs."""
+    provider, colon, rest = given.partition(":")
+    known = ["offline", *_OPTIONS, *entry_points(group=MODEL_PROVIDERS).names, *providers]
+    close = "" if provider in known else next(iter(get_close_matches(provider, known, n=1)), "")
+    hint = f"did you mean {redact(f'{close}{colon}{rest}')!r}?" if close else f"use one of: {MODEL_SPECS}"
+    return SpecError(f"unknown model {redact(given)!r}; {hint}")

@@ -33,3 +33,19 @@ async def test_a_package_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch,
     ) as error:
         await resolve_model("broken:model", Sampling())
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ("opnai:gpt-4.1-mini", "did you mean 'openai:gpt-4.1-mini'?"),
+        ("rehersal", "did you mean 'rehearsal'?"),
+        ("antropic:claude", "did you mean 'anthropic:claude'?"),
+        ("nonsense:model", "use one of: offline:extractive, "),
+    ],
+)
+async def test_a_misspelt_provider_is_answered_with_the_nearest_one(spec: str, hint: str) -> None:
+    pytest.importorskip("langchain", reason="init_chat_model comes with langchain")
+    with pytest.raises(SpecError) as refused:
+        await resolve_model(spec, Sampling())
+    assert str(refused.value).startswith(f"unknown model '{spec}'; {hint}")

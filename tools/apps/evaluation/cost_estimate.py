@@ -64,11 +64,11 @@ def read_prices(path: Path | None) -> PriceTable:
     try:
         return PriceTable(_TABLE.validate_python(tomllib.loads(read_source(path.expanduser(), pipe=True).decode())))
     except OSError as error:
-        raise SettingsError(f"--prices {path}: cannot be read: {error.strerror}") from None
+        raise SettingsError(f"prices {path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise SettingsError(f"--prices {path}: {format_error(error)}") from None
+        raise SettingsError(f"prices {path}: {format_error(error)}") from None
     except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"--prices {path}: not a TOML file: {error}") from None
+        raise SettingsError(f"prices {path}: not a TOML file: {error}") from None
 
 
 class MethodEstimate(NamedTuple):

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl
@@ -101,12 +101,19 @@ def detect_format(path: Path) -> str:
 
 
 def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    """Yield each record with its line: a JSON value, or a row of a CSV or TSV file by its column names."""
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
-    if delimiter is None:
+    """Yield each record with its line: a JSON value, or a row of a CSV or TSV file by its column names.
+
+    Cells are separated by what the line of names has most of: Excel writes semicolons in some countries.
+    """
+    suffix = path.suffix.lower()
+    if suffix in (".xlsx", ".xls", ".ods"):
+        raise CorpusError(f"{path}: a spreadsheet cannot be read; save it as CSV (UTF-8)")
+    if suffix not in (".csv", ".tsv"):
         yield from read_json_values(path, reading)
         return
-    rows = csv.reader((line for _, line in read_lines(path, reading)), delimiter=delimiter)
+    lines = (line for _, line in read_lines(path, reading))
+    first = next(lines, "")
+    rows = csv.reader(chain([first], lines), delimiter=max("\t,;" if suffix == ".tsv" else ",;\t", key=first.count))
     try:
         names = next(rows, list[str]())
         for row in rows:

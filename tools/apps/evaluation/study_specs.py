@@ -34,7 +34,7 @@ class StudyRun(NamedTuple):
 
 
 def read_study(path: Path) -> Study:
-    """Read a study's file; SettingsError, in one line, where it cannot be read or makes no sense."""
+    """Read a study's file, beside which its prices are; SettingsError, in one line, where it makes no sense."""
     try:
         given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
     except OSError as error:
@@ -44,9 +44,13 @@ def read_study(path: Path) -> Study:
     if not isinstance(given, dict):
         raise SettingsError(f"{path}: not a study; `hopgraph study init` writes an example")
     try:
-        return make_study(cast("dict[str, Any]", given))
+        study = make_study(cast("dict[str, Any]", given))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
+    beside = path.expanduser()
+    if study.prices is None or not beside.is_file():  # a pipe has no folder
+        return study
+    return study.model_copy(update={"prices": beside.parent / study.prices.expanduser()})
 
 
 def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:

@@ -282,6 +282,17 @@ def test_own_questions_need_a_question_and_an_answer(tmp_path: Path, answer: dic
     assert [(each.id, each.answers) for each in read_questions(path)] == [("1", ("Rome",)), ("2", ("Rome",))]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_own_questions_in_a_csv_of_any_country(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "mine.csv"
+    rows = [("question", "answer"), ('"Who, when; where?"', "Rome")]
+    path.write_bytes("\r\n".join(separator.join(row) for row in rows).encode("utf-8-sig"))
+    assert (only(path).question, only(path).answers) == ("Who, when; where?", ("Rome",))
+    sheet = path.rename(path.with_suffix(".xlsx"))
+    with pytest.raises(CorpusError, match=r"mine.xlsx: a spreadsheet cannot be read; save it as CSV"):
+        list(read_questions(sheet))
+
+
 @pytest.mark.parametrize("answer", [{"answer": None}, {"answers": []}, {"golden_answers": None}])
 def test_own_questions_can_be_unanswerable(tmp_path: Path, answer: dict[str, Any]) -> None:
     assert only(write(tmp_path, {"question": "Who?", **answer})).answers == ()

@@ -320,6 +320,16 @@ def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: P
     assert {each["model"] for each in scores["entries"]} == {"player", "hasty"}
 
 
+def test_prices_are_beside_the_study_s_file(films: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    given = {"out": str(tmp_path / "out"), "datasets": [str(films)], "methods": ["one_step"], "prices": "prices.toml"}
+    path.write_text(yaml.safe_dump(given))
+    with pytest.raises(SettingsError, match=rf"^prices {tmp_path}/prices.toml: cannot be read"):
+        estimate(read_study(path))
+    (tmp_path / "prices.toml").write_text("['offline:extractive']\nprompt = 1.0\ncompletion = 2.0\n")
+    estimate(read_study(path))
+
+
 @pytest.mark.parametrize("content", ["[]", "a: [", "\x00", "- x"])
 def test_a_file_that_holds_no_study_is_named(content: str, tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"

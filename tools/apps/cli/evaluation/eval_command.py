@@ -158,7 +158,7 @@ def study_of(options: EvalOptions) -> Study:
     if options.dataset.suffix.lower() in _STUDY_FILES:
         return _changed(read_study(options.dataset), changes, questions, settings, options)
     if lacking := [name for name in ("methods", "out") if not getattr(options, name)]:
-        raise SettingsError(f"--{lacking[0]} is missing; only a study's file (.yaml) says it itself")
+        raise SettingsError(f"--{lacking[0]} is missing: give it, or pass a study file (.yaml) that has it")
     whole = {"processes": options.processes, **changes, "settings": settings, "models": {"": options.model}}
     return make_study({**whole, "datasets": {"": question_set(options, options.dataset)}})
 

@@ -276,8 +276,8 @@ def frontier_table(comparison: Comparison) -> Table:
             },
         }
     note = (
-        "F1 in percent, and what a question takes. ✓: with any other method as high an F1 takes more, and a higher one "
-        "takes at least as much. `hopgraph compare RUN --figures DIR` draws it."
+        "F1 in percent, and what a question takes. ✓ on the frontier of cost and quality: no method is as good and "
+        "cheaper, or better at the same cost. `hopgraph compare RUN --figures DIR` draws it."
     )
     return as_table("Frontier", note, rows)
 
@@ -398,9 +398,9 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
 def _losses(comparison: Comparison) -> Table:
     counts = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     note = (
-        "Questions (of the first repeat), each counted once; right is by exact match. Of a question that is not right "
-        "the rightmost column that applies counts. Not retrieved: a gold passage is missing from what a search found. "
-        "Parse failure: at least one reply was unusable. Budget: a limit was reached."
+        "Questions (of the first repeat); right is by exact match. Each wrong question is counted once, in the "
+        "rightmost column that applies. Not retrieved: a gold passage is missing from what a search found. Parse "
+        "failure: at least one reply was unusable. Budget: a limit was reached."
     )
     rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
     return as_table("Where questions are lost", note, rows)
