@@ -118,10 +118,12 @@ class _OpenDomain(DatasetRecord):
     type: str = ""
     answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
     ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
+    gold_titles: tuple[NonEmptyText, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
         name = str(number if self.id is None else self.id)
-        return _with_paragraphs(EvalQuestion(name, self.question, tuple(self.answers), self.type), self.ctxs)
+        question = EvalQuestion(name, self.question, tuple(self.answers), self.type, gold_titles=self.gold_titles)
+        return _with_paragraphs(question, self.ctxs)
 
 
 class _FlashRag(_OpenDomain):
@@ -237,7 +239,7 @@ def _with_paragraphs(question: EvalQuestion, paragraphs: list[_Paragraph]) -> Ev
     return replace(
         question,
         gold=tuple(dict.fromkeys(each.id for each in gold)),
-        gold_titles=tuple(dict.fromkeys(each.title for each in gold)),
+        gold_titles=tuple(dict.fromkeys([*question.gold_titles, *(each.title for each in gold)])),
         contexts=_with_text(each.passage for each in paragraphs),
     )
 

@@ -298,6 +298,12 @@ def test_own_questions_can_be_unanswerable(tmp_path: Path, answer: dict[str, Any
     assert only(write(tmp_path, {"question": "Who?", **answer})).answers == ()
 
 
+def test_own_questions_name_the_passages_that_they_need_by_title(tmp_path: Path) -> None:
+    own = {"question": "How many days carry over?", "answer": 5, "gold_titles": ["Leave", "Leave > Carry over"]}
+    assert only(write(tmp_path, own)).gold_titles == ("Leave", "Leave > Carry over")
+    assert only(write(tmp_path, {**NQ, "gold_titles": ["V", "T"]})).gold_titles == ("V", "T")
+
+
 @pytest.mark.parametrize("answer", ["", " ", ["Rome", ""]])
 def test_an_empty_answer_is_refused_in_plain_words(tmp_path: Path, answer: Any) -> None:
     path = write(tmp_path, {"question": "Who?", "answer": answer})

@@ -9,7 +9,7 @@ from statistics import stdev
 from hopgraph.tools.apps.evaluation.batch.judging import read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_missing_gold, models_in
-from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed, gap_parts
+from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed, gap_parts, gold_names
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.significance import bootstrap_ratio
@@ -399,8 +399,13 @@ def _losses(comparison: Comparison) -> Table:
     counts = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     note = (
         "Questions (of the first repeat); right is by exact match. Each wrong question is counted once, in the "
-        "rightmost column that applies. Not retrieved: a gold passage is missing from what a search found. Parse "
-        "failure: at least one reply was unusable. Budget: a limit was reached."
+        "rightmost column that applies. Not retrieved: a gold passage is missing from what a search found; unknown "
+        "where questions have no gold passages. Parse failure: at least one reply was unusable. Budget: a limit was "
+        "reached."
     )
     rows = {name: {loss: number_cell(lost[loss]) for loss in LOSSES} for name, lost in counts.items()}
+    for method in comparison.methods:
+        gold_by = method.reader.manifest.corpus.gold_by
+        if method.name in rows and not any(gold_names(each, gold_by) for each in comparison.questions.values()):
+            rows[method.name]["not retrieved"] = Cell(None, "unknown")
     return as_table("Where questions are lost", note, rows)

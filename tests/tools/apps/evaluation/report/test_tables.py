@@ -94,6 +94,14 @@ def test_the_entries_of_every_table(comparison: Comparison) -> None:
     }
 
 
+def test_without_gold_passages_it_is_unknown_whether_they_were_retrieved(tmp_path: Path) -> None:
+    own = [question(f"q{number}", "Ann", gold=()) for number in range(2)]
+    outcomes = [outcome("one_step", each.id, "Zoe") for each in own]
+    comparison = compare_runs([write_run(tmp_path, own, outcomes, {"one_step": MODEL}, gold_by="none")])
+    lost = by_title(tables(comparison))["Where questions are lost"]["one_step"]
+    assert (lost["answered wrongly"], lost["not retrieved"]) == ("2", "unknown")
+
+
 def test_a_pilot_says_how_many_questions_would_separate_methods(tmp_path: Path) -> None:
     many = [question(f"q{number}", "Ann", gold=(f"g{number}",)) for number in range(100)]
     right = {"one_step": 40, "migres": 50, "ircot": 40}
