@@ -107,7 +107,7 @@ const write = (text) => {
 };
 const ask = (text) => {
   write(text);
-  setTimeout(() => document.getElementById("hg-send")?.click(), 50);  // once Gradio has read the box
+  setTimeout(() => document.getElementById("hg-send")?.click(), 200);  // once Gradio has read the box
 };
 const make = (tag, values) => Object.assign(document.createElement(tag), values);
 /* In the question's own place: Enter saves and asks it, Escape cancels. The turns after it go. */

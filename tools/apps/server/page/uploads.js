@@ -74,7 +74,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("#hg-index, #hg-extend");
   if (!button || !open) return;
   event.stopImmediatePropagation();
-  const press = () => { if (open) sending.then(press); else setTimeout(() => button.click(), 50); };
+  const press = () => { if (open) sending.then(press); else setTimeout(() => button.click(), 200); };
   press();
 }, true);
 
