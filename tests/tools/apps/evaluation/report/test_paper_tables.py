@@ -65,6 +65,22 @@ def cells(table: Table) -> dict[tuple[str, str, str], Cell]:
     }
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [(("mini", "big"), ["mini", "big"]), (("mini", "mini"), [*MODELS]), (("", "big"), [MODELS[0], "big"])],
+)
+def test_a_model_has_the_name_of_its_study_unless_another_has_it(
+    tmp_path: Path, names: tuple[str, str], shown: list[str]
+) -> None:
+    readers: list[RunReader] = []
+    for model, name in zip(MODELS, names, strict=True):
+        folder = write(tmp_path / model[7:], "set", model, {"one_step": 9}).folder
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "model_label": name}))
+        readers.append(RunReader(folder))
+    assert [row.model for row in paper_rows(compare_by_dataset(readers))] == shown
+
+
 def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, Comparison]) -> None:
     scores, costs = paper_tables(comparisons)
     assert scores.columns == ["method", "EM", "F1", "EM", "F1"]
