@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -241,17 +242,35 @@ def test_an_issuer_that_is_not_reached_is_told(client: TestClient, issuer: OidcI
         ({"CHAT_SESSION_SECRET": "short"}, "CHAT_SESSION_SECRET has under 32 characters"),
         ({"CHAT_ISSUER": "http://login.example.org"}, "CHAT_ISSUER=http://login.example.org: use https"),
         ({"CHAT_DOCUMENTS": "/nowhere"}, "No such file or directory: '/nowhere'"),
+        ({"CHAT_DOCUMENTS": str(EXAMPLE / "documents" / "hr")}, "no folder with documents"),
+        ({"HOPGRAPH_MODEL": "openai:gpt-4.1-mini", "OPENAI_API_KEY": ""}, "OPENAI_API_KEY"),
+        ({"HOPGRAPH_MODEL": "opnai:gpt-4.1-mini"}, "opnai:gpt-4.1-mini"),
+        ({"CHAT_THREADS": "postgresql://chat@127.0.0.1:9/chat"}, "threads at postgresql://chat@127.0.0.1"),
     ],
 )
 def test_a_setting_that_is_missing_or_unsafe_is_one_line(
-    changes: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {**TRY_OUT, **changes}.items():
+    places = {"CHAT_INDEXES": str(tmp_path), "CHAT_THREADS": str(tmp_path / "t.sqlite")}
+    for name, value in {**TRY_OUT, **places, **changes}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit, match=r"company_chat: ") as told:
         company_chat.create()
     assert said in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_threads_in_use_are_one_line(client: TestClient) -> None:
+    with client, pytest.raises(SystemExit, match=r"company_chat: threads at .* are in use by another process"):
+        company_chat.create()
+
+
+def test_a_folder_without_text_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    documents = tmp_path / "documents"
+    shutil.copytree(EXAMPLE / "documents", documents)
+    (documents / "sales").mkdir()
+    assert company_chat.index_documents(documents, tmp_path / "indexes").keys() == {"all", "hr"}
+    assert "documents of sales are left out: " in caplog.text
 
 
 def test_the_compose_file_names_what_there_is() -> None:

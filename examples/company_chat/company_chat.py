@@ -21,10 +21,12 @@ from joserfc.errors import JoseError
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import HTTPConnection
 
-from hopgraph.state import HopgraphError
+from hopgraph.state import CorpusError, HopgraphError
 from hopgraph.tools.apps.server.identity import to_user_id
 from hopgraph.tools.apps.server.server_options import ServingOptions, is_loopback
+from hopgraph.tools.apps.server.service import check_options
 from hopgraph.tools.apps.server.web_app import create_app
+from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import update_index
 
 HERE = Path(__file__).parent
@@ -54,7 +56,9 @@ def create() -> FastAPI:
     settings = read_settings()
     try:
         documents = index_documents(Path(settings["CHAT_DOCUMENTS"]), Path(settings["CHAT_INDEXES"]))
-        chat = create_app(make_options(settings, documents))
+        options = make_options(settings, documents)
+        run_in_background(check_options(options))
+        chat = create_app(options)
     except (HopgraphError, OSError) as error:
         raise SystemExit(f"company_chat: {error}") from None
 
@@ -93,12 +97,21 @@ def read_settings() -> dict[str, str]:
 
 
 def index_documents(source: Path, indexes: Path) -> dict[str, str]:
-    """Bring the index of each folder in `source` up to date, and return the sets of documents by the folders' names."""
+    """Bring the index of each folder in `source` up to date, and return the sets of documents by the folders' names.
+
+    A folder that cannot be indexed, e.g. an empty one, is logged and left out; a CorpusError where no folder is left.
+    """
     sets = dict[str, str]()
     for folder in sorted(path for path in source.iterdir() if path.is_dir()):
-        report = update_index(folder, indexes / folder.name, skip_invalid=True)
+        try:
+            report = update_index(folder, indexes / folder.name, skip_invalid=True)
+        except CorpusError as error:
+            _log.warning("documents of %s are left out: %s", folder.name, error)
+            continue
         _log.info("documents of %s: %d passages, %d files skipped", folder.name, report.passages, report.skipped)
         sets[folder.name] = f"bm25:{indexes / folder.name}"
+    if not sets:
+        raise CorpusError(f"CHAT_DOCUMENTS={source}: no folder with documents")
     return sets
 
 

@@ -98,14 +98,13 @@ async def _serve(
     options: ServingOptions, listener: socket.socket, address: str, watched: tuple[Path, Path] | None, *, browser: bool
 ) -> None:
     """Serve the app; the index of a `watched` source, `(source, index)`, is kept up to date meanwhile."""
+    from hopgraph.tools.apps.server.service import check_options
     from hopgraph.tools.apps.server.web_app import serve
 
-    settings = ChatContext.model_validate(options.settings)
-    for each in options.retrievers:
-        await check_settings(settings.model_copy(update={"retriever": each}) if options.documents else settings)
+    await check_options(options)
 
     def ready() -> None:
-        print_stand_in(console_on(stderr=True), settings)
+        print_stand_in(console_on(stderr=True), options.chat_settings)
         print_note(f"Chat page at {address}{PAGE_PATH}; stop with Ctrl-C.", "bold")
         keys = "with a log-in" if options.user_of else "with a key" if options.keys else "without a key"
         endpoints = f"OpenAI clients: {address}/v1 · AG-UI: {address}/ag-ui · MCP: {address}/mcp · {keys}"

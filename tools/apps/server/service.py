@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from hopgraph.graphs import METHODS, chat, list_methods
 from hopgraph.nodes.core.compiled_method import CompiledMethod
+from hopgraph.nodes.prepare import check_settings
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings
@@ -239,6 +240,15 @@ class Service:
             await self.threads.prune(user, thread)
         except Exception:  # noqa: BLE001 - the answer stands whatever it is; the next turn tries again
             _log.warning("thread %s was answered, but its old checkpoints were not deleted", thread, exc_info=True)
+
+
+async def check_options(options: ServingOptions) -> None:
+    """Resolve the models and what is searched, and open the threads once; an error says what cannot work."""
+    settings = options.chat_settings
+    for each in options.retrievers:
+        await check_settings(settings.model_copy(update={"retriever": each}) if options.documents else settings)
+    async with open_threads(options.threads):
+        pass
 
 
 @asynccontextmanager

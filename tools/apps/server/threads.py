@@ -296,7 +296,7 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
             await asyncio.to_thread(path.touch, mode=0o600)
             lock = opened.enter_context(path.with_name(f"{path.name}.lock").open("ab"))
             if HAS_LOCKS and not try_lock(lock):
-                why = "are in use by another process; end it, or name another file with --threads"
+                why = "are in use by another process; end it, or name another file"
                 raise SettingsError(f"threads at {path} {why}")
             connection = await opened.enter_async_context(aiosqlite.connect(path))
             saver = checkpoints.AsyncSqliteSaver(connection)

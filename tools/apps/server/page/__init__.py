@@ -77,7 +77,7 @@ def _create_private(folder: Path) -> Path:
         make_private(folder)
         folder.chmod(0o700)  # it may be an older one
     except OSError as error:
-        advice = f"name another place with {_UPLOADS} or --threads"
+        advice = f"name another place with {_UPLOADS} or another file for threads"
         raise SettingsError(f"no folder for uploads at {folder}: {error.strerror}; {advice}") from None
     return folder
 
