@@ -262,7 +262,7 @@ class _PageEvents:
             parts.documents.whose: parts.documents.explanation(t, simple=parts.simple),
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
-        if self._follows(request, follows):  # else another was opened meanwhile
+        if self.following.get(str(request.session_hash), follows) is follows:  # else another was opened meanwhile
             yield updates
             if live and not view.problem:
                 async for each in self._shown(request, live, complete=False, follows=follows):
@@ -273,9 +273,6 @@ class _PageEvents:
         """Let this event alone change what its tab shows of a conversation; return by what it knows so."""
         mine = self.following[str(request.session_hash)] = object()
         return mine
-
-    def _follows(self, request: Request, known: object) -> bool:
-        return self.following.get(str(request.session_hash)) is known
 
     def _leave(self, request: Request) -> object:
         """Let a tab ask in another conversation, while the one that it showed may go on; return as `_follow`."""
@@ -292,7 +289,7 @@ class _PageEvents:
         follows = follows or self._follow(request)
         async for view in live.follow():
             updates = await self._show(request, view, complete=complete or not view.runs)
-            if not self._follows(request, follows):
+            if self.following.get(str(request.session_hash)) is not follows:
                 break
             yield updates
             complete = False
