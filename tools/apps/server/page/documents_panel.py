@@ -85,12 +85,6 @@ class DocumentsPanel:
             choices += [(label, each["id"]), (t("and_app_documents", name=label), f"{each['id']}{JOINED}")]
         return choices
 
-    def explanation(self, t: Texts, *, simple: bool) -> str:
-        """Say in HTML who can search what is added, and, unless `simple`, how it is added for everyone."""
-        command = "<code>hopgraph index FILES --out INDEX --add</code>"
-        more = "" if simple else f" {escape(t('for_everyone'))} {command}"
-        return f"<p>{escape(t('only_you'))}{more}</p>"
-
     async def _add(
         self, request: Request, corpus: str, files: str | None, gone: Sequence[str], name: str, language: str
     ) -> AsyncGenerator[Updates]:

@@ -107,7 +107,7 @@ class PageComponents:
         with gr.Row(elem_id="hg-top"):
             logo = f'<img src="{escape_text(read_logo(options.logo))}" alt="">' if options.logo else ""
             gr.HTML(f"<h1>{logo}{inline_html(options.title)}</h1>", padding=False)
-            for key in ["conversations"] if self.simple else ["conversations", "picture_and_settings"]:
+            for key in ["menu"] if self.simple else ["menu", "picture_and_settings"]:
                 gr.Button(self.i18n(key), size="sm", elem_classes="hg-toggle", min_width=60)  # `page.js` does it
         with gr.Row(elem_id="hg-columns", elem_classes="hg-simple" if self.simple else None):
             with gr.Column(elem_id="hg-left", scale=0, min_width=0):

@@ -233,11 +233,12 @@ class _PageEvents:
     async def _notice(self, request: Request, options: TurnOptions) -> str:
         """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
         line, stand_in = await self.session.describe(_user(request), options)
+        t, no_model = page_texts(request), f"<p>{inline_html(page_texts(request)('no_model'))}</p>" if stand_in else ""
         if self.parts.simple:
-            problem, t = self.session.problem(_user(request), options), page_texts(request)
-            return f"<p>{inline_html(t.problem(problem) or (t('no_model') if stand_in else ''))}</p>"
-        changed = f" · changed: {', '.join(options.changes)}" if options.changes else ""
-        return f"<p>{inline_html(line + changed)}</p>" + (f"<p>{inline_html(stand_in)}</p>" if stand_in else "")
+            problem = self.session.problem(_user(request), options)
+            return f"<p>{inline_html(t.problem(problem))}</p>" if problem else no_model or "<p></p>"
+        changed = f" · {t('changed_settings', names=', '.join(options.changes))}" if options.changes else ""
+        return f"<p>{inline_html(t.problem(line) + changed)}</p>{no_model}"
 
     async def _open(self, request: Request, thread: str, asked: int | str = "") -> AsyncGenerator[dict[Any, Any]]:
         """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
@@ -259,7 +260,7 @@ class _PageEvents:
             parts.reviewed: kinds,
             parts.documents.chosen: corpus,
             parts.corpus: self.gr.update(choices=choices, value=corpus),
-            parts.documents.whose: parts.documents.explanation(t, simple=parts.simple),
+            parts.documents.whose: f"<p>{inline_html(t('only_you'))}</p>",
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
         if self.following.get(str(request.session_hash), follows) is follows:  # else another was opened meanwhile

@@ -33,7 +33,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
     chat.page.get_by_role("button", name="Index them").click()
     chat.page.get_by_text("“Islands”: 2 passages indexed.").wait_for()
     assert "Pablo Picasso" not in chat.ask("Who painted Guernica?")
-    chat.choose("Documents", "Islands (2 passages) + the app's")
+    chat.choose("Documents", "Islands (2 passages) + all shared documents")
     notice.get_by_text("corpus “Islands” + sample").wait_for()
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
     assert "Plim" in chat.ask("What is the capital of Zorbia?")

@@ -68,7 +68,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
         assert not chat.page.locator("footer").filter(visible=True).count()
         assert chat.box.is_visible()
         backgrounds.append(str(chat.page.evaluate("getComputedStyle(document.body).backgroundColor")))
-        for side, name in (("#hg-left", "Conversations"), ("#hg-right", "Picture and settings")):
+        for side, name in (("#hg-left", "Menu"), ("#hg-right", "Picture and settings")):
             if width < 980:
                 assert not chat.page.locator(side).is_visible()
                 chat.page.get_by_role("button", name=name).press("Enter")
@@ -156,6 +156,6 @@ def test_on_a_narrow_screen_the_picture_leaves_room_and_escape_leads_back(serve:
     chat.page.keyboard.press("Escape")
     chat.page.locator("#hg-right").wait_for(state="hidden")
     assert settings.evaluate("each => each === document.activeElement")
-    chat.page.get_by_role("button", name="Conversations").click()
+    chat.page.get_by_role("button", name="Menu").click()
     chat.page.keyboard.press("Escape")
     chat.page.locator("#hg-left").wait_for(state="hidden")

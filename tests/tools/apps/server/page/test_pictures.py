@@ -99,7 +99,7 @@ def test_a_simple_page(
     draw(chat, pictures / named("source", device, scheme))
     chat.page.keyboard.press("Escape")
     if device == "phone":
-        chat.page.get_by_role("button", name="Conversations").click()
+        chat.page.get_by_role("button", name="Menu").click()
     chat.unfold("Add your own documents")
     files = {"handbook.md": b"# Handbook\n\nLunch is at noon.", "photo.exe": b"MZ\0", "empty.txt": b""}
     for name, content in files.items():

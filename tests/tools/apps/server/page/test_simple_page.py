@@ -113,9 +113,18 @@ def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: 
     chat.last.get_by_role("button", name=texts_for(locale)("edit"), exact=True).click()
     chat.last.get_by_role("button", name=texts_for(locale)("save_and_ask")).wait_for()
     english = texts_by_language()["en"]
-    keys = ("new_conversation", "conversations", "add_documents", "ask_again", "app_documents")
+    keys = ("new_conversation", "menu", "conversations", "add_documents", "ask_again", "app_documents")
     shown = chat.page.locator("body").inner_text()
     assert not any(english[key] in shown for key in keys if english[key] != texts_for(locale)(key))
+
+
+@pytest.mark.slow
+def test_the_line_below_the_box_is_in_the_browsers_language(serve: Serve, open_chat: Open) -> None:
+    notice = open_chat(serve(), locale="de-DE").page.locator("#hg-notice")
+    assert notice.inner_text().split("\n\n") == [
+        "Methode nach der Frage · Modell offline:extractive · Dokumente sample (mitgeliefertes Beispiel)",
+        texts_for("de")("no_model"),
+    ]
 
 
 @pytest.mark.slow
