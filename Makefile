@@ -33,7 +33,7 @@ MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include=
   tests/attacks/test_damaged_files.py::test_damaged_vectors
 JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 ? jobs : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The tests start many processes: each would compile the product again.
 unexport PYTHONDONTWRITEBYTECODE
