@@ -110,7 +110,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
         (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
         (("--set", "history_turns=x", *threads), "history_turns"),
-        (("--threads", str(blocked / "t.sqlite")), "no folder for uploads at"),
+        (("--threads", str(blocked / "t.sqlite")), "cannot be opened"),
         (("--host", "192.0.2.1", *threads), "callers must send a key"),
     ):
         assert main(("chat", "--no-browser", "--port", "0", *options)) in (1, 2)
