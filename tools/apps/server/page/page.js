@@ -76,7 +76,7 @@ new MutationObserver(() => {
   if (!mark) return;
   const {thread, answers} = mark.dataset;
   seen = `${thread} ${answers}`;
-  if (seen === before) return;
+  if (seen === before || answers && answers < asked) return;  // Gradio applies an earlier answer again
   going = null;
   if (answers && wanted !== null && wanted !== param(location)) return go();  // the browser went further meanwhile
   if (thread === shown) return;

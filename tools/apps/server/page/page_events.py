@@ -57,8 +57,9 @@ class _PageEvents:
         self.logout_url = options.logout_url
         self.asking = set[tuple[str, str]]()  # the tabs and threads whose question runs
         self.following = dict[str, object]()  # tab → which of its events shows a turn: the latest
-        # The last update of an event that goes on: Gradio applies the last one again when the event ends, which may be
-        # after another event's; without any, it would empty all components.
+        # The end of an event whose conversation is no longer shown: Gradio applies the last update again when an event
+        # ends, and without any it would empty all components. It never follows one that is to be shown, since of two
+        # that come at once Gradio may apply the second one alone.
         self.nothing: dict[Any, Any] = {parts.last: self.gr.skip()}
 
     def connect(self, blocks: Any) -> None:
@@ -94,10 +95,8 @@ class _PageEvents:
 
     async def go(self, request: Request, told: EventData) -> AsyncGenerator[Updates]:
         """Open what an earlier address names, when the browser goes back to it."""
-        asked = getattr(told, "asked", 0)
-        async for updates in self._open(
-            request, str(getattr(told, "thread", "")), asked if isinstance(asked, int) else 0
-        ):
+        thread, asked = str(getattr(told, "thread", "")), getattr(told, "asked", 0)
+        async for updates in self._open(request, thread, asked if isinstance(asked, int) else 0):
             yield updates
 
     def account(self, request: Request) -> str:
@@ -125,7 +124,7 @@ class _PageEvents:
         if not text.strip():
             yield {self.parts.box: ""}  # without any update, Gradio would empty all components
             return
-        user, asked = _user(request), (str(request.session_hash), thread)
+        user, asked = _user(request), (_tab(request), thread)
         if asked in self.asking or self.session.live_turn(user, thread):
             yield self.nothing  # Enter while a turn runs
             return
@@ -144,7 +143,7 @@ class _PageEvents:
 
     def forget(self, request: Request) -> None:
         """Forget a tab that was closed."""
-        self.following.pop(str(request.session_hash), None)
+        self.following.pop(_tab(request), None)
 
     async def stop(self, request: Request, thread: str) -> None:
         self.session.stop(_user(request), thread)
@@ -233,14 +232,15 @@ class _PageEvents:
     async def _notice(self, request: Request, options: TurnOptions) -> str:
         """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
         line, stand_in = await self.session.describe(_user(request), options)
-        t, no_model = page_texts(request), f"<p>{inline_html(page_texts(request)('no_model'))}</p>" if stand_in else ""
+        t = page_texts(request)
+        no_model = f"<p>{inline_html(t('no_model'))}</p>" if stand_in else ""
         if self.parts.simple:
             problem = self.session.problem(_user(request), options)
             return f"<p>{inline_html(t.problem(problem))}</p>" if problem else no_model or "<p></p>"
         changed = f" · {t('changed_settings', names=', '.join(options.changes))}" if options.changes else ""
         return f"<p>{inline_html(t.problem(line) + changed)}</p>{no_model}"
 
-    async def _open(self, request: Request, thread: str, asked: int | str = "") -> AsyncGenerator[dict[Any, Any]]:
+    async def _open(self, request: Request, thread: str, asked: int = 0) -> AsyncGenerator[dict[Any, Any]]:
         """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
         parts, user, t, follows = self.parts, _user(request), page_texts(request), self._leave(request)
         view = await self.session.open(user, thread)
@@ -263,21 +263,22 @@ class _PageEvents:
             parts.documents.whose: f"<p>{inline_html(t('only_you'))}</p>",
             parts.notice: await self._notice(request, _options(method, changes, corpus, kinds)),
         }
-        if self.following.get(str(request.session_hash), follows) is follows:  # else another was opened meanwhile
+        if self.following.get(_tab(request), follows) is follows:  # else another was opened meanwhile
             yield updates
             if live and not view.problem:
                 async for each in self._shown(request, live, complete=False, follows=follows):
                     yield each
-        yield self.nothing
+        else:
+            yield self.nothing
 
     def _follow(self, request: Request) -> object:
         """Let this event alone change what its tab shows of a conversation; return by what it knows so."""
-        mine = self.following[str(request.session_hash)] = object()
+        mine = self.following[_tab(request)] = object()
         return mine
 
     def _leave(self, request: Request) -> object:
         """Let a tab ask in another conversation, while the one that it showed may go on; return as `_follow`."""
-        self.asking.discard((str(request.session_hash), ""))
+        self.asking.discard((_tab(request), ""))
         return self._follow(request)
 
     async def _shown(
@@ -290,14 +291,14 @@ class _PageEvents:
         follows = follows or self._follow(request)
         async for view in live.follow():
             updates = await self._show(request, view, complete=complete or not view.runs)
-            if self.following.get(str(request.session_hash)) is not follows:
-                break
+            if self.following.get(_tab(request)) is not follows:
+                yield self.nothing
+                return
             yield updates
             complete = False
-        yield self.nothing
 
     async def _show(
-        self, request: Request, view: ThreadView, *, complete: bool = True, asked: int | str = ""
+        self, request: Request, view: ThreadView, *, complete: bool = True, asked: int = 0
     ) -> dict[Any, Any]:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
         gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], _user(request), page_texts(request)
@@ -313,7 +314,7 @@ class _PageEvents:
         choices = [(title, key) for key, title in titles.items()]
         return {
             **changing,
-            parts.earlier: f'<i hidden data-thread="{view.thread}" data-answers="{asked}"></i>'
+            parts.earlier: f'<i hidden data-thread="{view.thread}" data-answers="{asked or ""}"></i>'
             + conversation_html(view.turns[:-1], look),
             parts.opened: view.thread,
             parts.last_opened: view.thread,
@@ -336,3 +337,7 @@ def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: 
 
 def _user(request: Request) -> str:
     return request.username or OWNER
+
+
+def _tab(request: Request) -> str:
+    return str(request.session_hash)
