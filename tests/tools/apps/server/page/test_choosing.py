@@ -194,7 +194,6 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
-    pytest.importorskip("markitdown")
     parts = [Part("Vacation", "All employees get 30 days per year."), Part("Sick leave", "Call Maria before nine.")]
     chat = open_chat(serve())
     chat.unfold("Add your own documents")
@@ -207,7 +206,9 @@ def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_c
     chat.last.get_by_role("button", name="Source 1", exact=True).click()
     opened = chat.page.get_by_role("dialog").filter(visible=True)
     assert "Employee handbook > Vacation" in opened.locator(".hg-head").inner_text()
-    assert opened.locator(".hg-place").inner_text() == "handbook.docx"
+    place = opened.locator(".hg-place")
+    assert place.inner_text() == f"handbook.docx{place.get_by_role('link').inner_text()}"
+    assert place.get_by_role("link").inner_text() == "Open the document"
 
 
 @pytest.mark.long
