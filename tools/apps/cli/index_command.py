@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from hopgraph.tools.retrieval import FileChanges, IndexReport, build_index, upda
 from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.corpora.formats import TEXT
+from hopgraph.tools.retrieval.corpora.source_records import Problem
 from hopgraph.tools.retrieval.dense import find_kept_vectors
 from hopgraph.tools.retrieval.engines.fill import FillReport, index_into
 from hopgraph.tools.retrieval.index_manifest import read_manifest
@@ -147,14 +148,14 @@ def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> Non
     console.print(table)
 
 
-def _name_kind(file: str) -> str:
-    return Path(file).suffix.lower() or "no suffix"
+def _count_file(name: str, passages: int, skipped: int, problems: Sequence[Problem] | None) -> _Kind:
+    why = problems[0][1] if problems else "" if passages else _EMPTY
+    return _Kind(Path(name).suffix.lower() or "no suffix", 1, passages, skipped, why)
 
 
 def _indexed_files(path: Path) -> Iterator[_Kind]:
     for each in (file for source in read_sources(path, read_manifest(path)) for file in source.files):
-        why = each.problems[0][1] if each.problems else "" if each.passages else _EMPTY
-        yield _Kind(_name_kind(each.name), 1, each.passages, each.skipped, why)
+        yield _count_file(each.name, each.passages, each.skipped, each.problems)
 
 
 def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) -> Iterator[_Kind]:
@@ -163,8 +164,8 @@ def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) ->
     files = [named[name] for name in names if name in named]
     passages = Counter(record.file for record in replace(corpus, files=tuple(files)).records(reading))
     for file in files:
-        why = reading.problems_in[file][0][1] if reading.skipped_in[file] else "" if passages[file] else _EMPTY
-        yield _Kind(_name_kind(file.name), 1, passages[file], reading.skipped_in[file], why)
+        skipped = reading.skipped_in[file]
+        yield _count_file(file.name, passages[file], skipped, reading.problems_in[file] if skipped else ())
 
 
 def _chunking(options: IndexOptions) -> ChunkOptions | None:

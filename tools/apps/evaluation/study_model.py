@@ -85,10 +85,7 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         None, "baseline of the paired tests, with the same model. Default: one_step, else the first"
     )
     measures: list[str] = _field([], "measures of retrieval, as ir_measures names them: nDCG@10 (needs the extra trec)")
-    prices: Path | None = _field(
-        None,
-        "prices per million tokens by model, as TOML: examples/prices.toml",
-    )
+    prices: Path | None = _field(None, "prices per million tokens by model, as TOML: examples/prices.toml")
     max_calls: int | None = _field(None, "stop after N model calls", ge=1)
     max_cost: float | None = _field(None, "stop at this cost, computed from prices", ge=0)
     concurrency: int = _field(16, "questions answered concurrently", ge=1)
