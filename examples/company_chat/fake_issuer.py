@@ -116,7 +116,7 @@ class FakeIssuer:
         return JSONResponse({"access_token": secrets.token_urlsafe(), "token_type": "Bearer", "id_token": token})
 
     async def _log_out(self, request: Request) -> Response:
-        """Lead back to the client; nobody stays logged in here."""
+        """Redirect to the client; this issuer keeps no session."""
         back = request.query_params.get("post_logout_redirect_uri", "")
         if not back.startswith(f"{self.client_url}/"):
             return PlainTextResponse("wrong or missing: post_logout_redirect_uri", 400)
