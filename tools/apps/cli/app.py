@@ -42,7 +42,7 @@ app = typer.Typer(
     epilog='Start with:  hopgraph ask "In what year did the sculptor of the Statue of Liberty die?"',
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 

@@ -63,8 +63,7 @@ def command(
 
         run.__doc__ = options.__doc__
         run.__dict__["__signature__"] = signature.replace(parameters=parameters, return_annotation=None)
-        # A help page joins lines, but not paragraphs.
-        epilog = "\n\n".join(["Examples:", *examples])
+        epilog = "\n".join(["\b", "Examples:", *examples])  # \b: lines are not joined, so that they can be copied
         commands.command(work_name.replace("_", "-"), epilog=epilog, **about)(run)
         return options
 

@@ -82,7 +82,7 @@ class AskOptions:
     "hopgraph index psgs_w100.tsv --to milvus:http://localhost:19530#wiki",
 )
 class IndexOptions:
-    """Build or update an index of your documents: BM25, plus vectors if you name a model."""
+    """Build or update an index of your documents. It has BM25, and vectors if you name a model."""
 
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder of documents, or a corpus file.")]
     out: Path | None = option(
@@ -168,7 +168,7 @@ class IndexOptions:
     "hopgraph calibrate hotpot_train.json --corpus my-index --keep 0.8",
 )
 class CalibrateOptions:
-    """Find a reranker's relevance threshold δ on training questions."""
+    """Find a reranker's threshold δ on training questions."""
 
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")]
     corpus: str = option("Where their passages are.", default=..., metavar="DIR|SPEC")
@@ -182,9 +182,7 @@ class CalibrateOptions:
 class MethodsOptions:
     """List the methods, or the settings of one."""
 
-    name: Annotated[str | None, typer.Argument(metavar="[NAME|FILE.py]", help="Show this one with its settings.")] = (
-        None
-    )
+    name: Annotated[str | None, typer.Argument(metavar="NAME|FILE.py", help="Show this one with its settings.")] = None
     as_json: bool = flag("Print JSON and nothing else.", "--json")
 
 
@@ -211,7 +209,7 @@ class PromptsOptions:
 class DrawOptions:
     """Draw a method's graph, or what a run did."""
 
-    method: Annotated[str | None, typer.Argument(metavar="[METHOD]", help=METHOD_HELP)] = None
+    method: Annotated[str | None, typer.Argument(metavar="METHOD", help=METHOD_HELP)] = None
     run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
     format_name: Literal["mermaid", "ascii", "svg", "png"] | None = option(
         "What to write: mermaid for a method; for a run ascii, svg, or png (needs the extra `png`).",
@@ -238,12 +236,12 @@ OwnMethodsOption = Annotated[
     "HOPGRAPH_API_KEY=… hopgraph chat --host 0.0.0.0 --no-browser",
 )
 class ChatOptions:
-    """Open a chat page, with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
+    """Open a chat page. It comes with endpoints for OpenAI, AG-UI and MCP clients (needs the extra `chat`)."""
 
     documents: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DOCUMENTS]",
+            metavar="DOCUMENTS",
             help="A folder of documents, or one document, instead of --corpus. It is indexed in your cache folder and "
             "watched, so that answers follow its files.",
         ),
@@ -261,8 +259,9 @@ class ChatOptions:
         "USER=KEY,USER=KEY. SECURITY.md lists the limits, such as HOPGRAPH_CALLS_PER_DAY (20,000); HOPGRAPH_PROXIES "
         "names trusted proxies.",
         default="127.0.0.1",
+        metavar="HOST",
     )
-    port: int = option("The port; 0 chooses a free one.", default=7860, min=0, max=65535)
+    port: int = option("The port; 0 chooses a free one.", default=7860, metavar="PORT", min=0, max=65535)
     threads: str | None = option(
         "Storage of conversations: a file, or postgresql://USER@HOST/DATABASE.",
         metavar="FILE|ADDRESS",
@@ -282,7 +281,7 @@ class ChatOptions:
         "Another origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
     )
     hosts: list[str] | None = option("A host name of the proxy in front; repeatable.", "--allow-host", metavar="NAME")
-    title: str = option("Title of the page.", default="hopgraph")
+    title: str = option("Title of the page.", default="hopgraph", metavar="TEXT")
     logo: Path | None = option("Image before the title: SVG, PNG, JPEG or WebP.", metavar="FILE")
     simple: bool = flag("A page for people who only ask: question, answer and sources, without methods and settings.")
     color: str = option("The page's colour.", default="", metavar="#RRGGBB")
@@ -304,7 +303,7 @@ class ChatOptions:
     "hopgraph mcp --corpus my-index --model openai:gpt-4.1-mini --only auto,migres",
 )
 class McpOptions:
-    """Offer every method as a tool to an MCP client that starts this command (needs the extra `chat`)."""
+    """Offer the methods as tools to an MCP client. The client starts this command (needs the extra `chat`)."""
 
     model: ModelOption = None
     corpus: CorpusOption = None
@@ -319,13 +318,13 @@ class McpOptions:
     "hopgraph serve --corpus my-index --model openai:gpt-4.1-mini --browser",
 )
 class ServeOptions:
-    """Serve every method and the chat by LangGraph's development server, for Studio and langgraph-sdk.
+    """Serve the methods to LangGraph Studio and langgraph-sdk. It runs LangGraph's development server.
 
     HOPGRAPH_QUESTIONS_PER_MINUTE (60) and HOPGRAPH_CALLS_PER_DAY (20,000) limit each user of HOPGRAPH_API_KEY.
     """
 
-    host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1")
-    port: int = option("The port.", default=2024, min=1, max=65535)
+    host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1", metavar="HOST")
+    port: int = option("The port.", default=2024, metavar="PORT", min=1, max=65535)
     browser: bool = flag("Open LangGraph Studio, a page of LangSmith's.", "--browser/--no-browser")
     methods: OwnMethodsOption = None
     model: ModelOption = None

@@ -155,6 +155,14 @@ def test_every_command_has_help_with_examples(run: Run) -> None:
         assert f"hopgraph {command} " in ran.out
 
 
+def test_help_cuts_no_name(run: Run) -> None:
+    assert "..." not in run("--help").out.partition("Commands:")[2]
+    shown = " ".join(run("chat", "--help").out.split())
+    assert "[OPTIONS] [DOCUMENTS]" in shown
+    for name in ("HOPGRAPH_RETRIEVER", "HOPGRAPH_CALLS_PER_DAY", "openai:NAME?base_url=URL"):
+        assert name in shown
+
+
 def test_without_a_command_there_is_help_and_a_version_on_request(run: Run) -> None:
     assert run().out == run("--help").out
     assert run("--version").out.startswith("hopgraph ")

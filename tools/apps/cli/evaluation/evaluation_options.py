@@ -83,7 +83,7 @@ class RunOptions(QuestionOptions, ModelChoice):
     defaults={"processes": None},
 )
 class EvalOptions(RunOptions):
-    """Answer the questions of a data set by several methods, and score them. The same command resumes a run.
+    """Run methods on a data set and score their answers. The same command resumes a run.
 
     A study file (`hopgraph study init` writes one) runs every combination of its data sets, models and settings;
     options given here override the file.
@@ -146,13 +146,13 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "hopgraph study schema > study.schema.json",
 )
 class StudyFileOptions:
-    """Write an example study file for `hopgraph eval`, with the schema that editors use for completion."""
+    """Write an example of a study file for `hopgraph eval`. Editors complete it by the schema beside it."""
 
     action: Annotated[
         Literal["init", "schema"],
         typer.Argument(metavar="init|schema", help="init: write both; schema: print the schema."),
     ]
-    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="The file to write.")] = Path("study.yaml")
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("study.yaml")
 
 
 @command(
@@ -167,7 +167,7 @@ class StudyFileOptions:
     "hopgraph compare runs/hotpot --official hotpot_dev.json --predictions official/ --measures nDCG@10,RR,AP",
 )
 class CompareOptions:
-    """Compare the methods of one or more runs, on one or more data sets: tables, tests, figures."""
+    """Compare the methods of runs: tables, tests, figures. Runs may be on several data sets."""
 
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN…", help="Run folders of `hopgraph eval`, or study folders.")
@@ -209,7 +209,7 @@ class CompareOptions:
     "hopgraph export runs/hotpot --to mlflow --out mlruns",
 )
 class ExportOptions:
-    """Export each answer of a run with its scores and costs to other tools, with a schema."""
+    """Export a run's answers, scores and costs to other tools. Files come with a schema."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `hopgraph eval`.")]
     to: Literal["parquet", "csv", "wandb", "mlflow"] = option(
@@ -230,7 +230,7 @@ class ExportOptions:
     "hopgraph draw --run run.json",
 )
 class ShowOptions:
-    """Show how a method answered one question of a run: its steps, its tree and its passages."""
+    """Show how a method answered one question of a run. Prints the steps, the tree and the passages."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `hopgraph eval`.")]
     question: Annotated[str, typer.Argument(metavar="ID", help="The question's id, or its number in the run.")]
@@ -250,11 +250,11 @@ class ShowOptions:
     "--dry-run",
 )
 class ReproduceOptions(RunOptions):
-    """Run the rows of a paper's table and print our scores next to the paper's. Exit codes as in `eval`."""
+    """Run a paper's table and print our scores next to its own. Exit codes as in `eval`."""
 
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[PAPER[/TABLE]]", help="Without it list the papers; with a paper list its tables."),
+        typer.Argument(metavar="PAPER[/TABLE]", help="Without it list the papers; with a paper list its tables."),
     ] = None
     dataset: Path | None = option("As in `eval`; without it only the paper's scores are shown.", metavar="DATASET")
     out: Path | None = option("The folder of the runs.", metavar="DIR", show_default="runs/PAPER-TABLE")
@@ -282,7 +282,7 @@ class ReproduceOptions(RunOptions):
     "hopgraph build cascade runs/hotpot --target calls=2 --out stages.json",
 )
 class BuildOptions(RunOptions):
-    """Answer training questions and write the file that a method needs. Resumes and exits as `eval` does.
+    """Make the file that a method needs from training questions. Resumes and exits as `eval` does.
 
     skr_knn: training questions labelled by whether retrieval helps or harms (one call without passages, one with).
     dsp: worked examples, the steps of questions that it answers right.
@@ -321,7 +321,7 @@ class BuildOptions(RunOptions):
     "--max-cost 20 --prices prices.toml",
 )
 class DistillOptions(QuestionOptions):
-    """Make training data for a small model for one role of a method. Resumes and exits as `eval` does.
+    """Make training data for a small model in one role. Resumes and exits as `eval` does.
 
     Writes DIR/train.jsonl (chat messages as `prompt` and `completion`, the prompt exactly as in use), dropped.jsonl
     (dropped examples with reasons), summary.json, and paper/train.jsonl (the same examples in the paper's format).
@@ -363,10 +363,10 @@ class DistillOptions(QuestionOptions):
     'hopgraph ask "…" --method ra_isf --set judge=each --set \'models={"ra_isf/judge_relevance": "student:DIR"}\'',
 )
 class TrainOptions:
-    """Train a small model on the examples of `hopgraph distill`, to play a role as student:STUDENT.
+    """Train a small model to play one role of a method. It learns from the examples of `hopgraph distill`.
 
-    Needs the extra `train`. The settings are those of the role's paper; student.json says of each whether the paper
-    states it. The same command resumes a training that was interrupted.
+    Use it as student:STUDENT. Needs the extra `train`. The settings are those of the role's paper; student.json says of
+    each whether the paper states it. The same command resumes a training that was interrupted.
     """
 
     data: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `hopgraph distill`.")]
@@ -398,7 +398,7 @@ class TrainOptions:
     "hopgraph check-student openai:gpt-4.1-mini held-out-data --json",
 )
 class CheckOptions:
-    """Measure how often a model replies as the examples of `hopgraph distill` do, with 95 % intervals by question."""
+    """Compare a model's replies with held-out examples. Prints 95 % intervals by question."""
 
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, e.g. student:STUDENT or openai:NAME.")]
     data: Annotated[Path, typer.Argument(metavar="DIR", help="Examples that it was not trained on.")]
