@@ -25,6 +25,8 @@ from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.apps.evaluation.question_formats import QUESTION_FORMATS, BeirQuery
 from hopgraph.tools.apps.evaluation.question_record import DatasetRecord
+from hopgraph.tools.documents.elements import UnreadableFileError
+from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import make_private, open_private, read_source
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
@@ -107,22 +109,37 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
     """
     suffix = path.suffix.lower()
     if suffix in (".xlsx", ".xls", ".ods"):
-        raise CorpusError(f"{path}: a spreadsheet cannot be read; save it as CSV (UTF-8)")
+        raise CorpusError(f"{path}: a spreadsheet cannot be read; save it as CSV")
     if suffix not in (".csv", ".tsv"):
         yield from read_json_values(path, reading)
         return
-    lines = (line for _, line in read_lines(path, reading))
+    lines = _table_lines(path, reading)
     first = next(lines, "")
     rows = csv.reader(chain([first], lines), delimiter=max("\t,;" if suffix == ".tsv" else ",;\t", key=first.count))
     try:
         names = next(rows, list[str]())
         for row in rows:
             if len(row) > len(names):
-                reading.reject(path, rows.line_num, f"{len(row)} cells below {len(names)} column names")
+                advice = "a cell that contains the separator needs quotes around it"
+                reading.reject(path, rows.line_num, f"{len(row)} cells but {len(names)} column names; {advice}")
             elif any(row):
                 yield rows.line_num, {name: cell for name, cell in zip(names, row, strict=False) if cell.strip()}
     except csv.Error as error:
         raise BadRecordError(f"{path}:{rows.line_num}: {error}") from None
+
+
+def _table_lines(path: Path, reading: CorpusReading) -> Iterator[str]:
+    """Yield the lines of a table in the encoding that it has, as of documents; note which if it is not UTF-8."""
+    try:
+        encoding = detect_encoding(path)
+    except UnreadableFileError as error:
+        raise CorpusError(f"{path}: {error}") from None
+    if encoding in (UTF_8, DAMAGED_UTF_8):
+        yield from (line for _, line in read_lines(path, reading))
+        return
+    reading.notes.append(f"{path}: not UTF-8, read as {encoding}")
+    with open_text(path, encoding) as file:
+        yield from file
 
 
 def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) -> Iterator[EvalQuestion]:

@@ -414,6 +414,8 @@ def _checked_and_prepared(
         prepared = prepare_run(spec, progress, alike)
     for what, reading in prepared.skipped.items():
         observer.skipped(what, reading)
+        for note in reading.notes:
+            observer.note(note)
     return prepared
 
 

@@ -126,11 +126,15 @@ def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
 def _with_all_they_need(study: Study, made: dict[str, Context], note: Callable[[str], None]) -> dict[str, Context]:
     """Leave out, of `all`, the methods that lack something, and say so; SettingsError where one was named."""
     for name, lacking in [(name, each.missing) for name, each in made.items() if each.missing]:
-        if ALL_METHODS not in map(str.lower, study.methods):
+        if not _names_all(study):
             raise SettingsError(lacking)
         note(f"Left out: {lacking}.")
         del made[name]
     return made
+
+
+def _names_all(study: Study) -> bool:
+    return ALL_METHODS in map(str.lower, study.methods)
 
 
 def dataset_file(questions: QuestionSet, out: Path) -> Path:
@@ -169,4 +173,5 @@ def run_spec(study: Study, questions: QuestionSet, dataset: Path, out: Path, met
         add_contexts=questions.add_contexts,
         repeats=study.repeats,
         skip_invalid=questions.skip_invalid,
+        all_methods=_names_all(study),
     )

@@ -288,9 +288,24 @@ def test_own_questions_in_a_csv_of_any_country(tmp_path: Path, separator: str) -
     rows = [("question", "answer"), ('"Who, when; where?"', "Rome")]
     path.write_bytes("\r\n".join(separator.join(row) for row in rows).encode("utf-8-sig"))
     assert (only(path).question, only(path).answers) == ("Who, when; where?", ("Rome",))
+    path.write_text("question,answer\nWho?,Eve\nHow high?,3,5\n")
+    with pytest.raises(BadRecordError, match=r"mine.csv:3: 3 cells but 2 column names; .* needs quotes around it"):
+        list(read_questions(path))
     sheet = path.rename(path.with_suffix(".xlsx"))
     with pytest.raises(CorpusError, match=r"mine.xlsx: a spreadsheet cannot be read; save it as CSV"):
         list(read_questions(sheet))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_csv_is_read_in_its_encoding(tmp_path: Path, encoding: str) -> None:
+    path, reading = tmp_path / "fragen.csv", CorpusReading()
+    path.write_bytes("question;answer\nWo wurde der Müller geboren?;Tübingen\n".encode(encoding))
+    (asked,) = read_questions(path, reading=reading)
+    assert (asked.question, asked.answers) == ("Wo wurde der Müller geboren?", ("Tübingen",))
+    assert reading.notes == [f"{path}: not UTF-8, read as {encoding}"]
+    path.write_bytes(b"question;answer\n\0\0\xff\0\1")
+    with pytest.raises(CorpusError, match=r"fragen.csv: it is not text"):
+        only(path)
 
 
 @pytest.mark.parametrize("answer", [{"answer": None}, {"answers": []}, {"golden_answers": None}])

@@ -68,6 +68,8 @@ class RunSpec:
     keep_contexts: bool = False
     """Keep all passages that come with a question in the run, not the gold ones alone."""
     skip_invalid: bool = False
+    all_methods: bool = False
+    """The methods are `all`: those that the questions lack something for are left out."""
     label: str = ""
     """The data set's name in a study."""
     model_label: str = ""
@@ -101,6 +103,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
         raise SettingsError(f"{spec.dataset}: no questions to ask")
     questions = add_gold_texts(spec.dataset, questions, skipped["questions"])
     _check_corpus(spec, questions)
+    methods = _answerable(spec, questions, skipped["questions"].notes)
     renaming = None if spec.rename is None else _make_renamer(spec, spec.rename)
     retriever_spec, recorded = _make_corpus(spec, renaming, skipped["corpus"], progress)
     if renaming:
@@ -115,7 +118,7 @@ def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: Prepared
     else:
         gold = match_gold(questions, resolve_retriever(retriever_spec), retriever_spec)
     questions = gold.questions
-    methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in spec.methods.items()}
+    methods = {name: each.model_copy(update={"retriever": retriever_spec}) for name, each in methods.items()}
     ids = "\n".join(each.id for each in questions)
     manifest = RunManifest(
         dataset=DatasetInfo(
@@ -226,11 +229,19 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
         needed = ", which --rename needs; choose another data set"
         advice = "; name a corpus with --corpus" if spec.rename is None else needed
         raise SettingsError(f"{spec.dataset.name} brings no passages{advice}")
+
+
+def _answerable(spec: RunSpec, questions: Sequence[EvalQuestion], notes: list[str]) -> dict[str, Context]:
+    """Return the methods, of `all` without one that is given the gold passages where a question has none."""
+    methods = dict(spec.methods)
     without_gold = (each.id for each in questions if not any(own.id in each.gold for own in each.contexts))
-    if (name := next(filter(requires_gold, spec.methods), None)) and (missing := next(without_gold, None)) is not None:
-        raise SettingsError(
-            f"method {name!r} is given the gold passages, but the data set has none for {missing!r}; leave it out"
-        )
+    if (name := next(filter(requires_gold, methods), None)) and (missing := next(without_gold, None)) is not None:
+        problem = f"{name} needs gold passages, and the data set has none for the question {missing!r}"
+        if not spec.all_methods:
+            raise SettingsError(f"{problem}; leave it out")
+        notes.append(f"Left out: {problem}.")
+        del methods[name]
+    return methods
 
 
 def _make_renamer(spec: RunSpec, seed: int) -> Renamer:

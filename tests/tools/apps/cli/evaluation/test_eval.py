@@ -132,6 +132,19 @@ def test_a_corpus_without_any_gold_passage_is_refused(
         assert RunReader(out).manifest.corpus.gold_by == gold_by
 
 
+def test_of_all_methods_the_one_that_needs_gold_passages_is_left_out(run: Run, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"question": "Who painted Guernica?", "answer": "Picasso"}\n')
+    given = ["eval", str(mine), "--corpus", "sample", "--out", str(tmp_path / "run")]
+    ran = run(*given, "--methods", "all", "--dry-run")
+    assert ran.code == 0
+    said = "Left out: gold_passages needs gold passages, and the data set has none for the question '1'."
+    assert said in " ".join(ran.err.split())
+    assert "gold_passages" not in ran.out
+    refused = run(*given, "--methods", "one_step,gold_passages")
+    assert refused.err.endswith("'1'; leave it out\n")
+
+
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:
     run(*evaluate(tmp_path / "all", methods="direct"))
     chosen = RunReader(tmp_path / "all").questions()[2].id
