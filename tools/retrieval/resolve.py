@@ -19,6 +19,8 @@ from hopgraph.tools.retrieval.links import find_links
 from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"
+INDEX_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
+"""The kinds of retrievers whose specs name a folder of this machine."""
 RETRIEVER_SPECS = (
     "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`), "
     "faiss:DIR and hybrid:DIR (built with --dense), colbert:DIR (built with --colbert), web:serper, web:wikipedia, "
@@ -46,7 +48,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         from hopgraph.tools.retrieval.web.resolve import resolve_web
 
         return resolve_web(spec)
-    is_folder = colon and kind in {"bm25", "colbert", "faiss", "hybrid"}
+    is_folder = colon and kind in INDEX_KINDS
     if is_folder and not place.partition("?")[0]:
         raise SpecError(f"retriever {spec!r}: the folder's name is missing; write {kind}:DIR; valid: {RETRIEVER_SPECS}")
     if is_engine(spec) or (is_folder and kind != "bm25"):

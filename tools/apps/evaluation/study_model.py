@@ -220,6 +220,8 @@ _EXAMPLE = """\
 #   hopgraph eval study.yaml              run it; after Ctrl-C or a crash the same command resumes it
 #   hopgraph eval study.yaml --limit 5    a pilot; the whole study then asks only what is missing
 #   hopgraph compare runs/study           the tables, at any time
+#
+# Relative paths begin in this file's folder; those in settings and in specs of models, in the current one.
 
 out: runs/study
 

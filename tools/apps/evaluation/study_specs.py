@@ -19,7 +19,8 @@ from hopgraph.tools.apps.evaluation.batch.run_setup import RunSpec
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, QuestionSample, download_dataset, parse_sample
 from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Settings, Study, make_study
 from hopgraph.tools.io.guarded_files import read_source
-from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
+from hopgraph.tools.io.load_object import parse_place
+from hopgraph.tools.retrieval.resolve import INDEX_KINDS, SAMPLE, corpus_spec
 
 ALL_METHODS = "all"
 """Among the methods: every one that has what it needs."""
@@ -34,7 +35,7 @@ class StudyRun(NamedTuple):
 
 
 def read_study(path: Path) -> Study:
-    """Read a study's file, beside which its prices are; SettingsError, in one line, where it makes no sense."""
+    """Read a study's file, in whose folder its relative paths begin; SettingsError where it makes no sense."""
     try:
         given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
     except OSError as error:
@@ -47,10 +48,42 @@ def read_study(path: Path) -> Study:
         study = make_study(cast("dict[str, Any]", given))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
-    beside = path.expanduser()
-    if study.prices is None or not beside.is_file():  # a pipe has no folder
-        return study
-    return study.model_copy(update={"prices": beside.parent / study.prices.expanduser()})
+    file = path.expanduser()
+    return _placed(study, file.parent) if file.is_file() else study  # a pipe has no folder
+
+
+def _placed(study: Study, folder: Path) -> Study:
+    """Return a study whose relative paths begin in a folder; those within specs of models and in settings stay."""
+
+    def place(given: str | Path) -> str:
+        return str(folder / Path(given).expanduser())
+
+    def corpus(given: str) -> str:
+        kind, _, index = corpus_spec(given).partition(":")
+        index, mark, options = index.partition("?")
+        return f"{kind}:{place(index)}{mark}{options}" if kind in INDEX_KINDS else given
+
+    def method(given: str) -> str:
+        code = parse_place(given, "")
+        return place(given) if code and code.is_file else given
+
+    datasets = {
+        name: each.model_copy(
+            update={
+                "file": each.file if each.file == SAMPLE or each.file.startswith(HUB_PREFIX) else place(each.file),
+                "corpus": each.corpus and corpus(each.corpus),
+            }
+        )
+        for name, each in study.datasets.items()
+    }
+    placed = {
+        "out": Path(place(study.out)),
+        "datasets": datasets,
+        "methods": {method(name): settings for name, settings in study.methods.items()},
+        "against": study.against and method(study.against),
+        "prices": study.prices and Path(place(study.prices)),
+    }
+    return study.model_copy(update=placed)
 
 
 def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -328,6 +329,27 @@ def test_prices_are_beside_the_study_s_file(films: Path, tmp_path: Path) -> None
         estimate(read_study(path))
     (tmp_path / "prices.toml").write_text("['offline:extractive']\nprompt = 1.0\ncompletion = 2.0\n")
     estimate(read_study(path))
+
+
+def test_a_study_is_the_same_from_every_folder(
+    films: Path, films_index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "studies"
+    shutil.copytree(Path(films_index.removeprefix("bm25:")), tmp_path / "index")
+    folder.mkdir()
+    shutil.copy(films, folder / "mine.jsonl")
+    given = {
+        "out": "runs",
+        "datasets": {"mine": {"file": "mine.jsonl", "corpus": "../index", "limit": 2}, "own": "sample"},
+        "methods": ["one_step"],
+        "models": {"player": "rehearsal"},
+    }
+    (folder / "study.yaml").write_text(yaml.safe_dump(given))
+    for here, path in ((tmp_path, "studies/study.yaml"), (folder, "study.yaml")):
+        monkeypatch.chdir(here)
+        run(read_study(Path(path)), accountant := Accountant())
+    assert accountant.tally.calls == 0
+    assert {each.name for each in (folder / "runs").iterdir()} >= {"mine+player", "own+player"}
 
 
 @pytest.mark.parametrize("content", ["[]", "a: [", "\x00", "- x"])

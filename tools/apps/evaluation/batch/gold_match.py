@@ -14,9 +14,8 @@ from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
+from hopgraph.tools.retrieval.resolve import INDEX_KINDS
 
-_INDEXES = ("bm25", "faiss", "hybrid", "colbert")
-"""The kinds of retrievers that search a folder of this machine."""
 _LONGEST_QUERY = 300  # characters
 
 
@@ -133,7 +132,7 @@ def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], ti
 
 def _index_folder(spec: str) -> Path | None:
     kind, colon, place = spec.partition(":")
-    folder = Path(place.partition("?")[0] if colon and kind in _INDEXES else spec).expanduser()
+    folder = Path(place.partition("?")[0] if colon and kind in INDEX_KINDS else spec).expanduser()
     return folder if is_index(folder) else None
 
 
