@@ -43,10 +43,13 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PAPER = re.compile(r'Paper: [^"]*"(?P<title>[^"]+)" \((?P<authors>[^()]+), arXiv (?P<arxiv>[\d.]+)')
 _LISTED: tuple[tuple[Group, str], ...] = (
     ("papers", "migres blendfilter genground ra_isf tree_of_reviews chain_of_reviews"),
-    ("combined", "cascade"),
+    ("combined", "cascade adaptive_rag"),
     ("no_search", "direct cot cot_sc"),
     ("one_search", "one_step one_step_cot vanilla vanilla_s summ snippet rerank skr_knn replug self_rag"),
-    ("step_by_step", "react self_ask iter_retgen itrg ircot dsp agent search_r1 verify_and_edit vtg searchain"),
+    (
+        "step_by_step",
+        "react self_ask iter_retgen itrg ircot dsp agent search_o1 search_r1 verify_and_edit vtg searchain",
+    ),
     ("no_search", "least_to_most genread"),
     ("one_search", "grg"),
     ("no_search", "gold_passages"),

@@ -1,4 +1,4 @@
-"""Run methods in turn, each with what the ones before have found, until an answer is accepted."""
+"""Run methods as stages, each with what the ones before have found: in turn until an answer is accepted, or one."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol, cast
@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from pydantic import Field, InstanceOf, SkipValidation
+from pydantic import Field, InstanceOf, SkipValidation, field_validator
 
 from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
@@ -34,10 +34,18 @@ from hopgraph.state import (
     Usage,
     empty_call,
 )
-from hopgraph.state.cascade import CascadeContext, CascadeState, Search, read_stage
+from hopgraph.state.cascade import (
+    AdaptiveRagContext,
+    CascadeContext,
+    CascadeState,
+    Search,
+    StagesContext,
+    StagesState,
+    read_stage,
+)
 from hopgraph.state.context import OWNER_SETTINGS_OF_METHODS, PROMPT, explicit_settings, make_settings
 from hopgraph.state.environment import with_environment
-from hopgraph.state.events import StageEnded
+from hopgraph.state.events import Routed, StageEnded
 from hopgraph.tools.resources import get_entailment_checker, get_retriever
 from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 from hopgraph.tools.retrieval.joined_retriever import fetch_documents
@@ -75,6 +83,40 @@ class SupportVerdict(ReplyModel):
     supported: JudgedTrue
 
 
+class ComplexityReply(ReplyModel):
+    """A reply of the role `judge_complexity`."""
+
+    searches: Literal["none", "one", "several"]
+
+    @field_validator("searches", mode="before")
+    @classmethod
+    def _as_named(cls, said: object) -> object:
+        return said.strip().casefold() if isinstance(said, str) else said
+
+
+_CAREFUL = ComplexityReply(searches="several")
+_NEEDS = {"none": "it needs no search", "one": "one search can answer it", "several": "it takes several searches"}
+
+
+def make_classify_node(methods: Mapping[str, StageMethod]) -> Node:
+    """Return the node that asks how many searches the question needs, and so which stage runs (Adaptive-RAG).
+
+    Without a usable reply, or a call to spare for it, several: a method that can do more than needed is better than one
+    that cannot. Writes `stage`, the place of that stage.
+    """
+
+    async def classify(state: StagesState, runtime: Runtime[AdaptiveRagContext]) -> Update:
+        settings = runtime.context
+        await _check_stages(settings, methods)
+        wanted = ModelCall("judge_complexity", {"question": state["question"]}, ComplexityReply, _CAREFUL)
+        answered = await ask(runtime, state, wanted, reserve_calls=1)
+        stage, why = list(_NEEDS).index(answered.record.searches), _NEEDS[answered.record.searches]
+        emit(runtime, Routed(kind="question", method=read_stage(settings.stages[stage])[0], why=why))
+        return {"stage": stage, "iteration": 0, "calls": calls_of([answered])}
+
+    return classify
+
+
 class RememberingRetriever(AsyncRetriever):
     """Searches with another retriever, once for each query; a retriever's fewer documents are the first of its more."""
 
@@ -100,19 +142,19 @@ def _as_document(passage: Passage) -> Document:
     return Document(id=passage["id"], page_content=passage["text"], metadata=metadata)
 
 
-def make_run_stage_node(methods: Mapping[str, StageMethod]) -> Node:
+def make_run_stage_node(methods: Mapping[str, StageMethod], *, alone: bool = False) -> Node:
     """Return the node that runs the next stage, a method of these, as it is.
 
     It gets the limits that are left, and what the stages before have found: their evidence, and the results of their
-    searches. Writes what it answered, and `stage`, `searched` and all that it found.
+    searches. Writes what it answered, and `stage`, `searched` and all that it found; a stage that runs `alone`
+    remembers no search.
     """
 
-    async def run_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
+    async def run_stage(state: StagesState, runtime: Runtime[StagesContext]) -> Update:
         """Run the next method with what is left of the budget, and with what the ones before have found."""
         given, number = runtime.context.stages, state["stage"]
         if not number:
-            for each in given:  # before the first spends anything
-                await check_settings(make_stage(each, runtime.context, methods).settings)
+            await _check_stages(runtime.context, methods)
         stage, searched = make_stage(given[number], runtime.context, methods), dict(state["searched"])
         left = limits_left(runtime.context, state, step_start_time(runtime))
         limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
@@ -121,12 +163,18 @@ def make_run_stage_node(methods: Mapping[str, StageMethod]) -> Node:
         pauses = settings.review_queries or settings.review_evidence
         graph = stage.graph if pauses else stage.graph.copy({"checkpointer": False})
         result = await _result_of(graph, state, settings, runtime)
-        return {**_taken_over(state, result, stage), "searched": searched}
+        return {**_taken_over(state, result, stage), "searched": {} if alone else searched}
 
     return run_stage
 
 
-def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, StageMethod]) -> Stage:
+async def _check_stages(settings: StagesContext, methods: Mapping[str, StageMethod]) -> None:
+    """Check all stages before the first call spends anything."""
+    for each in settings.stages:
+        await check_settings(make_stage(each, settings, methods).settings)
+
+
+def make_stage(given: str, settings: StagesContext, methods: Mapping[str, StageMethod]) -> Stage:
     """Find a stage's method and make its settings: its own, else the cascade's; SettingsError where that cannot be.
 
     Its own are those of its method alone, `top_k` and `links`: models, retrievers, files and limits are
@@ -135,10 +183,10 @@ def make_stage(given: str, settings: CascadeContext, methods: Mapping[str, Stage
     name, own = read_stage(given)
     method = methods.get(name)
     cls = cast("type[Context]", method.graph.context_schema) if method else None
-    if not (method and cls) or method.takes_gold_passages or issubclass(cls, CascadeContext):
+    if not (method and cls) or method.takes_gold_passages or issubclass(cls, StagesContext):
         raise SettingsError(f"stages: method {name!r:.80} cannot be a stage; use one of: {', '.join(methods)}")
     if refused := sorted(own.keys() & cls.model_fields.keys() - _settings_of_stages(cls)):
-        raise SettingsError(f"stages: {given:.200}: {refused[0]!r} is a setting of the cascade, and of no single stage")
+        raise SettingsError(f"stages: {given:.200}: {refused[0]!r} holds for all stages, and cannot be set for one")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
     if settings.answer_type != "yes_no":
         shared["answer_type"] = "short"
@@ -169,7 +217,7 @@ async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]
 
 
 async def _result_of(
-    graph: CompiledMethod, state: CascadeState, settings: Context, runtime: Runtime[CascadeContext]
+    graph: CompiledMethod, state: StagesState, settings: Context, runtime: Runtime[StagesContext]
 ) -> Mapping[str, Any]:
     """Run a stage, pass its events on, and return its last state."""
     stream = graph.astream(
@@ -188,7 +236,7 @@ async def _result_of(
     return last
 
 
-def _carried(state: CascadeState) -> Carried:
+def _carried(state: StagesState) -> Carried:
     """Hand on the evidence, what it cites, and the queries that found some of it."""
     cited = {key for each in state["evidence"] for key in each["passage_ids"]}
     searches = [search for searched in state["searched"].values() for search in searched.items()]
@@ -197,7 +245,7 @@ def _carried(state: CascadeState) -> Carried:
     return Carried(state["evidence"], passages, [query for query in settled if query != state["question"]])
 
 
-def _taken_over(state: CascadeState, result: Mapping[str, Any], stage: Stage) -> Update:
+def _taken_over(state: StagesState, result: Mapping[str, Any], stage: Stage) -> Update:
     """Return a stage's result as the cascade's: its evidence and its citations, under their own ids."""
     number, passages = state["stage"] + 1, passages_by_id(result["passages"])
     before = {each["id"] for each in state["evidence"]}

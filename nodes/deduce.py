@@ -1,5 +1,6 @@
 """Deduce the next question to ask on the way to an answer, or the final answer."""
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from langgraph.runtime import Runtime
@@ -11,6 +12,7 @@ from hopgraph.nodes.core.reply_text import is_dont_know, normalized_query, short
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.hops.hop_history import (
     answered_lines,
+    answers_so_far,
     close_hop,
     evidence_of_hops,
     observed_excerpts,
@@ -19,20 +21,25 @@ from hopgraph.nodes.hops.hop_history import (
 )
 from hopgraph.nodes.hops.next_step import Deduction, NextStep
 from hopgraph.nodes.reading import AnswerReply, answer_update, read_answer
-from hopgraph.state import Excerpt, Query, Update
+from hopgraph.state import Context, Excerpt, Query, Update
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.tools.prompts import Value, clean
 
 
 def make_deduce_node(
-    step: str, reply: type[NextStep], *, show_passages: bool = False, answers_last: bool = False
+    step: str,
+    reply: type[NextStep],
+    *,
+    show_passages: bool = False,
+    answers_last: bool = False,
+    so_far: Callable[[Sequence[Hop], Context], dict[str, Value]] = answers_so_far,
 ) -> Node:
     """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
     `show_passages`: the passages of all hops, with the hops as thoughts, actions and observations; else the hops'
-    questions with their answers. `answers_last`: the reply answers the last hop's question, too (Self-Ask in one
-    prompt), from the passages of all hops and the others' answers.
+    questions with their answers, or what `so_far` makes of them. `answers_last`: the reply answers the last hop's
+    question, too (Self-Ask in one prompt), from the passages of all hops and the others' answers.
 
     It opens a hop and makes its question the only query, or writes a final answer. Without either no further hop makes
     sense: the hop limit is reached (`max_iterations`), the budget is used up (`budget`), or the question was asked
@@ -44,7 +51,7 @@ def make_deduce_node(
             return {"queries": []}
         shows = show_passages or answers_last
         excerpts = observed_excerpts(state, passages_by_id(state["passages"])) if shows else []
-        variables = _variables(state, runtime.context, excerpts if shows else None, answers_last=answers_last)
+        variables = _variables(state, runtime.context, excerpts if shows else None, so_far, answers_last=answers_last)
         wanted = ModelCall[NextStep](step, variables, reply, reply.asking(state["question"]))
         answered = await ask(runtime, state, wanted)
         calls, wish = calls_of([answered]), answered.record.deduction()
@@ -62,7 +69,12 @@ def make_deduce_node(
 
 
 def _variables(
-    state: HopsState, settings: HopsContext, excerpts: list[Excerpt] | None, *, answers_last: bool
+    state: HopsState,
+    settings: HopsContext,
+    excerpts: list[Excerpt] | None,
+    so_far: Callable[[Sequence[Hop], Context], dict[str, Value]],
+    *,
+    answers_last: bool,
 ) -> dict[str, Value]:
     variables: dict[str, Value] = {"question": state["question"], **answer_type_variable(settings)}
     hops = state["hops"]
@@ -70,7 +82,7 @@ def _variables(
         variables["history"] = answered_lines(hops[:-1], settings)
         variables |= {"follow_up": hops[-1]["question"]} if hops else {}
     else:
-        variables["history"] = answered_lines(hops, settings) if excerpts is None else observed_lines(hops, excerpts)
+        variables |= so_far(hops, settings) if excerpts is None else {"history": observed_lines(hops, excerpts)}
     if excerpts is not None:
         variables["passages"] = prompt_passages(excerpts, passages_by_id(state["passages"]))
     return variables

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import ModelCall, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted, shown_ids
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, read_list, schema_hint
 from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
@@ -118,8 +118,7 @@ def _statements(
     found: list[Evidence] = []
     for number, useful in enumerate(extraction.useful_information, start=1):
         statement = clean(useful.info).strip()
-        in_range = [index for index in useful.support_passages if 1 <= index <= len(excerpts)]
-        cited = list(dict.fromkeys(excerpts[index - 1]["passage_id"] for index in in_range))
+        cited = shown_ids(useful.support_passages, excerpts)
         if not statement or not cited:
             continue
         evidence = Evidence(id=f"{prefix}.{number}", statement=statement, passage_ids=cited, quote="", verified=False)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.runtime import Runtime
+from pydantic import Field
 
-from hopgraph.nodes.core.ask import calls_of
+from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, quoted
+from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted, shown_ids
 from hopgraph.nodes.core.method_graph import Node
-from hopgraph.nodes.core.reply_text import short_answer
+from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.decide import Confidence
 from hopgraph.nodes.hops.hop_history import (
@@ -21,6 +22,7 @@ from hopgraph.nodes.hops.hop_history import (
     evidence_of_hops,
     observed_excerpts,
     open_hop,
+    reasoning_so_far,
 )
 from hopgraph.nodes.reading import (
     AnswerReply,
@@ -30,12 +32,13 @@ from hopgraph.nodes.reading import (
     excerpts_of_all_queries,
     reading_update,
 )
-from hopgraph.state import Context, Draft, Excerpt, Knowledge, MethodState, Update
+from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, Update
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.state.question_tree import DecomposingContext
 from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.revising import SearchainContext
+from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import contains
 
 
@@ -106,6 +109,44 @@ def _is_doubtful(reply: AnswerReply, settings: Context) -> bool:
     if isinstance(reply, SureAnswer) and isinstance(settings, SearchainContext):
         return (reply.confidence or 1) < settings.min_confidence
     return False
+
+
+class Information(ReplyModel):
+    """A reply of the role `reason_in_documents`; empty information: the passages do not help."""
+
+    information: LongText
+    used_passages: ShownNumbers = Field(default_factory=list[int])
+
+
+@with_passage_review("candidates", lambda state: state["hops"][-1]["question"])
+async def reason_in_documents(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
+    """Condense the last search's passages to what helps the reasoning (Search-o1, section 3.4); closes the hop.
+
+    No passage: no call. Information that names no passage shown is kept, as not grounded.
+    """
+    hops, passages = state["hops"], passages_by_id(state["passages"])
+    hop, excerpts = hops[-1], candidate_excerpts(state["candidates"], passages)
+    if not excerpts:
+        return {"hops": close_hop(hops, [], "", runtime)}
+    variables: dict[str, Value] = {
+        "passages": prompt_passages(excerpts, passages),
+        **reasoning_so_far(hops[:-1], runtime.context),
+        "question": state["question"],
+        "query": hop["question"],
+    }
+    wanted = ModelCall("reason_in_documents", variables, Information, Information(information=""))
+    answered = await ask(runtime, state, wanted, reserve_calls=1)
+    said = clean(answered.record.information).strip()
+    cited = shown_ids(answered.record.used_passages, excerpts) if said else []
+    found = [Evidence(id=f"{hop['number']}.1.1", statement=said, passage_ids=cited, quote="", verified=False)]
+    evidence = [quoted(each, passages) for each in found if cited]
+    update: Update = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
+    return {
+        "hops": close_hop(hops, evidence, said, runtime),
+        "evidence": evidence,
+        "calls": calls_of([answered]),
+        **update,
+    }
 
 
 async def answer_from_memory(state: MethodState, runtime: Runtime[Context]) -> Update:

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask, calls_of, without_yes_no
 from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.evidence_review import with_passage_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, shown_ids
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, short_answer
 from hopgraph.nodes.core.step_events import emit
@@ -100,8 +100,7 @@ def read_answer(
     reply = answered.record
     answer = short_answer(reply.answer, yes_no=settings.answer_type == "yes_no")
     reasoning = clean(reply.reasoning).strip()
-    in_range = [number for number in reply.used_passages if 1 <= number <= len(excerpts)]
-    ids = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in in_range))
+    ids = shown_ids(reply.used_passages, excerpts)
     if not answer or not ids:
         return Draft(reasoning=reasoning, answer=answer, evidence=[])
     statement = reasoning or f"{question} {answer}".strip()

@@ -388,6 +388,17 @@ class ReactContext(HopsContext):
     step_nodes: ClassVar[StepNodes] = {"answer": ("best_answer",)}
 
 
+class SearchO1Context(HopsContext):
+    """The settings of Search-o1; numbers are those of the authors' code for multi-hop questions."""
+
+    method = "search_o1"
+    steps = ("continue_reasoning", "reason_in_documents", "answer")
+    step_nodes: ClassVar[StepNodes] = {"continue_reasoning": ("reason",), "answer": ("best_answer",)}
+
+    top_k: int = setting("Retrieval", 10, "passages condensed per search", ge=1, le=1000)
+    max_hops: int = method_setting(10, "maximum searches before a best-effort answer is forced", ge=1, le=50)
+
+
 class SelfAskContext(HopsContext):
     """The settings of Self-Ask."""
 

@@ -1,4 +1,4 @@
-"""State and settings of the cascade."""
+"""State and settings of the methods that run others: the cascade, and Adaptive-RAG."""
 
 from typing import ClassVar, Literal
 from urllib.parse import parse_qsl
@@ -20,19 +20,35 @@ class Search(TypedDict):
     """Best first; fewer than wanted are all that there are."""
 
 
-class CascadeState(MethodState):
+class StagesState(MethodState):
     """The shared keys, which hold what the last stage answered and what all of them found."""
 
     stage: int
-    """Number of finished stages."""
-    accepted: bool
-    """True if the answer of the last one was accepted."""
+    """Number of finished stages, and the place of the next one."""
     searched: dict[str, dict[str, Search]]
     """Results by retriever and query; later stages do not repeat these searches."""
 
 
-class CascadeContext(Context):
-    """The settings of the cascade; a stage inherits those that its method has, too."""
+class CascadeState(StagesState):
+    """The shared keys, those of stages, and what became of the last answer."""
+
+    accepted: bool
+    """True if the answer of the last stage was accepted."""
+
+
+class StagesContext(Context):
+    """The settings of a method that runs others; a stage inherits those that its method has, too."""
+
+    stages: list[str]
+
+    @field_validator("stages", mode="before")
+    @classmethod
+    def _listed(cls, given: object) -> object:
+        return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+
+
+class CascadeContext(StagesContext):
+    """The settings of the cascade."""
 
     method = "cascade"
     steps = ("judge_support",)
@@ -52,15 +68,27 @@ class CascadeContext(Context):
         "the model (role judge_support); the last stage's answer is always accepted",
     )
 
-    @field_validator("stages", mode="before")
-    @classmethod
-    def _listed(cls, given: object) -> object:
-        return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
-
     @property
     @override
     def required_resources(self) -> frozenset[Resource]:
         return frozenset({"retriever", "entailment"} if self.verify == "entailment" else {"retriever"})
+
+
+class AdaptiveRagContext(StagesContext):
+    """The settings of Adaptive-RAG."""
+
+    method = "adaptive_rag"
+    steps = ("judge_complexity",)
+    step_nodes: ClassVar[StepNodes] = {"judge_complexity": ("classify",)}
+
+    stages: list[str] = Field(
+        default=["direct", "one_step", "ircot"],
+        min_length=3,
+        max_length=3,
+        description="the methods for a question that needs no search, one search, and several, each as NAME or "
+        "NAME?setting=value&…",
+        json_schema_extra={"group": "Method"},
+    )
 
 
 def read_stage(stage: str) -> tuple[str, dict[str, str]]:

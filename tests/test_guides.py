@@ -21,6 +21,7 @@ from hopgraph.nodes.sentence_filter import sentence_filter
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.evaluation.study_model import make_study
 from support.node_keys import NodeKeys, name_of, nodes_in
+from support.own_methods import forget_added_methods
 from support.paths import ROOT
 
 CHANGE = (ROOT / "docs" / "change_one_step.md").read_text(encoding="utf-8")
@@ -194,6 +195,7 @@ def hotpotqa(key: str, name: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with the files that the guides speak of."""
+    forget_added_methods(monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_documents").mkdir()
     (tmp_path / "my_documents" / "handbook.md").write_text("# Vacation\n\nEmployees get 27 days.\n")

@@ -57,6 +57,11 @@ def candidate_excerpts(
     ]
 
 
+def shown_ids(numbers: Iterable[int], excerpts: Sequence[Excerpt]) -> list[str]:
+    """Return the passages that a reply names by number, from 1, each once; others are ignored."""
+    return list(dict.fromkeys(excerpts[each - 1]["passage_id"] for each in numbers if 1 <= each <= len(excerpts)))
+
+
 def quoted(evidence: Evidence, passages: Mapping[str, Passage]) -> Evidence:
     """Return evidence with the sentence of its first passage that supports the statement best as its quote."""
     first = passages[evidence["passage_ids"][0]]

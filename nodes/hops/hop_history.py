@@ -11,6 +11,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Context, Draft, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Revised
 from hopgraph.state.hops import Hop, HopsContext, HopsState
+from hopgraph.tools.prompts import Value
 
 
 def open_hop(number: int, question: str, *, generated: str = "", thought: str = "") -> Hop:
@@ -82,6 +83,17 @@ def answered_lines(hops: Iterable[Hop], settings: Context) -> list[str]:
 def _answered(hop: Hop, settings: Context) -> str:
     said, doubtful = f"{hop['question']} {hop['answer'] or 'unknown'}", hop["answer"] and not hop["grounded"]
     return f"{said} (not grounded)" if doubtful and "retriever" in settings.required_resources else said
+
+
+def answers_so_far(hops: Sequence[Hop], settings: Context) -> dict[str, Value]:
+    """Return the variable of a prompt that shows the hops' questions with their answers."""
+    return {"history": answered_lines(hops, settings)}
+
+
+def reasoning_so_far(hops: Sequence[Hop], _settings: Context) -> dict[str, Value]:
+    """Return the variables of a prompt that shows the thought of each hop, and its query with what that brought."""
+    found = [f"{hop['question']}\n{hop['answer'] or 'nothing helpful'}" for hop in hops]
+    return {"thoughts": [hop["thought"] or "-" for hop in hops], "information": found}
 
 
 def observed_excerpts(state: HopsState, passages: dict[str, Passage]) -> list[Excerpt]:

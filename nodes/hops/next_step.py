@@ -1,11 +1,12 @@
 """The reply of a model that is asked for the next question on the way to an answer, or for the answer."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, TypeAdapter, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import override
 
 from hopgraph.nodes.core.reply_text import (
     LongText,
@@ -82,6 +83,19 @@ class NextQuestion(FollowUp):
 
     thought: LongText = ""
     answer: ShortText = ""
+
+
+class ReasoningStep(FollowUp):
+    """A reply of the role `continue_reasoning`: a thought, then a search or the answer."""
+
+    thought: LongText = ""
+
+    @override
+    def deduction(self) -> Deduction:
+        """Read what the model wants; the thought explains a final answer."""
+        wish = super().deduction()
+        final = wish.final and wish.final.model_copy(update={"reasoning": clean(self.thought).strip()})
+        return replace(wish, final=final)
 
 
 class JointFollowUp(FollowUp):

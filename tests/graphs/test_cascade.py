@@ -137,11 +137,11 @@ def test_the_cascade_writes_the_sentence() -> None:
         (["cascade"], "stages: method 'cascade' cannot be"),
         (["gold_passages"], "stages: method 'gold_passages' cannot be"),
         (["react", "one_step?k=3"], "stages: one_step[?]k=3: setting 'k' is unknown for one_step"),
-        (["one_step?model=openai:x"], "stages: .*'model' is a setting of the cascade"),
-        (["one_step?cache_dir=/tmp/x"], "stages: .*'cache_dir' is a setting of the cascade"),
-        (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' is a setting of the cascade"),
-        (["migres?prompt_decide=x"], "stages: .*'prompt_decide' is a setting of the cascade"),
-        (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' is a setting of the cascade"),
+        (["one_step?model=openai:x"], "stages: .*'model' holds for all stages"),
+        (["one_step?cache_dir=/tmp/x"], "stages: .*'cache_dir' holds for all stages"),
+        (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' holds for all stages"),
+        (["migres?prompt_decide=x"], "stages: .*'prompt_decide' holds for all stages"),
+        (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' holds for all stages"),
         (["one_step?top_k=0"], "stages: one_step.*setting 'top_k'"),
         ([], "setting 'stages'"),
     ],
@@ -153,7 +153,7 @@ def test_stages_that_cannot_be_are_refused_before_anything_is_spent(stages: list
     assert not model.calls
 
 
-NO_STAGES = {"cascade", "gold_passages", "self_rag", "skr_knn"}
+NO_STAGES = {"adaptive_rag", "cascade", "gold_passages", "self_rag", "skr_knn"}
 """Methods that are given passages, labels or a trained model, or run stages themselves."""
 
 

@@ -41,7 +41,7 @@ def test_each_step_has_a_prompt_field_on_nodes_of_the_graph(name: str) -> None:
     assert named <= module.graph.nodes.keys()
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"skr_knn", "cascade"}))
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"skr_knn", "adaptive_rag", "cascade"}))
 @pytest.mark.parametrize("more", [{}, {"answer_type": "sentence"}, {"abstain": False}])
 def test_studio_shows_a_prompt_on_the_nodes_that_ask_with_it(name: str, more: dict[str, Any]) -> None:
     module: Any = METHODS[name]

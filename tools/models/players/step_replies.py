@@ -259,6 +259,23 @@ def _deduce(player: Player) -> Reply:
     return reply_to_step
 
 
+def _continue_reasoning(player: Player) -> Reply:
+    """Search for the next thing, or give the final answer; say first what is known."""
+    given = PromptContents(("information",))
+    searched = [text.partition("\n")[0] for text in _listed(player.prompt, "information")]
+    found = player.answer(given).text
+    asked = "" if found else _next(player, given, searched)
+    return {"thought": _reason(player, given), "sub_question": asked, "final_answer": found or UNANSWERABLE}
+
+
+def _reason_in_documents(player: Player) -> Reply:
+    """Copy the sentences that answer the search, else those that help with the question, one a line."""
+    found = player.with_question(player.prompt.text("query")).answer(PromptContents()).facts
+    found = [fact for fact in found or player.facts(PromptContents()) if fact.passage][:5]
+    numbers = dict.fromkeys(fact.passage for fact in found)
+    return {"information": "\n".join(_quotes(found))[:_MAX_QUOTE], "used_passages": [*numbers]}
+
+
 def _follow_up_jointly(player: Player) -> Reply:
     """Answer the last follow-up question from the passages, then ask the next one, or give the final answer."""
     asked = player.prompt.text("follow_up")
@@ -382,6 +399,13 @@ def _as_tokens(said: Reply) -> Reply:
     return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
 
 
+def _judge_complexity(player: Player) -> Reply:
+    """Answer from memory alone, where there is one; else count the parts that can be searched for."""
+    if player.answer(PromptContents(memory=True)).text:
+        return {"searches": "none"}
+    return {"searches": "one" if len(player.parts(in_order=True)) < 2 else "several"}
+
+
 def _judge_support(player: Player) -> Reply:
     """Agree with an answer that is read in the same passages, too."""
     return {"supported": key(_read(player).text) == key(player.prompt.text("short_answer"))}
@@ -391,6 +415,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "act": _act,
     **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
     "complete": _complete,
+    "continue_reasoning": _continue_reasoning,
     "contextualise": lambda player: stand_alone_question(player.prompt),
     "critique": _critique,
     **dict.fromkeys(("decide", "final_answer"), _decide),
@@ -403,6 +428,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "generate_queries": _generate_queries,
     **dict.fromkeys(("ground", "ground_given_gold"), _ground),
     "judge_alignment": _judge_alignment,
+    "judge_complexity": _judge_complexity,
     "judge_entailment": _judge_entailment,
     "judge_relevance": lambda player: {"relevant": bool(player.relevant())},
     "judge_support": _judge_support,
@@ -413,6 +439,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "next_thought": _next_thought,
     "read_link": lambda player: {**_answer(player), "confidence": 5},
     "reason": _reason_to_search,
+    "reason_in_documents": _reason_in_documents,
     "recall_knowledge": lambda player: {"knowledge": _recall(player)},
     **dict.fromkeys(("review", "review_directly"), _review),
     "rewrite_passage": _rewrite_passage,

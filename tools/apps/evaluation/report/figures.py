@@ -37,7 +37,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
 }
 """Colour and hatching of a part: either is enough to distinguish the parts of a bar."""
 _TEXT_FROM = 6  # parts of a bar from this percentage on have their text in them
-_HEIGHT = 5.6
+_HEIGHT, _LEGEND_ROW = 5.6, 0.17  # inches
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 _SHOWN = {"em": ("EM, in percent, with the 95 % interval", 100), "llm_calls": ("model calls per question", 1)}
 """Scores drawn side by side → the axis label and the factor."""
@@ -162,7 +162,8 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
     """Draw F1 against the sum of costs per question, a line along those that none beats; None where none has both."""
-    figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", _HEIGHT)
+    height = max(_HEIGHT, _LEGEND_ROW * len(comparison.methods))
+    figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", height)
     (axes,) = figure.axes
     points: dict[str, tuple[float, float]] = {}
     for number, method in enumerate(comparison.methods):
