@@ -7,7 +7,7 @@ from pydantic import Field
 
 from hopgraph.nodes.core.ask import ModelCall, answer_type_variable, ask, calls_of
 from hopgraph.nodes.core.evidence_review import with_statement_review
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted, whole_excerpt, with_title
+from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted, shown_ids, whole_excerpt, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, ShownNumbers, normalized_query
 from hopgraph.nodes.core.step_events import emit
@@ -61,8 +61,7 @@ async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update
     text = " ".join(clean(answered.record.sentence).split())
     if normalized_query(text) in {"", *map(normalized_query, [*written, *rejected])}:
         return update
-    numbers = [number for number in answered.record.used_passages if 1 <= number <= len(excerpts)]
-    cited = list(dict.fromkeys(excerpts[number - 1]["passage_id"] for number in numbers))
+    cited = shown_ids(answered.record.used_passages, excerpts)
     draft = Evidence(id=f"{place}.{attempt}.1", statement=text, passage_ids=cited, quote="", verified=False)
     statement = ExtractedStatement(id=draft["id"], statement=text, passage_ids=list(cited))
     emit(runtime, Extracted(query=question, statements=[statement], dropped=0))
