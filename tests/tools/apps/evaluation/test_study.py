@@ -126,7 +126,8 @@ def check_table(study: Path) -> None:
     assert {each["dataset"] for each in scores} == {"even", "odd"}
     printed = compiled_text(study / "table.tex").translate(dict.fromkeys(map(ord, "_*\N{ASTERISK OPERATOR}")))
     for row in rows:
-        cells = "".join(each["text"] for each in scores if (each["model"], each["method"]) == row)
+        own = [each["text"].partition(" [") for each in scores if (each["model"], each["method"]) == row]
+        cells = "".join(number for number, _, _ in own) + "".join(f"[{interval}" for _, _, interval in own)
         assert f"{row[1]}{cells}".replace(" ", "").replace("_", "") in printed
 
 

@@ -82,6 +82,9 @@ def _body(table: Table) -> Iterator[str]:
             yield _line([_span(len(table.columns), "l", f"\\textit{{{escape_latex(name)}}}")])
         for _, row in pairs:
             yield _line([escape_latex(row[0].text), *map(_value, row[1:])])
+            intervals = [escape_latex(cell.text.removeprefix(cell.brief)) for cell in row]
+            if any(intervals):  # below the numbers, or few columns would fit on a page
+                yield _line(f"\\scriptsize {each}" if each else "" for each in intervals)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -93,7 +96,7 @@ def _span(columns: int, place: str, text: str) -> str:
 
 
 def _value(cell: Cell) -> str:
-    number, *rest = escape_latex(cell.text).split(" ", 1)
+    number, *rest = escape_latex(cell.brief).split(" ", 1)
     command = ("", "\\textbf", "\\underline")[cell.rank]
     said = " ".join([f"{command}{{{number}}}" if command else number, *rest])
     return f"{said}$^{{{cell.mark}}}$" if cell.mark else said

@@ -1,5 +1,6 @@
 """The tables that a paper prints: methods with one or more models on one or more data sets, and what they cost."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from hopgraph.tools.text.sanitize import pluralize
 DEFAULT_SCORES = ("em", "f1")
 _LEVELS = {0.01: "**", 0.05: "*"}
 """p below which a score has this mark."""
+_ADDRESS = re.compile(r"[?&]base_url=[^&]*")
+"""A part of a model's spec that says nothing to the readers of a paper."""
 Columns = Mapping[tuple[str, str], Sequence[Cell]]
 """(Data set, column's name) → the cell of each row."""
 
@@ -55,7 +58,7 @@ def paper_tables(
     made = _score_table(comparisons, rows, against, scores), _cost_table(comparisons, rows)
     missing = missing_gold(method for comparison in comparisons.values() for method in comparison.methods)
     specs = dict.fromkeys((row.model, each.model_label) for row in rows for each in row.by_dataset.values())
-    named = ", ".join(f"{name} is {spec}" for name, spec in specs if name != spec)
+    named = ", ".join(f"{name} is {_ADDRESS.sub('', spec)}" for name, spec in specs if name != spec)
     models = f" Models: {named}." if named else ""
     return [
         replace(each, title=f"{each.title}{label}", note=f"{each.note}{models}{missing}")
@@ -139,9 +142,8 @@ def _differences(
 def _score_cell(comparison: Comparison, method: ScoredMethod | None, score: str) -> Cell:
     if method is None:
         return text_cell("")
-    low, high = comparison.interval(method, score) or (None, None)
-    cell = percent_cell(comparison.mean(method, score), sd=comparison.deviation(method, score))
-    return replace(cell, low=low, high=high)
+    interval, sd = comparison.interval(method, score), comparison.deviation(method, score)
+    return percent_cell(comparison.mean(method, score), interval, sd=sd, digits=0)
 
 
 def _ranks(cells: Sequence[Cell]) -> list[int]:
@@ -161,7 +163,8 @@ def _score_note(
     tested: Mapping[tuple[str, str, str], Difference],
 ) -> str:
     repeats = {each.reader.manifest.repeats for row in rows for each in row.by_dataset.values()}
-    parts = ["In percent" + (f", mean ± standard deviation over {max(repeats)} repeats." if max(repeats) > 1 else ".")]
+    spread = f", mean ± standard deviation over {max(repeats)} repeats" if max(repeats) > 1 else ""
+    parts = [f"In percent{spread}, with the 95 % bootstrap interval over questions."]
     of_model = " of its model" if len({row.model for row in rows}) > 1 else ""
     parts.append(f"Bold: the best{of_model}; underlined: the second.")
     if any(row.method == BOUND for row in rows):

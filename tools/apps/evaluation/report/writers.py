@@ -52,7 +52,8 @@ def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> 
 
 def _markdown_value(cell: Cell) -> str:
     before, after = (("", ""), ("**", "**"), ("<u>", "</u>"))[cell.rank]
-    return f"{before}{_in_markdown(cell.text)}{after}{_in_markdown(cell.mark)}"
+    interval = _in_markdown(cell.text.removeprefix(cell.brief))
+    return f"{before}{_in_markdown(cell.brief)}{after}{_in_markdown(cell.mark)}{interval and f' {interval}'}"
 
 
 def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:

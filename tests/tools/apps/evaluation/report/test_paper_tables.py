@@ -81,6 +81,14 @@ def test_a_model_has_the_name_of_its_study_unless_another_has_it(
     assert [row.model for row in paper_rows(compare_by_dataset(readers))] == shown
 
 
+def test_a_caption_has_a_model_without_its_address(tmp_path: Path) -> None:
+    folder = write(tmp_path / "x", "set", "openai:small?base_url=http://10.0.0.7/v1", {"one_step": 9}).folder
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "model_label": "local"}))
+    scores, _ = paper_tables(compare_by_dataset([RunReader(folder)]))
+    assert scores.note.endswith(" Models: local is openai:small.")
+
+
 def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, Comparison]) -> None:
     scores, costs = paper_tables(comparisons)
     assert scores.columns == ["method", "EM", "F1", "EM", "F1"]
@@ -91,7 +99,7 @@ def test_one_table_has_all_methods_data_sets_and_models(comparisons: dict[str, C
     shares = [30 / 40, 29 / 40, 28 / 40]
     assert migres.value == pytest.approx(shares[1])
     assert migres.sd == pytest.approx(stdev(shares))
-    assert migres.text == "72.5 ± 2.5"
+    assert migres.text == "72.5 ± 2.5 [58, 85]"
     assert migres.low
     assert migres.high
     assert migres.low < shares[1] < migres.high
@@ -145,9 +153,11 @@ HOSTILE = r"\input{/etc/passwd} $x$ 50% & #1 {a}_b^c ~ `` '' <i> |[2]* -- \\ \en
 
 def test_files_show_marks_and_ranks(comparisons: dict[str, Comparison]) -> None:
     made = paper_tables(comparisons)
-    assert r"\textbf{72.5} $\pm$ 2.5$^{**}$" in as_latex("h", [], made)
-    assert r"| **72.5 ± 2.5**\*\* |" in as_markdown("h", [], made)
-    assert "<b>72.5 ± 2.5</b><sup>**</sup>" in as_html("h", [], made)
+    latex = as_latex("h", [], made)
+    assert r"\textbf{72.5} $\pm$ 2.5$^{**}$" in latex
+    assert r" & \scriptsize {[}58, 85] & " in latex
+    assert r"| **72.5 ± 2.5**\*\* \[58, 85] |" in as_markdown("h", [], made)
+    assert "<b>72.5 ± 2.5</b><sup>**</sup><small> [58, 85]</small>" in as_html("h", [], made)
 
 
 def test_untrusted_text_is_only_text_to_latex() -> None:
@@ -168,10 +178,13 @@ def test_the_latex_compiles_to_the_numbers_of_the_json(comparisons: dict[str, Co
     raised = "_\N{ASTERISK OPERATOR}"  # what stands above or below the line may come elsewhere in the text
     text = compiled_text(tmp_path / "tables.tex").translate(dict.fromkeys(map(ord, raised)))
     rows: dict[tuple[str, str, str], str] = {}
+    intervals: dict[tuple[str, str, str], str] = {}
     for table in json.loads(as_json("h", [], made))["tables"]:
         for entry in table["entries"]:
             row = table["title"], entry["model"], entry["method"]
-            rows[row] = rows.get(row, entry["method"]) + entry["text"]
+            number, _, interval = entry["text"].partition(" [")
+            rows[row] = rows.get(row, entry["method"]) + number
+            intervals[row] = intervals.get(row, "") + f"[{interval}" * bool(interval)
     assert len(rows) == 2 * 6
-    for row in rows.values():
+    for row in (*rows.values(), *intervals.values()):
         assert row.replace(" ", "").replace("_", "") in text
