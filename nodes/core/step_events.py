@@ -17,7 +17,7 @@ from hopgraph.state.events import UnknownEvent
 from hopgraph.tools.io.callbacks import callback_handlers
 
 _OUTER = "hopgraph_outer"
-"""The metadata key under which a graph inside another finds the place of the task that runs it."""
+"""The metadata key under which a graph inside another finds the position of the task that runs it."""
 
 
 STEP_EVENT = "hopgraph_step"
@@ -52,7 +52,7 @@ class Listeners:
 
 
 @dataclass
-class Place:
+class Position:
     """Where a node runs, and how many events and calls it has numbered."""
 
     node: str = ""
@@ -73,20 +73,22 @@ class Place:
         return first
 
 
-_place: ContextVar[Place | None] = ContextVar("hopgraph_place", default=None)
+_position: ContextVar[Position | None] = ContextVar("hopgraph_position", default=None)
 
 
 @contextmanager
-def node_position(config: RunnableConfig, reserve_calls: int | None = None) -> Generator[Place]:
-    """Set the place of the node that runs inside, read from LangGraph's metadata."""
+def node_position(config: RunnableConfig, reserve_calls: int | None = None) -> Generator[Position]:
+    """Set the position of the node that runs inside, read from LangGraph's metadata."""
     metadata = config.get("metadata") or {}
     step, _, path = _whole_path(metadata).partition(":")
-    here = Place(str(metadata.get("langgraph_node", "")), int(step), path, reserve_calls, listeners=_listeners(config))
-    token = _place.set(here)
+    here = Position(
+        str(metadata.get("langgraph_node", "")), int(step), path, reserve_calls, listeners=_listeners(config)
+    )
+    token = _position.set(here)
     try:
         yield here
     finally:
-        _place.reset(token)
+        _position.reset(token)
 
 
 def _listeners(config: RunnableConfig) -> Listeners | None:
@@ -114,9 +116,9 @@ def _whole_path(metadata: Mapping[str, Any]) -> str:
     return f"{metadata[_OUTER]}|{own}" if _OUTER in metadata else own
 
 
-def current_position() -> Place:
-    """Return the place of the running node; one without a name outside a graph."""
-    return _place.get() or Place()
+def current_position() -> Position:
+    """Return the position of the running node; one without a name outside a graph."""
+    return _position.get() or Position()
 
 
 def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:

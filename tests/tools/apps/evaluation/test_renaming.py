@@ -332,7 +332,7 @@ def test_renaming_needs_the_data_sets_own_passages(dataset: Path, tmp_path: Path
         prepare_run(wanted(dataset, tmp_path / "run", corpus="sample"))
     bare = tmp_path / "nq.jsonl"
     bare.write_text('{"question": "who?", "answer": ["x"]}\n')
-    with pytest.raises(SettingsError, match="brings no passages, which --rename needs"):
+    with pytest.raises(SettingsError, match="has no passages, which --rename needs"):
         prepare_run(wanted(bare, tmp_path / "run"))
 
 

@@ -235,7 +235,7 @@ def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
     shared = _out(options) / CORPUS
     first = next(iter(read_questions(dataset, options.format_name, CorpusReading(options.skip_invalid))), None)
     if not dataset.is_dir() and (first is None or not first.contexts):
-        raise SettingsError(f"{dataset.name} brings no passages; name a corpus with --corpus")
+        raise SettingsError(f"{dataset.name} has no passages; name a corpus with --corpus")
     if not is_index(shared):
         with show_progress(INDEXING_STAGES) as progress:
             built = build_index(

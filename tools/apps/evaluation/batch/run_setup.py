@@ -228,7 +228,7 @@ def _check_corpus(spec: RunSpec, questions: Sequence[EvalQuestion]) -> None:
     if spec.corpus is None and not spec.dataset.is_dir() and not questions[0].contexts:
         needed = ", which --rename needs; choose another data set"
         advice = "; name a corpus with --corpus" if spec.rename is None else needed
-        raise SettingsError(f"{spec.dataset.name} brings no passages{advice}")
+        raise SettingsError(f"{spec.dataset.name} has no passages{advice}")
 
 
 def _answerable(spec: RunSpec, questions: Sequence[EvalQuestion], notes: list[str]) -> dict[str, Context]:
