@@ -80,7 +80,7 @@ def with_environment(settings: ContextT) -> ContextT:
     found = {
         name: value
         for name, variable in _variables(cls)
-        if name not in given_names and (value := variables.get(variable))
+        if name not in given_names and (value := variables.get(variable, "").strip())
     }
     for old, new in RENAMED.items():
         if new in cls.model_fields and variables.get(f"HOPGRAPH_{old.upper()}"):

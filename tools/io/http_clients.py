@@ -8,6 +8,7 @@ import os
 import re
 import ssl
 from collections.abc import Awaitable, Callable
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
@@ -25,7 +26,7 @@ _SCHEMES = ("http", "https", "socks5", "socks5h")
 _BLANKS = " \t\r\n\ufeff\u200b\xa0"
 _AROUND = _BLANKS + "\"'"
 _PLAIN = re.compile(r"[!-~]+")
-_ENDPOINT = re.compile(r"/(?:chat/completions|completions|responses|embeddings)/?\Z")
+_ENDPOINT = re.compile(r"/+(?:chat/completions|completions|responses|embeddings|models)\Z")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -44,7 +45,7 @@ def client_options(address: str, *variables: str) -> dict[str, Any]:
 def read_address(given: str, name: str = "base_url") -> str:
     """Return a server's address without blanks, quotes and line breaks around it, and without an endpoint's path.
 
-    SpecError, which calls it by `name`, where it is not an address of HTTP.
+    A query stays, as of Azure's api-version. SpecError, which calls it by `name`, where it is not an address of HTTP.
     """
     address = given.strip(_AROUND)
     try:
@@ -54,7 +55,8 @@ def read_address(given: str, name: str = "base_url") -> str:
         usable = False
     if not usable or not address.isprintable():
         raise SpecError(f"{name} {redact(address)!r} is not an address such as http://127.0.0.1:8000/v1")
-    return _ENDPOINT.sub("", address)
+    path = _ENDPOINT.sub("", parts.path.rstrip("/"))  # pyright: ignore[reportPossiblyUnboundVariable] - see `usable`
+    return parts._replace(path=path, fragment="").geturl()  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def read_key(variable: str) -> str:
@@ -63,7 +65,7 @@ def read_key(variable: str) -> str:
     SpecError where it cannot be a key, or is more than one.
     """
     key = os.environ.get(variable, "").strip(_BLANKS)
-    if key and (not _PLAIN.fullmatch(key) or key[0] in "\"'"):
+    if key and (not _PLAIN.fullmatch(key) or key[0] in "\"'" or key.startswith(f"{variable}=")):
         raise SpecError(f"{variable} holds more than a key, or half of one: set it without quotes, blanks and 'Bearer'")
     return key
 
@@ -89,19 +91,31 @@ def find_proxy(address: str, *variables: str) -> str | None:
 
     SettingsError, which names the variable, for one that cannot be used.
     """
-    parts = urlsplit(address)
+    variable, proxy = _named_proxy(address, *variables)
+    if proxy and (problem := _problem_of(proxy)):
+        raise SettingsError(f"{variable}={redact(proxy)}: {problem}; {_without_proxy(address)}")
+    return proxy or None
+
+
+def describe_proxy(address: str, *variables: str) -> str:
+    """Say by which proxy an address is reached, and how to do without; empty where there is none."""
+    variable, proxy = _named_proxy(address, *variables)
+    return f"by the proxy of {variable}={redact(proxy)}; is that right? {_without_proxy(address)}" if proxy else ""
+
+
+def _without_proxy(address: str) -> str:
+    return f"or name the hosts to reach without it in NO_PROXY, as NO_PROXY={urlsplit(address).hostname}"
+
+
+def _named_proxy(address: str, *variables: str) -> tuple[str, str]:
+    """Return the variable and the proxy for an address; empty texts where there is none, or NO_PROXY excludes it."""
     proxies = getproxies()
-    named = {**{name: os.environ.get(name) for name in variables}, **_proxy_variables(parts.scheme, proxies)}
+    named = {name: os.environ.get(name) for name in variables}
+    named |= _proxy_variables(urlsplit(address).scheme, proxies)
     variable, proxy = next(((name, value.strip()) for name, value in named.items() if value), ("", ""))
     if not proxy or (variable not in variables and _is_excluded(address, proxies.get("no", ""))):
-        return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if problem := _problem_of(proxy):
-        raise SettingsError(
-            f"{variable}={redact(proxy)}: {problem}; or name the hosts to reach without it in NO_PROXY, "
-            f"as NO_PROXY={parts.hostname}"
-        )
-    return proxy
+        return "", ""
+    return variable, proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _proxy_variables(scheme: str, proxies: dict[str, str]) -> dict[str, str | None]:
@@ -138,17 +152,15 @@ def _is_excluded(address: str, no_proxy: str) -> bool:
     host = parts.hostname or ""
     if proxy_bypass(host) or proxy_bypass(f"{host}:{parts.port or _PORTS.get(parts.scheme)}"):
         return True
-    return any(_covers(entry.strip().strip("[]").lower(), host) for entry in no_proxy.split(","))
+    return any(_covers(entry.strip("[]").lower(), host) for entry in re.split(r"[\s,;]+", no_proxy))
 
 
 def _covers(entry: str, host: str) -> bool:
-    """Return whether an entry of NO_PROXY that urllib does not know covers a host: a network, or `*.example.org`."""
-    if entry.startswith("*."):
-        return host.endswith(entry[1:])
+    """Return whether an entry of NO_PROXY that urllib does not know covers a host: a network, or with asterisks."""
     try:
         return ip_address(host) in ip_network(entry, strict=False)
     except ValueError:
-        return entry == host
+        return fnmatchcase(host, entry)
 
 
 def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> None:

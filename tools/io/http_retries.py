@@ -6,9 +6,11 @@ they are not loaded, none of their errors can have been raised.
 
 import asyncio
 import json
+import math
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -17,29 +19,42 @@ from typing import Any, TypeVar, cast
 import httpx
 
 from hopgraph.state.errors import FailureKind
+from hopgraph.tools.io.http_clients import describe_proxy
 
 ResultT = TypeVar("ResultT")
 
-_TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 499})
+_TRANSIENT_STATUS = frozenset({408, 409, 423, 424, 425, 429, 499})
 _FINAL_STATUS = frozenset({501, 505})
 """With these and every other status from 500 on the same request may succeed later, or not."""
-_SAYS_MORE = frozenset({400, 403, 404, 422, 429})
+_SAYS_MORE = frozenset({400, 403, 404, 413, 422, 429})
 """HTTP statuses for which the message decides whether the same request may succeed later."""
 PASSING = re.compile(
-    r"overloaded|over capacity|temporar(?:y|ily)|currently (?:unavail|over|busy)|rate.?limit|too many requests|"
-    r"timed.?out|\b(?:busy|loading|starting up)\b|try again (?:later|in \d|shortly|soon)",
+    r"overloaded|(?:over|at|no) capacity|temporar(?:y|ily)|(?:currently|service|server) (?:is )?(?:unavail|over|busy)|"
+    r"rate.?limit|too many requests|throttled|concurrency|time(?:d.?)?out|had an error|please retry\b(?! with)|"
+    r"\b(?:busy|loading|starting up)\b|(?:try again|retry) (?:later|in \d|after \d|shortly|soon)",
     re.IGNORECASE,
 )
 """Words of errors that pass."""
 SPENT = re.compile(
     r"insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
-    r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,3}api.?key",
+    r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired|required|missing)|authentication fail|"
+    r"(?:invalid|incorrect|missing|\bno).{0,3}api.?key",
     re.IGNORECASE,
 )
 """Words of errors that nothing but another key or more money ends."""
+_TOO_LARGE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
+"""Words of rate limits that a single request exceeds."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
-_LONG_WAIT = 60  # seconds
+_LONG_WAIT, _LONGEST = 60, 30 * 86_400  # seconds
+_EPOCH = 10**9
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+\s?)+")
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[smhd])")
+_WAIT_IN_WORDS = re.compile(
+    r"(?:try again in|retry (?:in|after)|retry.?delay\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)", re.IGNORECASE
+)
+_RESET = re.compile(r"(?:x-)?ratelimit-reset(?:-\w+)?", re.IGNORECASE)
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})  # OpenSSL's codes for certificates whose issuer is not known
 
 
@@ -55,6 +70,8 @@ def classify_failure(error: BaseException) -> FailureKind:
     said = text_of(error) if status in _SAYS_MORE else ""
     if SPENT.search(said):
         return "refusal"
+    if _TOO_LARGE.search(said):
+        return ""
     if status != 429 and PASSING.search(said):
         return "outage"
     transient = status in _TRANSIENT_STATUS or (status is not None and status >= 500 and status not in _FINAL_STATUS)
@@ -101,27 +118,44 @@ def certificate_problem(error: BaseException) -> str:
     return f"{getattr(cause, 'verify_message', '')}{advice}"
 
 
-def describe_unreachable(error: BaseException, address: str) -> str:
-    """Say in a line why a server could not be talked to, and what to do."""
+def describe_unreachable(error: BaseException, address: str, *variables: str) -> str:
+    """Say in a line why a server could not be talked to, and what to do; `variables` as for `find_proxy`."""
     if refused := certificate_problem(error):
         return f"the certificate of {address} is refused: {refused}"
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     kinds = tuple(kind for each in clients for kind in (each.RemoteProtocolError, each.ProxyError))
     if said := next((" ".join(str(each).split()) for each in _causes(error) if isinstance(each, kinds)), ""):
         return f"{address}, or the proxy to it, gave no reply in HTTP ({said:.200})"
-    return f"cannot reach {address}; is the server running?"
+    proxy = describe_proxy(address, *variables)
+    return f"cannot reach {address} {proxy}" if proxy else f"cannot reach {address}; is the server running?"
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Return the seconds of a Retry-After header, given as seconds or as a date; None without one."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    value = headers.get("retry-after") if headers is not None else None
-    if not value:
-        return None
+    """Return the seconds that a server asks to wait, in its headers or in words; None where it does not."""
+    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
+    asked = [f"{headers.get('retry-after-ms', '')}ms", headers.get("retry-after", "")]
+    asked += [found[1] for found in _WAIT_IN_WORDS.finditer(text_of(error)[:10_000])]
+    if (given := next((seconds for each in asked if (seconds := _seconds(each)) is not None), None)) is not None:
+        return given
+    resets = [(name, name.replace("reset", "remaining")) for name in headers if _RESET.fullmatch(name)]
+    waits = [_seconds(headers[name]) for name, left in resets if headers.get(left, "0") == "0"]
+    return max((each for each in waits if each is not None), default=None)
+
+
+def _seconds(text: str) -> float | None:
+    """Read a wait: seconds, a duration such as 1m3.5s, a date, or the time in seconds or milliseconds since 1970."""
+    text = text.strip()
     with suppress(ValueError):
-        return max(0.0, float(value))
+        number = float(text)
+        if not math.isfinite(number):
+            return None
+        if number > _EPOCH:
+            number = (number / 1000 if number > _EPOCH * 100 else number) - time.time()
+        return min(max(0.0, number), _LONGEST)
+    if _DURATION.fullmatch(text):
+        return min(sum(float(number) * _UNITS[unit] for number, unit in _AMOUNT.findall(text)), _LONGEST)
     with suppress(ValueError, TypeError):
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     return None
 
 

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 _SHAPES = re.compile(
     r"(?i)(?P<lead>\bbearer\s+|\bapi[-_]?key['\"]?\s*[=:]\s*['\"]?)[^\s'\"@,;&]+"
-    r"|(?P<address>://[^/\s:@]*:)[^/\s@]+(?=@)"
+    r"|(?P<address>://[^/\s:@]*:)[^/\s]+(?=@)"
     r"|\b(?P<prefixed>(?:sk|pk|hf|gsk|xai|lsv2)[-_][\w*.-]{8,})"
 )
 _WORD = re.compile(r"(?:[a-z]{0,15}(?:[A-Z][a-z]{1,15}){0,4}|[A-Z]{1,15})(?:\d\d?|(?:19|20)\d\d)?|(?:19|20)\d{6}")

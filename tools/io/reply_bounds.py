@@ -3,8 +3,8 @@
 import asyncio
 import sys
 import zlib
-from collections.abc import AsyncIterator
-from functools import cache
+from collections.abc import AsyncIterator, Callable
+from functools import cache, partial
 from typing import Any
 
 LARGEST_REPLY = 32 * 1024**2
@@ -41,38 +41,42 @@ async def bound_reply(response: Any) -> None:
     if packed:
         del response.headers["content-encoding"]
     largest = response.request.extensions.get("largest", LARGEST_REPLY)
+    replace_body(response, partial(_bounded, largest=largest, is_packed=bool(packed)))
+
+
+def replace_body(response: Any, change: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]) -> None:
+    """Let a function change the pieces of a reply on their way, before anything of it is read."""
     # The openai package has moved from httpx to httpx2.
-    stream_class = _bounded_class(sys.modules[type(response).__module__].AsyncByteStream)
-    response.stream = stream_class(response.stream, largest, bool(packed))
+    stream_class = _changed_class(sys.modules[type(response).__module__].AsyncByteStream)
+    response.stream = stream_class(response.stream, change)
 
 
 @cache
-def _bounded_class(base: Any) -> Any:
-    class BoundedStream(base):
-        def __init__(self, stream: Any, largest: int, packed: bool) -> None:
-            self._stream, self._largest, self._left = stream, largest, largest
-            self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if packed else None  # 32: gzip or zlib
+def _changed_class(base: Any) -> Any:
+    class ChangedStream(base):
+        def __init__(self, stream: Any, change: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]) -> None:
+            self._stream, self._change = stream, change
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for piece in self._stream:
-                left = piece
-                while left:
-                    plain, left = self._unpack(left)
-                    self._left -= len(plain)
-                    if self._left < 0:
-                        raise OversizedReplyError(f"the reply is larger than {self._largest:,} bytes")
-                    yield plain
-
-        def _unpack(self, piece: bytes) -> tuple[bytes, bytes]:
-            """Return the next bytes of the reply, and what is left of a piece."""
-            if not self._unpacker:
-                return piece, b""
-            try:
-                return self._unpacker.decompress(piece, _PIECE), self._unpacker.unconsumed_tail
-            except zlib.error as error:
-                raise ValueError(f"the reply cannot be unpacked: {error}") from None
+            async for piece in self._change(aiter(self._stream)):
+                yield piece
 
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    return BoundedStream
+    return ChangedStream
+
+
+async def _bounded(pieces: AsyncIterator[bytes], *, largest: int, is_packed: bool) -> AsyncIterator[bytes]:
+    size, unpacker = 0, zlib.decompressobj(zlib.MAX_WBITS | 32) if is_packed else None  # 32: gzip or zlib
+    async for piece in pieces:
+        left = piece
+        while left:
+            try:
+                plain, left = (unpacker.decompress(left, _PIECE), unpacker.unconsumed_tail) if unpacker else (left, b"")
+            except zlib.error as error:
+                raise ValueError(f"the reply cannot be unpacked: {error}") from None
+            size += len(plain)
+            if size > largest:
+                raise OversizedReplyError(f"the reply is larger than {largest:,} bytes")
+            yield plain

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from hopgraph.tools.io.http_retries import PASSING, SPENT, openai_class, status_of, text_of
@@ -10,13 +11,15 @@ from hopgraph.tools.io.http_retries import PASSING, SPENT, openai_class, status_
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """HTTP statuses with which servers refuse a way of asking that they do not support."""
 _FINAL = re.compile(
-    r"content.?filter|content.?management|moderation|flagged|context.?length|maximum context|context (?:window|size)|"
-    r"prompt is too long|too many (?:input )?tokens",
+    r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
+    r"data_inspection|context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
+    r"must be reduced|reduce the length|\b(?:prompt|inputs?|string)\b.{0,40}(?:too long|exceed|less than|length)",
     re.IGNORECASE,
 )
 _NOT_FOUND = re.compile(
-    r"model_not_found|\bmodel\b.{0,80}(?:not found|not exist|unknown|unavailable)|unexpected endpoint|"
-    r"invalid url|\Anot found\b|(?:unknown|no such) (?:endpoint|path|route|url)|"
+    r"model_not_found|\bmodels?\b.{0,80}(?:not (?:found|exist|loaded|supported)|unknown|unavailable|deprecated)|"
+    r"(?:invalid|not a valid|no healthy).{0,40}\bmodel|no models? (?:is |are )?(?:currently )?loaded|"
+    r"unexpected endpoint|invalid url|\Anot found\b|(?:unknown|no such) (?:endpoint|path|route|url)|"
     r"\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -25,12 +28,18 @@ _ABOUT_FORMAT = re.compile(
     r"max(?:Items|Length)",
     re.IGNORECASE,
 )
+_SAYING = ("error", "errors", "detail", "message", "msg", "error_msg", "base_resp", "status_msg")
+"""Keys under which servers say what is wrong, the first to be taken first."""
+_STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_code")
+_PAGE = re.compile(r"<(?:!doctype|html|head|body|title|h1)\b", re.IGNORECASE)
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _UNUSABLE = frozenset({"json_validate_failed", "tool_use_failed"})
 _STATUS_BY_WORDS = {
     404: _NOT_FOUND,
     402: SPENT,
     503: PASSING,
-    401: re.compile("authentication|permission", re.IGNORECASE),
+    429: re.compile("resource.?exhausted", re.IGNORECASE),
+    401: re.compile("auth|permission|forbidden|log.?in|token.{0,10}(?:expired|invalid)", re.IGNORECASE),
     500: re.compile("server.?error|internal|api_error", re.IGNORECASE),
     400: re.compile("invalid.?request|bad.?request", re.IGNORECASE),
 }
@@ -46,30 +55,60 @@ class ReportedError(Exception):
 
 
 def raise_reported(body: Any) -> None:
-    """Raise a ReportedError where a body holds an error in place of a reply."""
-    error = entry(body, "error")
-    if not error:
+    """Raise a ReportedError where a body says something in place of a reply, in whatever form."""
+    found = _said(body) or ([body, json.dumps(error)] if (error := entry(body, "error")) else [])
+    if not found:
         return
-    said = error if isinstance(error, str) else str(entry(error, "message") or json.dumps(error))
-    raw = entry(entry(error, "metadata"), "raw")
-    message = f"{said}: {raw}" if raw else said
-    named = [entry(error, key) for key in ("code", "status", "status_code")]
+    *around, message = found
+    around.reverse()
+    raw = next((raw for each in around if (raw := entry(entry(each, "metadata"), "raw"))), "")
+    message = f"{message}: {raw}" if raw else message
+    named = [entry(each, key) for each in around for key in _STATUS_KEYS]
     status = next((int(str(each)) for each in named if re.fullmatch("[45][0-9]{2}", str(each))), None)
-    words = f"{entry(error, 'type')} {entry(error, 'code')} {message}"
+    words = " ".join([*(str(each) for each in named if each), *(str(entry(each, "type")) for each in around), message])
     meant = (number for number, pattern in _STATUS_BY_WORDS.items() if pattern.search(words))
-    raise ReportedError(message, status or next(meant, None), error)
+    raise ReportedError(message, status or next(meant, None), around[0] if around else message)
 
 
 def message_of(error: Exception) -> str:
-    """Return what an error says; of a server's JSON, the message in it."""
+    """Return what an error says; of a server's JSON, the message in it, of a page its text."""
     text = text_of(error)
-    try:
-        body = json.loads(text)
-        said = body.get("error", body)
-        message = said if isinstance(said, str) else said["message"]
-    except (ValueError, AttributeError, LookupError, TypeError, RecursionError):
+    with suppress(ValueError, RecursionError):
+        if said := _said(json.loads(text)):
+            return said[-1]
+    return page_text(text)
+
+
+def page_text(text: str) -> str:
+    """Return the text of an HTML page on one line; any other text as it is."""
+    if not _PAGE.search(text[:1000]):
         return text
-    return message if message and isinstance(message, str) else text
+    return " ".join(_MARKUP.sub(" ", text[:5_000]).split())
+
+
+def _said(body: Any) -> list[Any]:
+    """Return what an error says, last, after the objects around it, outermost first; empty where nothing is said."""
+    try:
+        return _find_said(body)
+    except RecursionError:
+        return []
+
+
+def _find_said(body: Any) -> list[Any]:
+    if isinstance(body, str):
+        with suppress(ValueError):
+            inner = json.loads(body)  # as gateways pass on another server's error
+            return (_find_said(inner) if isinstance(inner, dict | list) else []) or [body]
+        return [page_text(body)] if body.strip() else []
+    if isinstance(body, list):
+        return next((found for each in cast("list[Any]", body) if (found := _find_said(each))), list[Any]())
+    if not isinstance(body, Mapping):
+        return []
+    found = next((found for key in _SAYING if (found := _find_said(entry(body, key)))), list[Any]())
+    where = entry(body, "loc")  # of pydantic's errors
+    if found and isinstance(where, list):
+        found[-1] = f"{'.'.join(map(str, cast('list[Any]', where)))}: {found[-1]}"
+    return [body, *found] if found else []
 
 
 def is_about_format(error: Exception) -> bool:

@@ -41,13 +41,20 @@ _ENDS = {
     "begin": re.compile(_END, re.IGNORECASE),
     "channel": re.compile(r"<\|(?:end|start|return|call)\|>|<channel\|>|(?=<\|channel)"),
 }
+_CLOSING = re.compile(r"(?:\s|[`\])}]|</?\w{1,30}>|<\|\w{1,30}\|>)*+")
 _DECODER = json.JSONDecoder(strict=False)
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
 """Characters; what follows is not read. No step asks for a tenth of it."""
-_WRAPPERS = ("arguments", "parameters", "properties", "input", "response")
-"""Keys under which models write a record as if it were a call or a schema."""
+_DEEPEST, _MAX_INNER = 4, 50
+"""How far in an object a record is looked for, and in how many objects: models write one as if it were a call."""
+_NO_NAME = re.compile(r"[\W_]")
+_TAGGED = re.compile(
+    r"<(?:parameter=|parameter name=\"?|arg_key>)?\s{0,5}(?P<name>\w{1,50})\"?(?:>|</arg_key>\s{0,5}<arg_value>)"
+    r"(?P<value>[^<]*)</(?:parameter|arg_value|(?P=name))>"
+)
+"""A field as an element, in the tool calls of Qwen and GLM, and of models that answer in XML."""
 _LONG_REPLY = 10_000
 """From so many characters on a reply is parsed in a thread, as the event loop also answers others."""
 _MAX_FOUND, _MAX_FAILED = 100, 100
@@ -81,7 +88,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     if not content:
         raise UnusableReplyError("the reply is empty")
     problem = ""
-    for record in _records(chain(reversed(found), _repaired(content)), schema):
+    for record in _records(chain(reversed(found), _repaired(content), _tagged(content)), schema):
         try:
             return schema.model_validate(_restored(record))
         except ValidationError as error:
@@ -93,13 +100,20 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     raise UnusableReplyError(problem or "the reply holds no JSON object")
 
 
-def is_whole_record(text: str, schema: type[BaseModel]) -> bool:
-    """Return whether a text is nothing but a well-formed record, and blanks."""
-    try:
-        schema.model_validate(_restored(json.loads(text)))
-    except (ValueError, RecursionError):
-        return False
-    return True
+def is_complete(text: str) -> bool:
+    """Return whether nothing is missing of the record in a reply, though the reply may have been cut off.
+
+    It is one object, well formed, which may have been repeated; or ends with one.
+    """
+    content, found = _outside_reasoning(text)
+    start, end, number = content.find("{"), 0, 0
+    while start >= 0:
+        try:
+            _, end = _DECODER.raw_decode(content, start)
+        except (ValueError, RecursionError):
+            return number > 1 and all(each == found[0] for each in found)
+        start, number = content.find("{", end), number + 1
+    return number == 1 or (number > 1 and _CLOSING.fullmatch(content, end) is not None)
 
 
 def read_unfinished(text: str, field: str) -> str:
@@ -185,18 +199,40 @@ def _leaves(value: JsonValue) -> Iterator[str]:
             yield from _leaves(entry)
 
 
+def _tagged(text: str) -> Iterator[JsonObject]:
+    """Read fields that are written as elements: <answer>…</answer>."""
+    fields = {found["name"]: found["value"].strip() for found in _TAGGED.finditer(text)}
+    if fields:
+        yield {name: _decoded(value) for name, value in fields.items()}
+
+
+def _decoded(text: str) -> JsonValue:
+    try:
+        return cast("JsonValue", json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
 def _within(value: JsonObject, schema: type[BaseModel]) -> Iterator[JsonObject]:
-    """Find what may be the record in an object that is not: a call's arguments, what its name holds, other capitals."""
-    for key in (*_WRAPPERS, schema.__name__):
-        inner = value.get(key)
-        with suppress(ValueError, RecursionError):
-            inner = cast("JsonValue", json.loads(inner)) if isinstance(inner, str) else inner
-        if isinstance(inner, dict):
-            yield inner
-    names = {name.lower(): name for name in schema.model_fields}
-    renamed = {names.get(key.lower(), key): entry for key, entry in value.items()}
-    yield renamed
-    yield {key: entry[0] if isinstance(entry, list) and len(entry) == 1 else entry for key, entry in renamed.items()}
+    """Find what may be the record in an object that is not: with other spellings of names, or somewhere within."""
+    names = {_NO_NAME.sub("", name).lower(): name for name in schema.model_fields}
+    found, number = [(value, 0)], 0
+    while found and number < _MAX_INNER:
+        (each, depth), number = found.pop(0), number + 1
+        renamed = {names.get(_NO_NAME.sub("", key).lower(), key): entry for key, entry in each.items()}
+        yield renamed
+        yield {key: _single(entry) for key, entry in renamed.items()}
+        for entry in each.values() if depth < _DEEPEST else ():
+            inner = _decoded(entry) if isinstance(entry, str) and entry.lstrip()[:1] in ("{", "[") else entry
+            objects = inner if isinstance(inner, list) else [inner]
+            found += [(one, depth + 1) for one in objects if isinstance(one, dict)]
+
+
+def _single(entry: JsonValue) -> JsonValue:
+    """Return the only entry of a list, and the value beside a schema's type; all else as it is."""
+    if isinstance(entry, list) and len(entry) == 1:
+        return entry[0]
+    return entry["value"] if isinstance(entry, dict) and entry.keys() >= {"type", "value"} else entry
 
 
 def _restored(value: JsonValue) -> JsonValue:

@@ -2,20 +2,21 @@
 
 import re
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 SYSTEM = "system"
 """The name under which refused system messages count as a parameter."""
+STREAM_OPTIONS = "stream_options"
 _NAMED = re.compile(
-    r"(?P<mode>response.?format|json.?schema|\btools?\b|tool_choice|functions?\b|guided|grammar)"
-    r"|(?P<system>\b(?:system|developer)\b\W{0,4}(?:role|message|prompt|instruction)"
-    r"|\broles?\b[^.]{0,60}\b(?:system|developer)\b|roles? must alternate|only user and assistant roles)"
-    r"|(?P<sampling>\b(?:temperature|top_p|seed)\b)"
-    r"|(?P<limit>max(?:imum)?[ _]?(?:completion|output|new)?[ _]?tokens|num_predict)",
+    r"(?P<mode>response.?format|json.?schema|\btools?\b(?! roles?)|tool_choice|functions?\b|guided|grammar)"
+    r"|(?P<system>\b(?:system|developer)\b\W{0,4}(?:role|message|prompt|instruction)|\broles?\b(?!\W{0,3}tool)"
+    r"|start with a user|first message)"
+    r"|(?P<sampling>\b(?:temperature|top_p|seed|stream_options)\b)"
+    r"|(?P<limit>max(?:imum)?(?: number of)?[ _]?(?:completion|output|new)?[ _]?tokens|num_predict)",
     re.IGNORECASE,
 )
 _COUNT = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+|\d{2,7})(?![\w-])")
-_CONTEXT = re.compile(r"(?:context.?(?:length|window|size)\D{0,20}|must be <= )(\d{1,8})", re.IGNORECASE)
-_PROMPT = re.compile(r"(\d{1,8}) (?:input tokens|prompt tokens|in (?:the|your) (?:messages|prompt)|.inputs. tokens)")
+_CONTEXT = re.compile("context|prompt|input|messages", re.IGNORECASE)
 _SHORTEST = 16
 """Tokens; within fewer there is no reply."""
 
@@ -25,7 +26,7 @@ class Refusals:
     """Parameters that a model's server refused, and so are no longer sent."""
 
     parameters: frozenset[str] = frozenset()
-    """`max_tokens`, `max_completion_tokens`, `temperature`, `top_p` and `seed`; `SYSTEM`."""
+    """`max_tokens`, `max_completion_tokens`, `temperature`, `top_p`, `seed` and `STREAM_OPTIONS`; `SYSTEM`."""
     most_tokens: int | None = None
     """The highest limit of a reply that it takes; None: not known."""
 
@@ -37,7 +38,7 @@ class Refusals:
         named = _NAMED.search(said)
         kind, which = (named.lastgroup, named[0].lower()) if named else (None, "")
         if kind == "limit" and name:
-            counts = [int(each.replace(",", "")) for each in _COUNT.findall(said)]
+            counts = _counts(said)
             if lower := max((each for each in counts if _SHORTEST <= each < limit), default=0):
                 return replace(self, most_tokens=lower), f"replies have at most {lower} tokens"
             return self._without(name), f"{name} is not sent"
@@ -57,8 +58,20 @@ def refuses_system_messages(said: str) -> bool:
     return named is not None and named.lastgroup == "system"
 
 
-def tokens_left_for_reply(said: str) -> int | None:
-    """Return how many tokens an error says are left for the reply after the prompt; None where none is said to be."""
-    context, prompt = _CONTEXT.search(said), _PROMPT.search(said)
-    left = int(context[1]) - int(prompt[1]) if context and prompt else 0
-    return left if left >= _SHORTEST else None
+def tokens_left_for_reply(said: str, limit: int) -> int | None:
+    """Return how many tokens an error says are left for a reply of `limit`; None where it does not.
+
+    That is told by its numbers, in whatever words: a context that has room for the prompt, but not for both.
+    """
+    counts = _counts(said)
+    left = [
+        context - prompt
+        for prompt, context in permutations(counts, 2)
+        if limit not in (prompt, context) and context - limit not in counts
+        if _SHORTEST <= context - prompt < limit and (limit in counts or prompt + limit in counts)
+    ]
+    return max(left, default=None) if _CONTEXT.search(said) else None
+
+
+def _counts(said: str) -> list[int]:
+    return [int(each.replace(",", "")) for each in _COUNT.findall(said)]

@@ -10,6 +10,7 @@ parallel requests holds for all loops.
 import asyncio
 import json
 import os
+import re
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
@@ -34,7 +35,7 @@ from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.runnables import AnyRunnable, leaves_of, replace_leaves
 from hopgraph.tools.models.gguf_server import serve_gguf
 from hopgraph.tools.models.refusals import Refusals
-from hopgraph.tools.models.server_replies import note_body
+from hopgraph.tools.models.server_replies import read_completion
 from hopgraph.tools.models.structured import Bound, Mode, bind, is_openai, limit_reply, own_limit, reply_tokens
 
 MODEL_SPECS = (
@@ -63,13 +64,16 @@ _LOCAL_TIMEOUT = 600.0
 
 Options = tuple[tuple[str, float], ...]
 """Sampling options of one question, as (("top_p", 0.5),), by name."""
-_OPENAI, _PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
+_OPENAI, PROXY_VARIABLE = "https://api.openai.com/v1", "OPENAI_PROXY"
 _READ_BY_CLIENTS = (
     *("_KEY", "_BASE_URL", "_API_BASE", "_ENDPOINT", "_API_VERSION"),
     *("_ORGANIZATION", "_ORG_ID", "_PROJECT_ID", "_CUSTOM_HEADERS"),
 )
 """How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
+_HEADERS = "OPENAI_CUSTOM_HEADERS"
+_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
+_HEADER = re.compile(r"[!#-'*+.^_`|~\w-]+\s*:[ -~\s]*", re.ASCII)
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may need in addition to the reply
 
 
@@ -108,7 +112,7 @@ class _LoopClients:
         if loop not in self._open:
             own = [each for each in leaves_of(model) if _takes_clients(each)]
             addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
-            options = [await asyncio.to_thread(client_options, each, _PROXY_VARIABLE) for each in addresses]
+            options = [await asyncio.to_thread(client_options, each, PROXY_VARIABLE) for each in addresses]
             if loop not in self._open:  # another request may have come first
                 for closed in [each for each in list(self._open) if each.is_closed()]:
                     self._open.pop(closed, None)
@@ -130,7 +134,7 @@ class _LoopClients:
                 given, kind = each.root_async_client, openai_class("DefaultAsyncHttpxClient")
                 client = kind(base_url=given.base_url, timeout=given.timeout, **how)
                 opened.push_async_callback(client.aclose)
-                keep_to_server(client, note_body)
+                keep_to_server(client, read_completion)
                 root = given.copy(http_client=client)
                 replaced = {"root_async_client": root, "async_client": root.chat.completions}
                 copies[id(each)] = each.model_copy(update=replaced)
@@ -156,6 +160,8 @@ class SharedModelState:
     """Parameters that its server refuses, apart from structured-output modes."""
     echoes: bool | None = None
     """True if its completions endpoint echoes the log-probabilities of a prompt; None until it was asked for some."""
+    failed_streams: int = 0
+    """How often a server sent an empty stream, or refused to stream; 2 for a refusal."""
     reasons: bool = False
     """True if a reply was cut off while the model was still reasoning."""
     takes_tools: bool = True
@@ -326,13 +332,14 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     named = {"base_url": options.pop("base_url", ""), **variables}
     base_url = next((read_address(address, name) for name, address in named.items() if address.strip()), None)
     key = read_key("OPENAI_API_KEY")
-    for variable in _SENT_BY_CLIENTS:
-        if not os.environ.get(variable, "").isprintable():
-            raise SpecError(f"{variable} holds a line break, or another character that cannot be sent")
+    wrong = [name for name in _SENT_BY_CLIENTS if not _VALUE.fullmatch(os.environ.get(name, ""))]
+    lines = [line.strip() for line in os.environ.get(_HEADERS, "").split("\n")]
+    if wrong or not all(_HEADER.fullmatch(line) for line in lines if ":" in line):
+        raise SpecError(f"{(wrong or [_HEADERS])[0]} holds what cannot be sent in a header; correct it, or unset it")
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
-    http = client_options(base_url or _OPENAI, _PROXY_VARIABLE)
+    http = client_options(base_url or _OPENAI, PROXY_VARIABLE)
     model = _client(name, base_url or _OPENAI, key or "no-key-needed", sampling, options, http)
     return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
@@ -350,11 +357,14 @@ def _client(
     import openai
     from langchain_openai import ChatOpenAI
 
+    parts = urlsplit(base_url)
+    base_url, query = parts._replace(query="").geturl(), dict(parse_qsl(parts.query))
     asynchronous = openai.DefaultAsyncHttpxClient(base_url=base_url, **http)
     keep_to_server(asynchronous)
     return ChatOpenAI(
         model=name,
         base_url=base_url,
+        default_query=query or None,
         api_key=SecretStr(key),
         temperature=sampling.temperature,
         # An openai.Timeout, unlike a number, gives the model its own HTTP client.

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,11 +42,16 @@ from hopgraph.tools.io.server_errors import (
     named_parameter,
     raise_reported,
 )
-from hopgraph.tools.models.parse import is_only_reasoning, is_whole_record
-from hopgraph.tools.models.refusals import SYSTEM, Refusals, refuses_system_messages, tokens_left_for_reply
+from hopgraph.tools.models.parse import is_complete, is_only_reasoning
+from hopgraph.tools.models.refusals import (
+    STREAM_OPTIONS,
+    SYSTEM,
+    Refusals,
+    refuses_system_messages,
+    tokens_left_for_reply,
+)
 from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.resolve import ModelHandle, Options
-from hopgraph.tools.models.server_replies import RECEIVED, written_in
+from hopgraph.tools.models.resolve import PROXY_VARIABLE, ModelHandle, Options
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, limit_name, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -74,7 +80,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     elif isinstance(error, (json.JSONDecodeError, UnreadableReplyError)):
         said = f"the server's reply is not in the OpenAI format ({detail})"
     elif trouble == "outage":
-        said = describe_unreachable(error, _address(handle))
+        said = describe_unreachable(error, _address(handle), PROXY_VARIABLE)
     elif isinstance(error, (OversizedReplyError, openai_class("OpenAIError"))):
         said = detail
     else:
@@ -108,6 +114,7 @@ _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0
 _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
+_BROKEN_OFF = "the server broke the reply off"
 _LONG = 1 << 14
 """Characters of a reply; a longer one is passed on again only when it has grown by a quarter."""
 _ADDED_AT_ONCE = 256
@@ -116,10 +123,13 @@ _NOT_JSON = "the reply is not a JSON object"
 CONFIG = RunnableConfig(tags=["nostream"])
 """The config of every request: what is traced is not streamed."""
 _PROBLEMS = {
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), _TRUNCATED),
-    **dict.fromkeys(("content_filter", "safety"), "the server's content filter stopped the reply"),
+    "the server's content filter stopped the reply": re.compile("filter|safety|recitation|prohibited|blocklist|spii"),
+    _TRUNCATED: re.compile("length|limit|max.*tokens"),
+    _BROKEN_OFF: re.compile("error|abort|cancel|interrupt|insufficient"),
 }
-"""Finish reason of providers, in lower case → ours."""
+"""Ours → words in the finish reasons of providers, in lower case."""
+_FAILED_STREAMS = 2
+"""After so many in a row a server is asked for whole replies only."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +226,7 @@ def _concession(
         return None
     model, said = leaves_of(handle.model)[0], f"{named_parameter(error)} {message_of(error)}"
     limit = handle.limit(model, schema, options.max_output_tokens)
-    if (left := tokens_left_for_reply(said)) and left < limit:  # of this prompt alone
+    if left := tokens_left_for_reply(said, limit):  # of this prompt alone
         return replace(options, max_output_tokens=left)
     learnt = None if is_permanent(error) else refused.learn(said, limit, limit_name(model, refused.parameters))
     if learnt and handle.shared.refusals == refused:  # else another request learnt something meanwhile
@@ -254,8 +264,7 @@ async def _send_with_retries(
     reply = await request_with_retries(handle, options, request)
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
-    # Some servers say that a reply was cut off that went on with blanks, or was not.
-    return replace(reply, problem="") if reply.problem and is_whole_record(reply.text, schema) else reply
+    return reply
 
 
 async def send_request(
@@ -267,23 +276,22 @@ async def send_request(
     read: Callable[[AIMessage], str] = reply_text,
 ) -> ModelReply:
     """Send one request to a model that was bound for it; `read` makes the reply's text of a message."""
-    received = list[bytes]()
-    noting = RECEIVED.set(received)
     try:
         # Else LangChain would stream every reply while LangGraph's stream of messages is read.
         whole = {"stream": False} if is_openai(handle.model) and not getattr(handle.model, "streaming", False) else {}
-        async with time_limit(handle.seconds, bool(handle.from_spec and whole and not on_text)):
-            reply = await _streamed(handle, model, messages, on_text) if on_text else None
-            if reply is None and received and (text := written_in(_body(received))) is not None:
-                return _estimated(text, "", messages)  # the server does not stream
+        streams = on_text if handle.shared.failed_streams < _FAILED_STREAMS else None
+        async with time_limit(handle.seconds, bool(handle.from_spec and whole and not streams)):
+            reply = await _streamed(handle, model, messages, streams) if streams else None
+            failed = bool(streams) and reply is None
             reply = reply or await model.ainvoke(messages, CONFIG, **whole)
+        handle.shared.failed_streams += failed
         if isinstance(reply, str):  # of a chain that ends with a parser of texts
             reply = AIMessage(reply)
         if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
             raise ModelError(f"{handle.name} replied with {type(reply).__name__}; a chat model gives an AIMessage")
         return _read_reply(reply, messages, read)
     except Exception as error:
-        if type(error) is openai_class("APIError"):  # within a stream
+        if type(error) is openai_class("APIError"):  # within a stream of a client that is not ours
             raise_reported({"error": cast("Any", error).body or str(error)})
         about_request = refuses_system_messages(message_of(error)) or is_permanent(error)
         if status_of(error) == 500 and about_request and not PASSING.search(text_of(error)):  # SGLang, llama-cpp-python
@@ -292,20 +300,7 @@ async def send_request(
         formats = ValueError | TypeError | LookupError | AttributeError | RecursionError
         if not is_openai(handle.model) or not isinstance(error, formats) or isinstance(error, UnicodeEncodeError):
             raise
-        raise_reported(_body(received))
-        if (text := written_in(_body(received))) is None:
-            raise UnreadableReplyError(str(error)) from error
-        return _estimated(text, "" if text else _NOT_JSON, messages)
-    finally:
-        RECEIVED.reset(noting)
-
-
-def _body(received: list[bytes]) -> Any:
-    """Return the last reply that was no stream as JSON; None without one."""
-    try:
-        return json.loads(received[-1]) if received else None
-    except (ValueError, RecursionError):
-        return None
+        raise UnreadableReplyError(str(error)) from error
 
 
 def _estimated(text: str, problem: str, messages: list[BaseMessage]) -> ModelReply:
@@ -315,23 +310,35 @@ def _estimated(text: str, problem: str, messages: list[BaseMessage]) -> ModelRep
 async def _streamed(
     handle: ModelHandle, model: Bound, messages: list[BaseMessage], on_text: Callable[[str], None]
 ) -> AIMessage | None:
-    """Stream a reply; None from a server that refuses to, or says nothing."""
+    """Stream a reply; None from a server that refuses to, says nothing, or breaks off without an error."""
     written = _Written()
-    usage = {"stream_usage": True} if is_openai(handle.model) else {}
+    usage = {"stream_usage": STREAM_OPTIONS not in handle.shared.refusals.parameters} if is_openai(handle.model) else {}
     try:
         async for chunk in model.astream(messages, config=CONFIG, **usage):
             if written.add(chunk):
                 on_text(written.text())
     except Exception as error:
         # A ValueError of langchain-core says that the stream was empty.
-        if written.others or (status_of(error) not in UNSUPPORTED_STATUS and not isinstance(error, ValueError)):
+        refused = not written.others and status_of(error) in UNSUPPORTED_STATUS
+        if not isinstance(error, ValueError | UnreadableReplyError) and not refused:
             raise
+        if usage.get("stream_usage") and STREAM_OPTIONS in text_of(error):
+            raise
+        return None
     whole = written.message() if written.others else None
     # An empty stream may hide an error in a form of the server's own; a request without streaming shows it.
-    if not whole or not (reply_text(whole) or _ended_by(whole.response_metadata)):
+    if not whole or not _is_whole(reply_text(whole), whole.response_metadata):
         return None
+    handle.shared.failed_streams = 0
     on_text(reply_text(whole))
     return whole
+
+
+def _is_whole(text: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether a streamed reply came to its end, by what it says of that, or as its record is complete."""
+    reason = _ended_by(metadata)
+    problem = _problem(reason)
+    return is_complete(text) or problem == _TRUNCATED or bool(text and reason and problem != _BROKEN_OFF)
 
 
 @dataclass
@@ -376,24 +383,26 @@ def _read_reply(
     message: AIMessage, messages: list[BaseMessage], read: Callable[[AIMessage], str] = reply_text
 ) -> ModelReply:
     text, usage = read(message), message.usage_metadata
-    problem = _PROBLEMS.get(_ended_by(message.response_metadata), "")
+    problem = _problem(_ended_by(message.response_metadata))
     if refusal := cast("str | None", message.additional_kwargs.get("refusal")):
         problem = f"the model refused: {refusal:.200}"
+    if read is reply_text and problem and is_complete(text):
+        problem = ""  # some servers say that a reply was cut off that went on with blanks, or was not
+    if problem == _BROKEN_OFF:
+        raise UnreadableReplyError(problem)
     estimated = _estimated(text, problem, messages)
-    # A hit of LangChain's cache may have its cost alone, and langchain-openai counts 0 for names that it does not know.
-    named = usage if usage and usage.get("input_tokens") else message.response_metadata.get("token_usage")
-    counted = [_tokens(entry(named, key)) for key in ("input_tokens", "output_tokens")]
-    if not counted[0] or counted[1] is None:
-        return estimated
-    return replace(estimated, prompt_tokens=counted[0], completion_tokens=counted[1])
+    # A hit of LangChain's cache may have its cost alone.
+    prompt, completion = [cast("int", entry(usage, key)) for key in ("input_tokens", "output_tokens")]
+    return replace(
+        estimated,
+        prompt_tokens=prompt or estimated.prompt_tokens,
+        completion_tokens=completion or estimated.completion_tokens,
+    )
 
 
-def _tokens(count: Any) -> int | None:
-    """Read a number of tokens, also as a float or a text; None where it is none."""
-    try:
-        return int(count) if float(count) == int(count) >= 0 else None
-    except (ValueError, TypeError, OverflowError):
-        return None
+def _problem(reason: str) -> str:
+    """Return what is wrong with a reply that ended for a reason; empty where nothing is."""
+    return next((problem for problem, words in _PROBLEMS.items() if words.search(reason)), "")
 
 
 def _ended_by(metadata: Mapping[str, Any]) -> str:

@@ -283,13 +283,14 @@ async def test_a_key_that_the_server_repeats_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "body", [b'{"error": 7}', b'{"detail": "gone"}', b"[1]", b"null", b'"gone"', b"{", b"[" * 100_000, b"<p>gone</p>"]
 )
-async def test_a_refusal_in_another_form_is_shown_as_it_is(body: bytes) -> None:
+async def test_a_refusal_in_another_form_is_shown_with_its_words(body: bytes) -> None:
     async def refuse(scope: Scope, receive: Receive, reply_to: Send) -> None:
         await Response(body, 404)(scope, receive, reply_to)
 
     with LoopbackServer(refuse) as server, pytest.raises(ModelError) as caught:
         await ask(runtime(model=f"openai:m?base_url={server.url}/v1"), spent(), question())
-    assert f"HTTP 404: {body.decode()[:100]}" in str(caught.value)
+    said = "gone" if body in (b'"gone"', b'{"detail": "gone"}') else body.decode()[:100]
+    assert f"HTTP 404: {said}" in str(caught.value)
 
 
 @pytest.mark.parametrize("retries", [0, 1])

@@ -63,6 +63,34 @@ def test_a_reply_without_the_record_is_named_as_such(said: str, problem: str) ->
         parse_reply(said, Reply)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        f'{{"type": "function", "function": {{"name": "Reply", "arguments": {json.dumps(GOOD)}}}}}',
+        f'{{"tool_calls": [{{"function": {{"arguments": {GOOD}}}}}]}}',
+        f'{{"action": "Reply", "action_input": {GOOD}}}',
+        f'{{"result": {GOOD}}}',
+        f'{{"answer": {GOOD}}}',
+        f'{{"reply": {GOOD}}}',
+        f'{{"Arguments": {GOOD.replace("answer", "Answer")}}}',
+        '{"properties": {"answer": {"type": "object", "value": {"text": "Lima"}}}}',
+        '<tool_call><function=Reply><parameter=answer>{"text": "Lima"}</parameter></function></tool_call>',
+        '<tool_call>Reply\n<arg_key>answer</arg_key>\n<arg_value>{"text": "Lima"}</arg_value></tool_call>',
+        '<answer>{"text": "Lima"}</answer>',
+    ],
+)
+def test_a_record_is_found_wherever_models_put_it(said: str) -> None:
+    assert parse_reply(said, Reply).answer.text == "Lima"
+
+
+@pytest.mark.parametrize("name", ["usedPassages", "Used Passages", "used-passages", "USED_PASSAGES"])
+def test_other_spellings_of_a_field_are_read(name: str) -> None:
+    class Cited(BaseModel):
+        used_passages: list[int]
+
+    assert parse_reply(json.dumps({name: [1]}), Cited).used_passages == [1]
+
+
 DRAFT = '{"answer": {"text": "Rome"}}'
 REASONED = [
     "<think>{}</think>",

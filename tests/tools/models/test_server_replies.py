@@ -92,7 +92,24 @@ async def ask(
         completion('{"Knowledge": "Am Rhein."}'),
         completion('{"knowledge": ["Am Rhein."]}'),
         completion(TEXT + "\n" * 400, finish="length"),
+        completion(f"```json\n{TEXT}\n", finish="length"),
+        completion(f"<think>no</think>Here: {TEXT}\nThat is beca", finish="model_length"),
+        completion(f"{TEXT}\n{TEXT}\n{TEXT[:9]}", finish="MAX_TOKENS"),
         completion(TEXT, finish="content_filter"),
+        completion(TEXT, finish="abort"),
+        completion([{"type": "text", "text": TEXT[:9]}, {"type": "text", "text": TEXT[9:]}]),
+        completion([{"type": "thinking", "thinking": [{"text": "{}"}]}, {"type": "output_text", "text": TEXT}]),
+        completion([{"text": TEXT}]),
+        completion({"type": "text", "text": TEXT}),
+        completion([RECORD]),
+        completion(TEXT, role="model"),
+        completion(None, reasoning_content=TEXT),
+        completion("", reasoning=TEXT),
+        {"choices": [{"text": TEXT}]},
+        {"choices": [{"delta": {"content": TEXT}}]},
+        {"code": 0, "data": completion(TEXT)},
+        [completion(TEXT)],
+        {**completion(TEXT), "error": {"code": 0, "message": ""}},
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True])
@@ -100,7 +117,23 @@ async def test_what_can_be_read_is_read_at_once(reply: Any, streamed: bool) -> N
     said, seen = await ask(lambda body, number: reply, streamed=streamed)
     assert not said.problem
     assert parse_reply(said.text, Known) == Known(**RECORD)
-    assert len(seen) == 1
+    in_reasoning = "reasoning" in json.dumps(reply)  # which is read of whole replies only
+    assert len(seen) == 1 + (streamed and in_reasoning)
+
+
+@pytest.mark.parametrize("finish", ["length", "model_length", "token_limit"])
+async def test_a_record_that_is_cut_off_is_never_mended(finish: str) -> None:
+    said, _ = await ask(lambda body, number: completion('{"knowledge": "Am Rh', finish=finish))
+    assert said.problem
+    said, _ = await ask(lambda body, number: completion(f'{{"knowledge": "draft"}} no: {TEXT[:-2]}', finish=finish))
+    assert said.problem
+
+
+@pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])
+async def test_a_reply_that_its_server_broke_off_is_asked_for_again(finish: str) -> None:
+    half = completion('{"knowledge": "Am Rh', finish=finish)
+    said, seen = await ask(lambda body, number: half if number == 1 else completion(TEXT))
+    assert (said.text, len(seen)) == (TEXT, 2)
 
 
 @pytest.mark.parametrize("arguments", ["[1]", "3", "null", '"x"', [1], 3])
@@ -160,6 +193,15 @@ async def test_a_record_that_the_server_refuses_is_an_unusable_reply(code: str) 
         (200, {"message": "No such key", "code": 401}),
         (200, {"message": "Not paid", "code": "402"}),
         (200, "Unexpected endpoint or method. (POST /chat/completions)"),
+        (200, {"message": "who are you", "status": "UNAUTHENTICATED"}),
+        (200, {"message": '{"error": {"message": "No such key"}}', "code": 401}),
+        (400, {"message": "Model 'm' is not loaded"}),
+        (400, {"message": "m is not a valid model ID"}),
+        (400, {"message": "Content Exists Risk"}),
+        (400, {"message": "Please reduce the length of the messages"}),
+        (400, {"message": "Range of input length should be [1, 30720]"}),
+        (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000"),
+        (413, {"message": "Request too large for m on tokens per minute", "code": "rate_limit_exceeded"}),
     ],
 )
 async def test_what_will_not_change_is_asked_for_once(status: int, error: Any) -> None:
@@ -167,14 +209,46 @@ async def test_what_will_not_change_is_asked_for_once(status: int, error: Any) -
         await ask(lambda body, number: (status, {"error": error}))
     assert caught.value.trouble != "outage"
     said = error if isinstance(error, str) else error["message"]
-    assert said in str(caught.value)
+    assert said in str(caught.value) or "No such key" in str(caught.value)
     assert "{'" not in str(caught.value)
+    assert '{"' not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "No access"},
+        {"message": "No access", "code": 403},
+        {"object": "error", "message": "No access", "code": 403},
+        {"success": False, "errors": [{"code": 403, "message": "No access"}], "result": None},
+        [{"error": {"code": 403, "message": "No access"}}],
+        {"code": 403, "msg": "No access"},
+        {"choices": None, "base_resp": {"status_code": 403, "status_msg": "No access"}},
+        {"detail": [{"loc": ["body", "key"], "msg": "No access", "type": "forbidden"}]},
+        {"choices": [{"message": {"content": ""}, "error": {"code": 403, "message": "No access"}}]},
+    ],
+)
+async def test_an_error_of_any_form_is_shown_as_its_words(status: int, body: Any) -> None:
+    with pytest.raises(ModelError, match=r"^1 requests.*No access") as caught:
+        await ask(lambda asked, number: (status, body))
+    assert '{"' not in str(caught.value) or "choices" in str(body)
 
 
 @pytest.mark.parametrize(
     "failure",
-    [(status, {}) for status in (408, 425, 429, 499, 500, 502, 520, 524, 530)]
-    + [(200, {"error": {"message": "Slow down", "code": 429}}), (200, {"error": {"message": "Down", "status": 503}})],
+    [(status, {}) for status in (408, 423, 424, 425, 429, 499, 500, 502, 520, 524, 530)]
+    + [
+        (200, {"error": {"message": "Slow down", "code": 429}}),
+        (200, {"error": {"message": "Down", "status": 503}}),
+        (200, {"error": {"message": "Quota", "status": "RESOURCE_EXHAUSTED"}}),
+        (200, {"detail": "Server is busy"}),
+        (200, {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502}}]}),
+        (200, {"choices": []}),
+        (200, None),
+        (413, {"error": {"message": "Rate limit reached: Limit 9, Used 8, Requested 2."}}),
+        (400, {"error": {"message": "Provider is at capacity"}}),
+    ],
 )
 async def test_what_may_pass_is_asked_for_again(failure: Any) -> None:
     said, seen = await ask(lambda body, number: failure if number == 1 else completion(TEXT))
@@ -236,6 +310,7 @@ async def test_a_limit_is_sent_by_the_other_name_then_left_out_and_that_is_learn
         "max_tokens: {} > 120, which is the maximum allowed number of output tokens for m-4-32000",
         "Invalid max_tokens value, the valid range of max_tokens is [1, 120]",
         "The maximum tokens you requested exceeds the model limit of 120.",
+        "maximum number of output tokens is 120",
     ],
 )
 async def test_a_limit_above_the_models_is_lowered_to_it(words: str) -> None:
@@ -255,6 +330,11 @@ async def test_a_limit_above_the_models_is_lowered_to_it(words: str) -> None:
         "{0} in the completion). Please reduce the length of the messages or completion.",
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1100. Given: 900 `inputs` tokens and "
         "{0} `max_new_tokens`",
+        "Requested token count exceeds the model's maximum context length of 1,100 tokens. You requested a total "
+        "of {1} tokens: 900 tokens from the input messages and {0} tokens for the completion.",
+        "This endpoint's maximum context length is 1100 tokens. However, you requested about {1} tokens (900 of text "
+        "input, {0} in the output).",
+        "input length and `max_tokens` exceed context limit: 900 + {0} > 1100, decrease either",
     ],
 )
 async def test_a_limit_beyond_what_a_long_prompt_leaves_is_lowered_for_that_prompt_alone(words: str) -> None:
@@ -317,6 +397,10 @@ async def test_parameters_that_a_refused_format_is_listed_with_stay() -> None:
         (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
         (422, "Only user and assistant roles are supported!"),
         (200, "This model does not support system prompts"),
+        (400, "Only user, assistant and tool roles are supported!"),
+        (400, "First message must be from user"),
+        (400, "Please use a valid role: user, model."),
+        (422, "messages.0.role: Input should be 'user' or 'assistant'"),
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True])
@@ -455,6 +539,126 @@ async def test_an_error_within_a_stream_that_will_not_change_ends_it(error: Any)
 
 async def test_a_format_that_is_refused_within_a_stream_is_left_out() -> None:
     assert await ask_streaming({"error": {"message": "response_format is not supported", "code": 400}}) == (TEXT, 2)
+
+
+def piece(delta: Any, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"id": "1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+PIECES = [
+    piece({"role": "assistant", "content": None}),
+    *(piece({"content": TEXT[n : n + 5]}) for n in range(0, 26, 5)),
+]
+
+
+def called(**given: Any) -> dict[str, Any]:
+    function = {"name": "Known", "arguments": given.pop("arguments", TEXT)}
+    return piece({"tool_calls": [{"id": "1", "type": "function", "function": function, **given}]})
+
+
+async def read_events(body: str, *, streamed: bool, media_type: str = "text/event-stream") -> tuple[ModelReply, int]:
+    """Return the reply to requests, of which the first is answered by a body, and how many were sent."""
+    seen: list[dict[str, Any]] = []
+
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        seen.append(await Request(scope, receive).json())
+        answer = Response(body, media_type=media_type) if len(seen) == 1 else JSONResponse(completion(TEXT))
+        await answer(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        options = SendOptions(parallel=1, retries=1, on_text=(lambda text: None) if streamed else None)
+        return await send(handle, MESSAGES, Known, options), len(seen)
+
+
+def events(*values: Any, end: str = "\n\n", last: str = "data: [DONE]\n\n") -> str:
+    return "".join(f"data: {json.dumps(each)}{end}" for each in values) + last
+
+
+STOP = piece({}, "stop")
+USAGE = {"prompt_tokens": 100, "completion_tokens": 7}
+STREAMS = {
+    "plain": events(*PIECES, STOP),
+    "no end": events(*PIECES, STOP, last=""),
+    "no finish reason": events(*PIECES),
+    "CRLF": events(*PIECES, STOP, end="\r\n\r\n"),
+    "CR": events(*PIECES, STOP, end="\r\r"),
+    "one line each": events(*PIECES, STOP, end="\n"),
+    "BOM": "\ufeff" + events(piece({"content": TEXT}), STOP),
+    "names, ids and comments": ": ping\n\nevent: x\nid: 1\nretry: 9\n" + events(*PIECES, STOP) + ": end\n\n",
+    "lines of JSON": "\n".join(map(json.dumps, [*PIECES, STOP])),
+    "a whole reply": json.dumps(completion(TEXT), indent=1),
+    "a message": events({"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}]}),
+    "parts": events(piece({"content": [{"type": "text", "text": TEXT}]}), STOP),
+    "chunks without choices": events({"choices": [], "prompt_filter_results": []}, *PIECES, {"choices": None}, STOP),
+    "a call": events(called(arguments=TEXT[:9], index=0), called(arguments=TEXT[9:], index=0), piece({}, "tool_calls")),
+    "a call without index": events(called(), piece({}, "tool_calls")),
+    "a call with an odd index": events(called(index="0"), piece({}, "tool_calls")),
+    "a call with an object": events(called(arguments=RECORD, index=0), piece({}, "tool_calls")),
+    "half a call": events(called(index=0), piece({"tool_calls": [{"index": 0, "id": "1"}]}), piece({}, "tool_calls")),
+    "counts in each": events(*({**each, "usage": USAGE} for each in [*PIECES, STOP])),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+async def test_events_are_read_in_any_form_whether_asked_for_or_not(name: str, streamed: bool) -> None:
+    media_type = "text/plain" if name == "CR" else "text/event-stream"
+    said, requests = await read_events(STREAMS[name], streamed=streamed, media_type=media_type)
+    assert parse_reply(said.text, Known) == Known(**RECORD)
+    assert requests == 1
+    assert name != "counts in each" or (said.prompt_tokens, said.completion_tokens) == (100, 7)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "",
+        "data: [DONE]\n\n",
+        'event: error\ndata: {"message": "It broke", "code": 502}\n\n',
+        'data: {"object": "error", "message": "It broke", "code": 500}\n\n',
+        'error: {"code": 500, "message": "It broke"}\n\n',
+        '{"error": {"code": 503, "message": "It broke"}}\n',
+        "data: It broke\n\n",
+        events(piece({"content": ""}, "error")),
+    ],
+)
+async def test_a_stream_that_breaks_off_is_no_reply(last: str) -> None:
+    said, requests = await read_events(events(*PIECES[:4], last=last), streamed=True)
+    assert (said.text, requests) == (TEXT, 2)
+
+
+async def test_a_server_without_stream_options_streams_without_them() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, "Unknown: stream_options") if "stream_options" in body else completion(TEXT)
+
+    _, seen = await ask(answer, times=2, streamed=True)
+    assert [(body.get("stream"), "stream_options" in body) for body in seen] == [
+        (True, True),
+        (True, False),
+        (True, False),
+    ]
+
+
+async def test_a_server_that_does_not_stream_is_no_longer_asked_to() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, "no streams here") if body.get("stream") else completion(TEXT)
+
+    _, seen = await ask(answer, times=3, streamed=True)
+    assert [bool(body.get("stream")) for body in seen] == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize("page", ["<!DOCTYPE html><html><title>Log in</title><p>Who are you", "upstream is gone"])
+async def test_a_page_in_place_of_a_reply_is_shown_as_its_text(page: str) -> None:
+    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
+        await Request(scope, receive).body()
+        await Response(page, media_type="text/html")(scope, receive, reply_to)
+
+    with LoopbackServer(app) as server:
+        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
+        with pytest.raises(ModelError, match=r"Log in Who are you|upstream is gone") as caught:
+            await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=0))
+    assert "<" not in str(caught.value)
 
 
 @pytest.mark.parametrize("continuation", ["", " Köln"])

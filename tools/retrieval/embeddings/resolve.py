@@ -229,14 +229,15 @@ def openai_embeddings(spec: str) -> EmbeddingModel:
     """
     named = read_spec(spec, _REMOTE_OPTIONS)
     address = read_address(named.options.get("base_url") or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
-    if urlsplit(address).password or urlsplit(address).username:
+    parts = urlsplit(address)
+    if parts.password or parts.username:
         raise SpecError(f"{redact(spec)!r}: leave the key out of base_url; set {KEY_VARIABLE}")
     if address == _OPENAI and not os.environ.get(KEY_VARIABLE):
         raise SpecError(
             f"{named.spec!r} needs a key: set {KEY_VARIABLE}, or name a local server with "
             f"openai:{named.name}?base_url=http://HOST:PORT/v1"
         )
-    server = JsonServer(f"{address.rstrip('/')}/embeddings", KEY_VARIABLE, largest=_LARGEST_ANSWER)
+    server = JsonServer(parts._replace(path=f"{parts.path}/embeddings").geturl(), KEY_VARIABLE, largest=_LARGEST_ANSWER)
     size, dimensions = number_option(named, "batch", TEXTS_PER_REQUEST), number_option(named, "dimensions", 0)
 
     async def request(part: Sequence[Text]) -> list[Vector]:
