@@ -1,28 +1,76 @@
 """DOCX as elements: its paragraphs, lists and tables in their order, by their styles."""
 
 import posixpath
-from collections import Counter
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
-from hopgraph.tools.documents.elements import Document, Element, make_table, parse_xml, read_entry, tidy
-from hopgraph.tools.documents.html import read_html
+from hopgraph.tools.documents.drawings import read_chart
+from hopgraph.tools.documents.elements import (
+    Document,
+    Element,
+    join_text,
+    make_table,
+    parse_xml,
+    read_entry,
+    tidy,
+    write_script,
+)
+from hopgraph.tools.documents.html import read_page
 
 _MAIN = "word/document.xml"
+_MARGINS = ("word/header", "word/footer")
+_BEHIND = ("word/footnotes", "word/endnotes", "word/diagrams/data", "word/charts/chart")
 _SPACES = frozenset({"tab", "br", "cr", "ptab"})
 _DROPPED = frozenset(
-    {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "Fallback", "txbxContent", "pict", "annotationRef"}
+    {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
 """Elements that are deleted, hidden in fields, or read separately."""
 
 
+# ruff: noqa: RUF001 - mathematical signs
+_SYMBOLS = {
+    "Symbol": dict(
+        zip(
+            (0x22, 0x24, 0x2D, *range(0x40, 0x7F), *range(0xA0, 0xE2), 0xE5, 0xF2),
+            "∀∃−≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+            "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊⟨∑∫",
+            strict=True,
+        )
+    ),
+    "Wingdings": dict(zip(b"\x6f\xa8\xdf\xe0\xfb\xfc\xfd\xfe", "☐☐←→✗✓☒☑", strict=True)),
+}
+"""Font → code → what it shows."""
 _LARGEST_IN_LETTERS = 3999  # larger numbers would be as long as texts
 _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
     *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
+
+
+_PLACE = re.compile(r"%(\d)")
+"""Where a mark has the number of a level, from 1."""
+
+
+class _Level(NamedTuple):
+    form: str = "bullet"
+    start: int = 1
+    text: str = ""
+    """Of its marks, e.g. `%1.%2`."""
+
+
+class _List(NamedTuple):
+    counted_as: str
+    """Lists with the same key are counted together."""
+    levels: Sequence[_Level] = ()
+    restarts: dict[int, int] = {}  # noqa: RUF012
+    """Depth → the number of its first item, until that has come."""
+
+    def level(self, depth: int) -> _Level:
+        """Return a level, outermost 0; that of bullets if there is none."""
+        return self.levels[depth] if depth < len(self.levels) else _Level()
 
 
 class _Style(NamedTuple):
@@ -41,9 +89,11 @@ def read_docx(file: BinaryIO) -> Document:
         reader = _Reader(archive)
         root = parse_xml(read_entry(archive, _MAIN) or read_entry(archive, reader.main) or b"<none/>")
         found = [each for body in root for each in reader.read(body)]
-        notes = [each for name in ("footnotes", "endnotes") for each in reader.read_part(f"word/{name}.xml")]
-        names = sorted(each for each in archive.namelist() if each.startswith(("word/header", "word/footer")))
-        margins = dict.fromkeys(each.text for name in names for each in reader.read_part(name))
+        names = sorted(archive.namelist())
+        notes = [each for name in names if name.startswith(_BEHIND) for each in reader.read_part(name)]
+        margins = dict.fromkeys(
+            join_text([each]) for name in names if name.startswith(_MARGINS) for each in reader.read_part(name)
+        )
     title = next((each.text for each in found if (each.kind, each.number) == ("heading", 1)), "")
     return Document([*(Element("text", text) for text in margins if len(text) > 3), *found, *notes], title)
 
@@ -63,6 +113,15 @@ def _value(node: Any, *names: str) -> str:
     return "" if found is None else next((value for key, value in found.items() if key.endswith("}val")), "1")
 
 
+def _is_on(node: Any, *names: str) -> bool:
+    return _value(node, *names) not in ("", "0", "false", "off")
+
+
+def _number(node: Any, *names: str, default: int = 0) -> int:
+    value = _value(node, *names)
+    return min(int(value), 10**6) if value.isdecimal() else default
+
+
 class _Reader:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
@@ -70,13 +129,16 @@ class _Reader:
         targets = [each.get("Target", "") for each in relations if each.get("Type", "").endswith("/officeDocument")]
         self.main = next(iter(targets), _MAIN).lstrip("/")
         self._styles = self._read_styles()
-        self._numbers = self._read_numbering()
-        self._counts = Counter[tuple[str, int]]()
+        self._lists = self._read_lists()
+        self._values = dict[str, dict[int, int]]()
 
     def read_part(self, name: str) -> list[Element]:
         """Read another part of the document; nothing if there is none."""
         content = read_entry(self._archive, name)
-        return list(self.read(parse_xml(content))) if content and name.endswith(".xml") else []
+        if not content or not name.endswith(".xml"):
+            return []
+        root = parse_xml(content)
+        return list(read_chart(root) if _name(root) == "chartSpace" else self.read(root))
 
     def read(self, node: Any) -> Iterator[Element]:
         """Yield the elements below a node."""
@@ -96,11 +158,12 @@ class _Reader:
         outline = _value(node, "pPr", "outlineLvl")
         level = int(outline) + 2 if outline.isdecimal() and int(outline) < 9 else style.level
         text = tidy("".join(_texts(node)))
+        numbering = self._numbering(node, style) if text else None
+        mark = self._mark(*numbering) if numbering else ""
         if text and level:
-            yield Element("heading", text, level)
+            yield Element("heading", text, level, mark=mark.strip(" -"))
         elif text:
-            numbering = self._numbering(node, style)
-            yield Element("item", f"{self._mark(*numbering)} {text}") if numbering else Element("text", text)
+            yield Element("item", f"{mark} {text}") if numbering else Element("text", text)
         for box in _text_boxes(node):
             yield from self.read(box)
 
@@ -111,11 +174,23 @@ class _Reader:
         return (number, int(depth) if depth.isdecimal() else 0) if number else style.numbering
 
     def _mark(self, number: str, depth: int) -> str:
-        form, start = self._numbers.get((number, depth), ("bullet", 1))
-        self._counts[number, depth] += 1
-        for deeper in range(depth + 1, 9):
-            self._counts[number, deeper] = 0
-        return f"{'  ' * depth}{_write_number(self._counts[number, depth] + start - 1, form)}"
+        """Count an item, and return its indented mark."""
+        list_ = self._lists.get(number, _List(number))
+        values = self._values.setdefault(list_.counted_as, {})
+        if (restart := list_.restarts.pop(depth, None)) is not None:
+            values[depth] = restart
+        else:
+            values[depth] = values[depth] + 1 if depth in values else list_.level(depth).start
+        for deeper in [each for each in values if each > depth]:
+            del values[deeper]
+
+        def write(place: re.Match[str]) -> str:
+            level = list_.level(at := int(place[1]) - 1)
+            return _write_number(values.get(at, level.start), level.form)
+
+        level = list_.level(depth)
+        mark = "-" if level.form == "bullet" else _PLACE.sub(write, level.text)
+        return f"{'  ' * depth}{mark}"
 
     def _table(self, node: Any) -> Iterator[Element]:
         lines = [each for each in node.iter("{*}tr") if _table_of(each) is node]
@@ -125,29 +200,27 @@ class _Reader:
                 yield from self.read(line[0])
             return
         rows, heads = list[list[str]](), 1
-        for line in cells:
-            row, is_wide = list[str](), False
+        named = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
+        for each, line in zip(lines, cells, strict=True):
+            row, is_wide = [""] * _number(each, "trPr", "gridBefore"), False
             for cell in line:
                 above = rows[-1][len(row)] if rows and len(rows[-1]) > len(row) else ""
                 merge = _child(cell, "tcPr", "vMerge")
                 goes_on = merge is not None and _value(cell, "tcPr", "vMerge") != "restart"
-                row.append(above if goes_on else self._cell(cell))
-                width = _value(cell, "tcPr", "gridSpan")
-                row += [""] * (min(int(width), 100) - 1 if width.isdecimal() else 0)
-                is_wide = is_wide or width not in ("", "1")
+                row.append(above if goes_on else join_text(self.read(cell)))
+                width = _number(cell, "tcPr", "gridSpan")
+                row += [""] * (width - 1)
+                is_wide = is_wide or width > 1
             rows.append(row)
             heads += is_wide and len(line) > 1 and heads == len(rows)
-        yield from make_table(rows, heads=heads if heads > 1 else None)
-
-    def _cell(self, cell: Any) -> str:
-        return tidy(" ".join(each.text or " ".join(" ".join(row) for row in each.rows) for each in self.read(cell)))
+        yield from make_table(rows, heads=max(heads, named) if heads > 1 or named else None)
 
     def _chunk(self, node: Any) -> Iterator[Element]:
         """Read a page of HTML that the document embeds."""
         key = next((value for name, value in node.items() if name.endswith("}id")), "")
         place = self._targets.get(key, "")
         content = read_entry(self._archive, posixpath.normpath(posixpath.join("word", place)).lstrip("/"))
-        yield from read_html(content.decode("utf-8", "replace")).elements
+        yield from read_page(content).elements
 
     @cached_property
     def _targets(self) -> dict[str, str]:
@@ -160,7 +233,7 @@ class _Reader:
         return {key: self._style(nodes, key) for key in nodes}
 
     def _style(self, nodes: dict[str, Any], key: str) -> _Style:
-        level, numbering = 0, None
+        level, numbering, depth = 0, None, ""
         for _ in range(20):
             if (node := nodes.get(key)) is None:
                 break
@@ -171,31 +244,38 @@ class _Reader:
                 level = int(name[8:]) + 1
             elif not level and outline.isdecimal() and int(outline) < 9:
                 level = int(outline) + 2
-            number, depth = _value(node, "pPr", "numPr", "numId"), _value(node, "pPr", "numPr", "ilvl")
+            number, depth = _value(node, "pPr", "numPr", "numId"), depth or _value(node, "pPr", "numPr", "ilvl")
             if number and numbering is None:
                 numbering = number, int(depth) if depth.isdecimal() else 0
             key = _value(node, "basedOn")
         return _Style(min(level, 9), None if numbering and numbering[0] == "0" else numbering)
 
-    def _read_numbering(self) -> dict[tuple[str, int], tuple[str, int]]:
+    def _read_lists(self) -> dict[str, _List]:
         root = parse_xml(read_entry(self._archive, "word/numbering.xml") or b"<none/>")
-        forms = dict[str, list[tuple[int, str, int]]]()
+        levels = dict[str, list[_Level]]()
         for each in root.iter("{*}abstractNum"):
-            levels = list[tuple[int, str, int]]()
-            for depth, level in enumerate(each.iter("{*}lvl")):
-                start = _value(level, "start")
-                levels.append((depth, _value(level, "numFmt"), int(start) if start.isdecimal() else 1))
-            forms[_attribute(each, "abstractNumId")] = levels
+            forms = [
+                (_value(level, "numFmt"), _number(level, "start", default=1), _value(level, "lvlText"))
+                for level in each.iter("{*}lvl")
+            ]
+            levels[_attribute(each, "abstractNumId")] = [
+                _Level(form, start, text or f"%{depth}.") for depth, (form, start, text) in enumerate(forms, 1)
+            ]
         return {
-            (_attribute(each, "numId"), depth): (form, start)
+            _attribute(each, "numId"): _List(
+                key := _value(each, "abstractNumId"),
+                levels.get(key, []),
+                {
+                    int(_attribute(level, "ilvl")): _number(level, "startOverride", default=1)
+                    for level in each.iter("{*}lvlOverride")
+                    if _child(level, "startOverride") is not None and _attribute(level, "ilvl").isdecimal()
+                },
+            )
             for each in root.iter("{*}num")
-            for depth, form, start in forms.get(_value(each, "abstractNumId"), ())
         }
 
 
 def _write_number(number: int, form: str) -> str:
-    if form in ("bullet", "none"):
-        return "-"
     if number > _LARGEST_IN_LETTERS:
         mark = str(number)
     elif form.endswith("Letter"):
@@ -207,7 +287,7 @@ def _write_number(number: int, form: str) -> str:
             rest %= value
     else:
         mark = str(number)
-    return f"{mark.upper() if form.startswith('upper') else mark}."
+    return mark.upper() if form.startswith("upper") else mark
 
 
 def _attribute(node: Any, name: str) -> str:
@@ -224,14 +304,69 @@ def _texts(node: Any) -> Iterator[str]:
             yield " "
         elif name == "noBreakHyphen":
             yield "-"
+        elif name == "sym":
+            yield _symbol(child)
         elif name == "oMath":
-            yield " "
-            yield from _texts(child)
-            yield " "
-        elif name == "r" and _child(child, "rPr", "vanish") is not None:
-            continue
+            yield f" {''.join(_texts(child))} "
+        elif name == "r":
+            yield _run(child)
+        elif name in _FORMULAS:
+            yield _FORMULAS[name](child)
         elif name not in _DROPPED:
             yield from _texts(child)
+
+
+def _symbol(node: Any) -> str:
+    """Return a letter of a font of symbols, whose codes may begin with F0; empty for an unknown one."""
+    try:
+        code = int(_attribute(node, "char"), 16)
+    except ValueError:
+        return ""
+    known = _SYMBOLS.get(_attribute(node, "font"), {}).get(code & 0xFF)
+    return known or ("" if 0xD800 <= code <= 0xF8FF or code > 0xFFFF else chr(code))
+
+
+def _run(run: Any) -> str:
+    if _is_on(run, "rPr", "vanish"):
+        return ""
+    place, text = _value(run, "rPr", "vertAlign"), "".join(_texts(run))
+    return write_script(text, raised=place == "superscript") if place.endswith("script") else text
+
+
+def _inner(node: Any, name: str) -> str:
+    child = _child(node, name)
+    return "" if child is None else "".join(_texts(child)).strip()
+
+
+def _in_brackets(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
+
+
+def _scripts(node: Any) -> str:
+    """Return a part of a formula with what stands below and above the line behind it."""
+    shown = _inner(node, "e")
+    for name, sign in (("sub", "_"), ("sup", "^")):
+        if text := _inner(node, name):
+            is_number = text.isdigit()
+            shown += write_script(text, raised=name == "sup") if is_number else f"{sign}{_in_brackets(text)}"
+    return shown
+
+
+def _delimited(node: Any) -> str:
+    begin, end = (_child(node, "dPr", name) for name in ("begChr", "endChr"))
+    inside = "|".join("".join(_texts(each)).strip() for each in node.iterchildren("{*}e"))
+    return (
+        f"{'(' if begin is None else _attribute(begin, 'val')}{inside}{')' if end is None else _attribute(end, 'val')}"
+    )
+
+
+_FORMULAS: dict[str, Callable[[Any], str]] = {
+    "f": lambda node: f"{_in_brackets(_inner(node, 'num'))}/{_in_brackets(_inner(node, 'den'))}",
+    "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{_in_brackets(_inner(node, 'e'))}",
+    "d": _delimited,
+    **dict.fromkeys(("sSub", "sSup", "sSubSup"), _scripts),
+}
+"""Parts of formulas whose letters alone would say something else."""
 
 
 def _text_boxes(node: Any) -> Iterator[Any]:

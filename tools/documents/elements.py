@@ -1,19 +1,23 @@
 """The elements that every reader of documents yields, and what the readers share."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, groupby, zip_longest
 from typing import Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 Row = Sequence[str]
 CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
 _CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
-_MOST_TITLES = 8
+_MOST_TITLES, _ROWS_COMPARED = 8, 100
 _NUMERAL = re.compile(r"[+-]?[\d.,]*\d%?")
-_NO_NAME = re.compile(rf".{{61,}}|(?!(?:19|20)\d\d$){_NUMERAL.pattern}|.*\w \w.*[.!?]", re.DOTALL)
+_NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
+_NO_NAME = re.compile(rf".{{61,}}|{_NUMBER.pattern}|.*\w \w.*[.!]", re.DOTALL)
+_RAISED, _LOWERED = (
+    dict(zip("0123456789+-\u2212=()", figures, strict=True)) for figures in ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+)
 
 
 class UnreadableFileError(ValueError):
@@ -32,6 +36,8 @@ class Element(NamedTuple):
     """Rows of a table, column names first, all empty if it has none."""
     links: Sequence[tuple[str, str]] = ()
     """Text and relative address of its links to other documents."""
+    mark: str = ""
+    """Number of a heading, as `4.2`, which stands before it in paths."""
 
 
 @dataclass
@@ -51,6 +57,17 @@ def tidy(text: str) -> str:
     return " ".join(text.replace("\xad", "").replace("\u200b", "").replace("\ufeff", "").split())
 
 
+def write_script(text: str, *, raised: bool) -> str:
+    """Return figures above or below the line as Unicode has them; a text with others as it is."""
+    figures = _RAISED if raised else _LOWERED
+    return "".join(map(figures.__getitem__, text)) if figures.keys() >= set(text) else text
+
+
+def join_text(elements: Iterable[Element]) -> str:
+    """Return all that elements say as one line."""
+    return tidy(" ".join(each.text or " ".join(" ".join(row) for row in each.rows) for each in elements))
+
+
 def write_table(rows: Sequence[Row]) -> str:
     """Write rows between pipes, a line for each, with a rule below the column names if there are any."""
     head, *body = [f"| {' | '.join(tidy(cell) for cell in row)} |" for row in rows]
@@ -63,31 +80,94 @@ def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None
 
     The names of its columns stand over each other in the first `heads` rows, by default in one if it looks so.
     """
-    kept = [row for row in rows if any(cell.strip() for cell in row)]
-    width = max(map(len, kept), default=0)
-    full = [[*row, *[""] * (width - len(row))] for row in kept]
-    used = [column for column in range(width) if any(row[column].strip() for row in full)]
-    full = [[row[column] for column in used] for row in full]
-    if len(full) == 1 or len(used) == 1:
+    full = _trim(rows)
+    if len(full) == 1 or (full and len(full[0]) == 1):
         yield from (Element("text", tidy(" ".join(row)), number and number + at) for at, row in enumerate(full))
     elif full:
         heads = int(has_names(full)) if heads is None or heads >= len(full) else heads
         for row in full[: max(heads - 1, 0)]:  # a name that stands over several columns
             row[1:] = accumulate(row[1:], lambda before, name: name or before)
-        names = [tidy(" ".join(dict.fromkeys(row[at] for row in full[:heads]))) for at in range(len(used))]
-        yield Element("table", number=number and number + max(heads - 1, 0), rows=[names, *full[heads:]])
+        names = [tidy(" ".join(dict.fromkeys(cells))) for cells in zip(*full[:heads], strict=True)]
+        yield Element(
+            "table", number=number and number + max(heads - 1, 0), rows=[names or [""] * len(full[0]), *full[heads:]]
+        )
+
+
+def make_tables(rows: Iterable[tuple[int, Row]], wide: Collection[int] = ()) -> Iterator[Element]:
+    """Yield the tables of a sheet, given its rows with their numbers, and the single cells above each as texts.
+
+    Empty rows part tables, unless what follows goes on under the same names. Names that stand over several columns
+    are in the rows `wide`.
+    """
+    above, used, held = list[Row](), set[int](), list[Element]()
+    for is_empty, part in groupby(rows, lambda each: not any(map(str.strip, each[1]))):
+        block = [] if is_empty else list(part)
+        titles = split_titles([row for _, row in block])
+        texts = [Element("text", tidy(" ".join(row)), number) for number, row in block[:titles]]
+        body = [row for _, row in block[titles:]]
+        if not body:
+            continue
+        begins, trimmed = block[titles][0], _trim(body)
+        columns = {at for row in body for at, cell in enumerate(row) if cell.strip()}
+        named = has_names(trimmed)
+        if above and len(columns) > 1 and columns <= used and not named:
+            yield from texts
+            yield from make_table([*above, *body], begins - len(above), heads=len(above))
+            held = []
+            continue
+        yield from (*held, *texts)
+        heads = next(count for count in range(1, len(body) + 2) if begins + count - 1 not in wide)
+        found = list(make_table(body, begins, heads=heads if heads > 1 else None))
+        if len(columns) > 1:
+            above, used = body[:heads] if heads > 1 or named else [], columns
+        held = found if above and len(body) == 1 < len(columns) else []  # perhaps names above an empty row
+        yield from () if held else found
+    yield from held
+
+
+def _trim(rows: Iterable[Row]) -> list[list[str]]:
+    """Return rows of one length, without those and the columns that are empty."""
+    kept = [row for row in rows if any(cell.strip() for cell in row)]
+    width = max(map(len, kept), default=0)
+    full = [[*row, *[""] * (width - len(row))] for row in kept]
+    used = [column for column in range(width) if any(row[column].strip() for row in full)]
+    return [[row[column] for column in used] for row in full]
 
 
 def has_names(rows: Sequence[Row]) -> bool:
-    """Return whether the first row may be column names: not numbers (other than years), sentences or long texts."""
+    """Return whether the first row may be column names: they stand above numbers, or are none of these themselves.
+
+    Nor are they sentences, long texts, or identifiers as that below the first one.
+    """
     first = rows[0] if rows else [""]
-    return not first[0] or not (_NUMERAL.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
+    if _is_sparse(rows):
+        return False
+    if not first[0] or _is_above_numbers(rows):
+        return True
+    shapes = [re.sub(r"\d", "0", row[0]) for row in rows[:2]]
+    is_listed = len(shapes) == 2 and shapes[0] == shapes[1] and "0" in shapes[0]
+    return not (is_listed or _NUMERAL.fullmatch(first[0]) or any(_NO_NAME.fullmatch(cell) for cell in first))
+
+
+def _is_above_numbers(rows: Sequence[Row]) -> bool:
+    """Return whether the first row has no number, but a column below one of its cells has only numbers."""
+    columns = [(name, list(filter(None, cells))) for name, *cells in zip_longest(*rows[:_ROWS_COMPARED], fillvalue="")]
+    below = any(name and cells and all(map(_NUMERAL.fullmatch, cells)) for name, cells in columns)
+    return below and not any(_NUMBER.fullmatch(name) for name, _ in columns)
 
 
 def split_titles(rows: Sequence[Row]) -> int:
-    """Count the rows above a table that are its titles, as they have one cell alone, and those that are empty."""
-    filled = [sum(map(bool, row)) for row in rows[:_MOST_TITLES]]
-    return next((at for at, count in enumerate(filled) if count > 1), 0)
+    """Count the rows above a table that are its titles, as they have one cell or a few far apart, or are empty."""
+    first = rows[: _MOST_TITLES + 1]
+    return next((at for at, row in enumerate(first) if sum(map(bool, row)) > 1 and not _is_sparse(first[at:])), 0)
+
+
+def _is_sparse(rows: Sequence[Row]) -> bool:
+    """Return whether the first row has a cell at its beginning and others far from it, above a row with many."""
+    (at_first, filled), (_, below) = (
+        (bool(row and row[0]), [at for at, cell in enumerate(row) if cell]) for row in (*rows[:2], *[()] * 2)[:2]
+    )
+    return at_first and len(filled) <= filled[-1] and 2 * len(filled) <= len(below)
 
 
 def read_entry(archive: ZipFile, name: str) -> bytes:

@@ -2,7 +2,9 @@
 
 import codecs
 import re
+import unicodedata
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -31,7 +33,11 @@ _EASTERN = (
 """Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
 _CYRILLIC = frozenset({"be", "bg", "mk", "ru", "sr", "uk"})
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
+_KANA = re.compile("[\u3041-\u30ff]")
 _FRACTIONS = "¹²³¼½¾"
+_NOT_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
+_SPACES = frozenset("\t\n\r\f\x1b\ufeff")
+_CHINESE_MARKS = "\u3001\u3002\uff0c"
 _WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
 _LETTER = re.compile(
     rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
@@ -52,7 +58,7 @@ def detect_encoding(path: Path) -> str:
     try:
         with open_source(path) as file:
             for chunk in iter(partial(file.read, _CHUNK), b""):
-                if is_first and (b"\0" in chunk or chunk.startswith(_MARKS)):
+                if is_first and (b"\0" in chunk or _ISO_2022_JP in chunk or chunk.startswith(_MARKS)):
                     return find_encoding(chunk)
                 decoder.decode(chunk)
                 is_first = False
@@ -64,6 +70,31 @@ def detect_encoding(path: Path) -> str:
 
 _NO_TEXT = "it is not UTF-8, nor text in another known encoding"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_ISO_2022_JP = b"\x1b$B"
+"""What begins Japanese letters in its bytes, all of which are ASCII."""
+_LARGER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+"""Encodings as what browsers read them, since texts that name one have letters of the other."""
+
+
+def decode(content: bytes, named: str | None = None) -> str:
+    """Return a text that is UTF-8, UTF-16 or UTF-32, or in the encoding that it names, or else in the likeliest."""
+    encoding = find_encoding(content)
+    if named and not encoding.startswith("utf"):
+        with suppress(LookupError, UnicodeDecodeError):  # where it is not what it says
+            name = codecs.lookup(named).name
+            return content.decode(_LARGER.get(name, name))
+    return content.decode(encoding, "replace")
 
 
 def find_encoding(content: bytes) -> str:
@@ -78,7 +109,9 @@ def find_encoding(content: bytes) -> str:
             raise UnreadableFileError(_NO_TEXT)
         return "utf-16"
     if 0 in content[:_SAMPLE]:
-        return _find_utf_16(content[:_SAMPLE])
+        return _find_unmarked(content[:_SAMPLE])
+    if _ISO_2022_JP in content[:_CHUNK]:
+        return "iso2022_jp_ext"
     text = content.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if not damaged:
@@ -102,14 +135,24 @@ class _Fit(NamedTuple):
     letters: int
 
 
-def _find_utf_16(sample: bytes) -> str:
-    """Return which UTF-16, without a mark, a sample is by the places of its zeros."""
-    zeros = sample.count(0)
-    for encoding, most in (("utf-16-le", sample[1::2].count(0)), ("utf-16-be", sample[::2].count(0))):
-        text = sample[: len(sample) & ~1].decode(encoding, "replace")
-        if most > 0.9 * zeros and most > len(sample) / 8 and "\0" not in text:
-            return encoding
-    raise UnreadableFileError("it is not text: it has zero bytes")
+def _find_unmarked(sample: bytes) -> str:
+    """Return whether a sample is UTF-8 with few zero bytes, or which UTF-16 or UTF-32 without a mark."""
+    text = sample.decode("utf-8", "replace")
+    if text.count("\0") + text.count("\ufffd") <= max(1, 0.01 * len(text)) and _is_text(text.replace("\0", "")):
+        return DAMAGED_UTF_8
+    likely = Counter[str]()
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        with suppress(UnicodeDecodeError):
+            text = codecs.getincrementaldecoder(encoding)().decode(sample)
+            likely[encoding] = _is_text(text) and sum(char < "\x80" or char in _CHINESE_MARKS for char in text)
+    ((encoding, count),) = likely.most_common(1) or [("", 0)]
+    if not count:
+        raise UnreadableFileError("it is not text: it has zero bytes")
+    return encoding
+
+
+def _is_text(text: str) -> bool:
+    return not any(unicodedata.category(char) in _NOT_TEXT for char in set(text) - _SPACES)
 
 
 def guess_encoding(content: bytes) -> str | None:
@@ -118,6 +161,10 @@ def guess_encoding(content: bytes) -> str | None:
     It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
     fit several, and charset-normalizer prefers others.
     """
+    with suppress(UnicodeDecodeError):
+        text = content.decode("euc_jp")
+        if len(_KANA.findall(text)) > len(text) / 8:
+            return "euc_jp"
     matches = require("charset_normalizer", "documents").from_bytes(content)
     best = matches.best()
     western = _fit(content, "cp1252")

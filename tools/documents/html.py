@@ -5,15 +5,24 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, BinaryIO
 
-from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table, tidy
-from hopgraph.tools.documents.encodings import UTF_8, find_encoding
+from hopgraph.tools.documents.elements import (
+    Document,
+    Element,
+    UnreadableFileError,
+    join_text,
+    make_table,
+    tidy,
+    write_script,
+)
+from hopgraph.tools.documents.encodings import decode
 
 _DROPPED = (
-    "script, style, noscript, template, nav, button, select, textarea, input, svg, iframe, object, annotation, "
-    "[hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "script, style, noscript, template, nav, button, select, textarea, input, svg, iframe, object, annotation, del, "
+    "rt, rp, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], [role=search], "
     "[style*='display:none'], [style*='display: none']"
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_TITLES = (*_HEADINGS, "dt", "summary")
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",
@@ -29,19 +38,26 @@ _MOST_SPAN = 100
 _LOCAL = re.compile(r"(?![A-Za-z][\w+.-]*:|//|#)\S.{0,299}")
 """A link to a document beside this one."""
 _SPACE, _PARAGRAPHS = re.compile(r"\s+"), re.compile(r"\n\s*\n")
-_CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([\w-]{1,40})""", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,200}encoding)\s*=\s*["']?\s*([\w-]{1,40})""", re.IGNORECASE
+)
+_XHTML = re.compile(r"<\?xml|xmlns\s*=")
+_SELF_CLOSED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([a-zA-Z][\w:-]*)([^<>]*)/>"
+)
+"""An element of XHTML without content, which HTML would not take to be closed."""
+_FOOTNOTE_MARK = re.compile(r"\W*(?:\w{1,3}|[*†‡§¶])\W*")
 
 
 def read_html_file(file: BinaryIO) -> Document:
     """Read a page whose encoding is UTF-8, or what it says, or else guessed."""
-    content = file.read()
-    encoding = find_encoding(content)
-    if encoding not in (UTF_8, "utf-16", "utf-32") and (named := _CHARSET.search(content[:4096])):
-        try:
-            return read_html(content.decode(named[1].decode()))
-        except (LookupError, UnicodeDecodeError):
-            pass  # it is not what it says
-    return read_html(content.decode(encoding, "replace"))
+    return read_page(file.read())
+
+
+def read_page(content: bytes) -> Document:
+    """Read a page as `read_html` does, in the encoding that it names, if it is none of Unicode's."""
+    named = _CHARSET.search(content[:4096])
+    return read_html(decode(content, named[1].decode() if named else None))
 
 
 def read_html(content: str) -> Document:
@@ -53,15 +69,19 @@ def read_html(content: str) -> Document:
 
     if any(len(tag[0].split()) > _MOST_ATTRIBUTES for tag in _LONG_TAG.finditer(content)):
         raise UnreadableFileError(f"a tag has more than {_MOST_ATTRIBUTES:,} attributes")
-    tree: Any = LexborHTMLParser(content)
-    named = tree.css_first("title")
+    tree: Any = LexborHTMLParser(
+        _SELF_CLOSED.sub(r"<\1\2></\1>", content) if _XHTML.search(content[:1000]) else content
+    )
+    named, top = tree.css_first("title"), tree.css_first("h1")
     document = Document(title=tidy(named.text()) if named else "")
+    heading = tidy(top.text()) if top else ""
     root = _main_content(tree)
     if root is not None:
         document.elements += _walk(root)
-    document.title = next(
-        (each.text for each in document.elements if (each.kind, each.number) == ("heading", 1)), document.title
-    )
+    tops = [each.text for each in document.elements if (each.kind, each.number) == ("heading", 1)]
+    if not tops and heading and document.title.startswith(heading):  # it stands above the main content
+        document.elements.insert(0, Element("heading", heading, 1))
+    document.title = next(iter(tops), document.title)
     return document
 
 
@@ -69,23 +89,34 @@ def _main_content(tree: Any) -> Any:
     body = tree.body
     if body is None:
         return tree.root
-    everything = len(body.text())
-    for each in body.css(_DROPPED):
-        each.decompose()
-    for each in body.css("form"):
-        if len(each.text()) < everything / 2:  # some pages are one form
-            each.decompose()
-    for each in body.css("sup a[href^='#']"):
-        each.decompose()
-    mains = [each for each in body.css("main, [role=main]") if tidy(each.text())] or body.css("article")
-    if len(mains) == 1 or (mains and mains[0].tag == "main"):
+    _drop_unsaid(body)
+    mains = [each for each in body.css("main, [role=main]") if tidy(each.text())]
+    if not mains:  # an article may also be a teaser
+        half, articles = len(body.text()) / 2, body.css("article")
+        mains = [each for each in articles if len(each.text()) > half or (len(articles) == 1 and each.css_first("h1"))]
+    if mains:
         body = max(mains, key=lambda each: len(each.text()))
     for each in body.css("header, footer"):
-        if not _has_ancestor(each, ("article", "main", "section")):
+        is_title = each.tag == "header" and each.css_first("h1") is not None
+        if not is_title and not _has_ancestor(each, ("article", "main", "section")):
             each.decompose()
     for each in body.css("header ul, footer ul"):
         each.decompose()
     return body
+
+
+def _drop_unsaid(body: Any) -> None:
+    """Drop what is hidden or only for navigation, forms and the marks of footnotes."""
+    everything = len(body.text())
+    for each in body.css(_DROPPED):
+        if each.mem_id != body.mem_id and not (each.tag == "button" and _has_ancestor(each, _TITLES)):
+            each.decompose()
+    for each in body.css("form"):
+        if len(each.text()) < everything / 2:  # some pages are one form
+            each.decompose()
+    for each in body.css("sup a[href*='#'], a[href*='#'] > sup"):
+        if _FOOTNOTE_MARK.fullmatch(each.text()):
+            each.decompose()
 
 
 def _has_ancestor(node: Any, tags: tuple[str, ...]) -> bool:
@@ -105,36 +136,45 @@ class _Writer:
         self._mark = ""
         self._lists: list[Iterator[int] | None] = []
         self._heading = self._code = 0
+        self._script = ""
 
     def enter(self, node: Any) -> bool:
         """Take a node; whether its children have been taken, too."""
         tag = node.tag
         if tag == "-text":
             text = node.text_content or ""
-            self._text.append(text if self._code else _SPACE.sub(" ", text))
+            text = text if self._code else _SPACE.sub(" ", text)
+            self._text.append(write_script(text, raised=self._script == "sup") if self._script else text)
         elif tag in ("br", "img"):
             self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
+        elif tag in ("sub", "sup"):
+            self._script = tag
         elif tag == "a":
             self._links += _link_of(node)
         elif tag in _BLOCKS:
             self.flush()
-            if tag in ("ul", "ol"):
-                self._lists.append(count(_number(node, "start", 1)) if tag == "ol" else None)
-            elif tag == "li":
-                numbers = self._lists[-1] if self._lists else None
-                indent = "  " * (len(self._lists) - 1)
-                self._mark = f"{indent}{next(numbers)}. " if numbers else f"{indent}- "
-            elif tag in _HEADINGS:
-                self._heading = int(tag[1])
-            elif tag == "pre":
-                self._code += 1
-            elif tag == "table" and _is_data(node):
+            if tag == "table" and _is_data(node):
                 self.found += _read_table(node)
                 return True
+            self._enter_block(node, tag)
         return False
+
+    def _enter_block(self, node: Any, tag: str) -> None:
+        if tag in ("ul", "ol"):
+            self._lists.append(count(_number(node, "start", 1)) if tag == "ol" else None)
+        elif tag == "li":
+            numbers = self._lists[-1] if self._lists else None
+            indent = "  " * (len(self._lists) - 1)
+            self._mark = f"{indent}{next(numbers)}. " if numbers else f"{indent}- "
+        elif tag in _HEADINGS:
+            self._heading = int(tag[1])
+        elif tag == "pre":
+            self._code += 1
 
     def leave(self, tag: str) -> None:
         """Take the end of a node."""
+        if tag in ("sub", "sup"):
+            self._script = ""
         if tag not in _BLOCKS:
             return
         self.flush()
@@ -191,34 +231,51 @@ def _number(node: Any, name: str, default: int) -> int:
     return min(int(value), 10**6) if value.isascii() and value.isdigit() else default
 
 
+def _children(node: Any, *tags: str) -> Iterator[Any]:
+    child = node.child
+    while child is not None:
+        if child.tag in tags:
+            yield child
+        child = child.next
+
+
+def _rows_of(table: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the rows of a table, not of those within it: the part that each is in, and its cells."""
+    parts = _children(table, "thead", "tbody", "tfoot")
+    return [(part, list(_children(row, "td", "th"))) for part in parts for row in _children(part, "tr")]
+
+
 def _is_data(table: Any) -> bool:
     """Return whether a table holds values, rather than the layout of a page."""
-    if table.attributes.get("role") == "presentation" or table.css_first("table table, h1, h2, h3, pre") is not None:
+    rows = [cells for _, cells in _rows_of(table)]
+    if table.attributes.get("role") == "presentation" or max(map(len, rows), default=0) < 2:
         return False
-    return any(len(row.css("td, th")) > 1 for row in table.css("tr"))
+    has_names = any(cell.tag == "th" for cells in rows for cell in cells)
+    return has_names or table.css_first("table table, h1, h2, h3, pre") is None
 
 
 def _read_table(table: Any) -> Iterator[Element]:
-    caption = table.css_first("caption")
-    if caption is not None and (text := tidy(_text_of(caption))):
-        yield Element("text", text)
-    rows, heads, spans = list[list[str]](), list[bool](), dict[int, tuple[int, str]]()
-    for row in table.css("tr"):
-        cells, values = row.css("td, th"), list[str]()
+    for caption in _children(table, "caption"):
+        yield from _walk(caption)
+    rows, heads, spans, keyed = list[list[str]](), list[bool](), dict[int, tuple[int, str]](), True
+    for part, cells in _rows_of(table):
+        values, tags = list[str](), {cell.tag for cell in cells}
         for cell in cells:
             _fill_down(values, spans)
-            text = tidy(_text_of(cell))
+            text = _text_of(cell)
             width, height = (min(_number(cell, name, 1), _MOST_SPAN) or 1 for name in ("colspan", "rowspan"))
             if height > 1:
                 spans[len(values)] = (height - 1, text)
             values += [text, *[""] * (width - 1)]
         _fill_down(values, spans)
         rows.append(values)
-        heads.append(all(cell.tag == "th" for cell in cells))
-    keyed = all(row.css_first("th") is not None and row.css_first("td") is not None for row in table.css("tr"))
+        named = "th" in tags and all(cell.tag == "th" or not tidy(cell.text()) for cell in cells)
+        heads.append(part.tag == "thead" or named)
+        keyed = keyed and tags == {"th", "td"}
     first = next((number for number, is_head in enumerate(heads) if not is_head), 1)
     links = tuple(link for each in table.css("a[href]") for link in _link_of(each))
-    yield from (each._replace(links=links) for each in make_table(rows, heads=0 if keyed else first or None))
+    heads_given = first or (0 if keyed else None)
+    yield from (each._replace(links=links) for each in make_table(rows, heads=heads_given))
 
 
 def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
@@ -231,4 +288,5 @@ def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
 
 
 def _text_of(node: Any) -> str:
-    return " ".join(each.text.removeprefix("- ") for each in _walk(node)) if node.child is not None else ""
+    found = _walk(node) if node.child is not None else []
+    return join_text(each._replace(text=each.text.removeprefix("- ")) for each in found)

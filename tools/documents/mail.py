@@ -1,31 +1,63 @@
 """Messages as elements: EML, and Outlook's MSG."""
 
+from collections.abc import Iterator
 from email import message_from_binary_file
 from email.message import EmailMessage
 from email.policy import default
 from typing import Any, BinaryIO
 
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, tidy
-from hopgraph.tools.documents.html import read_html
+from hopgraph.tools.documents.encodings import decode
+from hopgraph.tools.documents.html import read_html, read_page
 
 _HEADERS = ("From", "To", "Cc", "Date")
 
 
 def read_eml(file: BinaryIO) -> Document:
-    """Read a message: who wrote it to whom and when, its plain text, else its HTML; attachments are named, not read."""
+    """Read a message: who wrote it to whom and when, its plain texts, else its HTML; so do messages within it.
+
+    Attachments are named, not read.
+    """
     message: EmailMessage = message_from_binary_file(file, policy=default)
     if not message.keys():
         raise UnreadableFileError("it is not a message")
     try:
-        headers = [(name, str(message[name])) for name in _HEADERS if message[name]]
-        body = message.get_body(("plain", "html"))
-        content = str(body.get_content()) if body else ""
-        named = [str(part.get_filename() or part.get_content_type()) for part in message.iter_attachments()]
-        subject = tidy(str(message["Subject"] or ""))
-    except (LookupError, ValueError, AttributeError) as error:  # an unknown encoding, a damaged header
+        return _read_message(message)
+    except (LookupError, ValueError, AttributeError) as error:  # a damaged header
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
-    is_html = body is not None and body.get_content_type() == "text/html"
-    return _message(subject, headers, content, is_html=is_html, attachments=named)
+
+
+def _read_message(message: EmailMessage) -> Document:
+    attached = list[str]()
+    headers = [(name, str(message[name])) for name in _HEADERS if message[name]]
+    content = list(_read_part(message, attached))
+    return _message(tidy(str(message["Subject"] or "")), headers, content, attached)
+
+
+def _read_part(part: EmailMessage, attached: list[str]) -> Iterator[Element]:
+    kind, name = part.get_content_type(), part.get_filename()
+    inner = [each for each in part.iter_parts() if isinstance(each, EmailMessage)]
+    if kind == "multipart/alternative":
+        inner.sort(key=lambda each: each.get_content_type() != "text/plain")
+        yield from next(filter(None, (list(_read_part(each, attached)) for each in inner)), ())
+    elif kind == "multipart/related":  # a page, and its pictures
+        for each in inner[:1]:
+            yield from _read_part(each, attached)
+    elif kind == "message/rfc822" or kind.startswith("multipart/"):
+        for each in inner:
+            yield from _read_message(each).elements if kind == "message/rfc822" else _read_part(each, attached)
+    elif kind in ("text/plain", "text/html") and not name and not part.is_attachment():
+        content = part.get_payload(decode=True)
+        text = decode(content if isinstance(content, bytes) else b"", part.get_content_charset())
+        yield from _texts(text) if kind == "text/plain" else read_html(text).elements
+    else:
+        attached.append(name or kind)
+
+
+def _texts(content: str) -> Iterator[Element]:
+    for each in content.replace("\r\n", "\n").split("\n\n"):
+        if each.strip():
+            yield Element("code" if "\n" in each.strip() else "text", each.strip("\n"))
 
 
 def read_msg(file: BinaryIO) -> Document:
@@ -46,24 +78,19 @@ def read_msg(file: BinaryIO) -> Document:
             headers = [(name, read(code)) for name, code in (("From", "0C1A"), ("To", "0E04"), ("Cc", "0E03"))]
             folders = dict.fromkeys(each[0] for each in message.listdir() if each[0].startswith("__attach"))
             named = [read("3707", f"{each}/") or read("3704", f"{each}/") for each in folders]
-            plain = read("1000")
-            return _message(tidy(read("0037")), headers, plain or read("1013"), is_html=not plain, attachments=named)
+            page = "__substg1.0_10130102"
+            if not (content := list(_texts(read("1000")))):
+                is_bytes = message.exists(page)
+                content = (read_page(message.openstream(page).read()) if is_bytes else read_html(read("1013"))).elements
+            return _message(tidy(read("0037")), headers, content, named)
     except OSError:
         raise UnreadableFileError("it is damaged, or no message of Outlook") from None
 
 
-def _message(
-    subject: str, headers: list[tuple[str, str]], content: str, *, is_html: bool, attachments: list[str]
-) -> Document:
+def _message(subject: str, headers: list[tuple[str, str]], content: list[Element], attached: list[str]) -> Document:
     elements = [Element("heading", subject, 1)] if subject else []
     elements += [Element("item", f"{name}: {tidy(value)}") for name, value in headers if value.strip()]
-    if is_html:
-        elements += read_html(content).elements
-    else:
-        paragraphs = content.replace("\r\n", "\n").split("\n\n")
-        elements += [
-            Element("code" if "\n" in each.strip() else "text", each.strip("\n")) for each in paragraphs if each.strip()
-        ]
-    if names := ", ".join(tidy(each) for each in attachments if each):
+    elements += content
+    if names := ", ".join(tidy(each) for each in attached if each):
         elements.append(Element("text", f"Attachments: {names}"))
     return Document(elements, subject)

@@ -1,6 +1,7 @@
 """Texts, slides and books as elements: ODT, RTF, PPTX and EPUB."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib import import_module
@@ -8,6 +9,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
+from hopgraph.tools.documents.drawings import read_chart, read_paragraphs
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
@@ -17,8 +19,10 @@ from hopgraph.tools.documents.elements import (
     read_entry,
     tidy,
 )
-from hopgraph.tools.documents.html import read_html
+from hopgraph.tools.documents.html import read_html, read_page
 
+_SAME_HEIGHT = 228_600
+"""A quarter of an inch, in PowerPoint's units; shapes within it stand beside each other."""
 _ODT_TAGS = {
     "p": "p",
     "list": "ul",
@@ -26,48 +30,58 @@ _ODT_TAGS = {
     "table": "table",
     "table-row": "tr",
     "table-cell": "td",
-    "covered-table-cell": "td",
     "line-break": "br",
 }
+_ODT_SPANS = {"number-columns-spanned": "colspan", "number-rows-spanned": "rowspan"}
 _ODT_DROPPED = frozenset(
-    {"annotation", "tracked-changes", "note-citation", "sequence-decls", "forms", "soft-page-break"}
+    {"annotation", "tracked-changes", "note-citation", "sequence-decls", "forms", "ruby-text", "covered-table-cell"}
 )
 
 
+_LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")
+
+
 def read_odt(file: BinaryIO) -> Document:
-    """Read an OpenDocument text, as the page of HTML that its content would be."""
+    """Read an OpenDocument text, as the page of HTML that its content would be, below its page headers and footers."""
     with ZipFile(file) as archive:
-        root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
-        meta = read_entry(archive, "meta.xml")
-    title = next((each.text for each in parse_xml(meta).iter("{*}title") if each.text), "") if meta else ""
-    body = next(iter(root.iter("{*}text")), None)
-    document = read_html(f"<body>{''.join(_odt_html(body))}</body>") if body is not None else Document()
+        root, styles, meta = (
+            parse_xml(read_entry(archive, f"{name}.xml") or b"<empty/>") for name in ("content", "styles", "meta")
+        )
+    title = next((each.text for each in meta.iter("{*}title") if each.text), "")
+    margins = [each for name in ("header", "footer") for each in styles.iter(f"{{*}}{name}")]
+    pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>") for each in (*margins, *root.iter("{*}text"))]
+    document = pages[-1] if pages else Document()
+    document.elements = [each for page in pages for each in page.elements]
     document.title = title or document.title
     return document
 
 
-def _odt_html(node: Any) -> Iterator[str]:
+def _odt_html(node: Any, later: list[Any] | None = None) -> Iterator[str]:
+    """Yield the content of a node; notes and boxes within a paragraph stand behind it, for which `later` has them."""
     for child in node:
         name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "annotation"
-        if name == "h":
-            level = next((value for key, value in child.items() if key.endswith("}outline-level")), "1")
-            tag = f"h{min(int(level) if level.isdecimal() else 1, 6) or 1}"
-        else:
-            tag = _ODT_TAGS.get(name, "")
+        attributes = {key.rpartition("}")[2]: value for key, value in child.items()}
+        tag = f"h{min(_count(attributes, 'outline-level'), 6)}" if name == "h" else _ODT_TAGS.get(name, "")
         if name in ("s", "tab"):
             yield " "
+        elif name in ("note-body", "text-box") and later is not None:
+            later.append(child)
         elif name not in _ODT_DROPPED:
-            spans = "".join(
-                f' {span}="{value}"'
-                for key, value in child.items()
-                for span, end in (("colspan", "}number-columns-spanned"), ("rowspan", "}number-rows-spanned"))
-                if key.endswith(end) and value.isdecimal()
-            )
-            if name != "covered-table-cell":
-                yield from (f"<{tag}{spans if tag == 'td' else ''}>" if tag else "", escape(child.text or ""))
-                yield from _odt_html(child)
-                yield f"</{tag}>" if tag and tag != "br" else ""
+            spans = "".join(f' {span}="{_count(attributes, key)}"' for key, span in _ODT_SPANS.items() if tag == "td")
+            inner = list[Any]() if tag in ("p", "h1", "h2", "h3", "h4", "h5", "h6") else later
+            yield f"<{tag}{spans}>" if tag else ""
+            yield escape(child.text or "")
+            yield from _odt_html(child, inner)
+            yield f"</{tag}>" if tag and tag != "br" else ""
+            for each in inner if inner is not later and inner else ():
+                yield from _odt_html(each)
+            yield "<td></td>" * (_count(attributes, "number-columns-repeated") - 1)
         yield escape(child.tail or "")
+
+
+def _count(attributes: dict[str, str], name: str) -> int:
+    value = attributes.get(name, "")
+    return min(int(value), 100) if value.isdecimal() and int(value) else 1
 
 
 def read_rtf(file: BinaryIO) -> Document:
@@ -77,6 +91,7 @@ def read_rtf(file: BinaryIO) -> Document:
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is not RTF")
     try:
+        source = _LINK_ADDRESS.sub(r"\1", source)  # it would stand in the text
         text = str(library.rtf_to_text(source, errors="replace"))
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
     except (ValueError, LookupError) as error:
@@ -107,7 +122,7 @@ def read_epub(file: BinaryIO) -> Document:
             if "nav" in (item.get("properties") or "").split():
                 continue
             name = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(item.get("href", ""))))
-            document.elements += read_html(read_entry(archive, name).decode("utf-8-sig", "replace")).elements
+            document.elements += read_page(read_entry(archive, name)).elements
     return document
 
 
@@ -134,15 +149,23 @@ def read_pptx(file: BinaryIO) -> Document:
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
-    for shape in sorted(shapes, key=lambda each: (each.top or 0, each.left or 0)):
+    rows = list[list[Any]]()
+    for shape in sorted(shapes, key=lambda each: each.top or 0):
+        if rows and (shape.top or 0) - (rows[-1][0].top or 0) < _SAME_HEIGHT:
+            rows[-1].append(shape)
+        else:
+            rows.append([shape])
+    for shape in (each for row in rows for each in sorted(row, key=lambda each: each.left or 0)):
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
         elif getattr(shape, "has_table", False):
             yield from make_table([[tidy(cell.text) for cell in row.cells] for row in shape.table.rows])
         elif getattr(shape, "has_chart", False):
-            yield from _chart(shape.chart)
+            yield from read_chart(parse_xml(shape.chart.part.blob))
         elif shape.has_text_frame:
             yield from _text_frame(shape.text_frame)
+        else:
+            yield from _diagram(shape)
 
 
 def _text_frame(frame: Any) -> Iterator[Element]:
@@ -152,14 +175,8 @@ def _text_frame(frame: Any) -> Iterator[Element]:
         yield Element("item", f"{'  ' * level}- {text}") if is_item else Element("text", text)
 
 
-def _chart(chart: Any) -> Iterator[Element]:
-    if chart.has_title and (title := tidy(chart.chart_title.text_frame.text)):
-        yield Element("text", title)
-    plot = chart.plots[0]
-    series = list(plot.series)
-    values = [list(each.values) for each in series]
-    rows = [["", *(each.name for each in series)]]
-    rows += [
-        [str(name), *(str(each[at]) for each in values if at < len(each))] for at, name in enumerate(plot.categories)
-    ]
-    yield from make_table(rows)
+def _diagram(shape: Any) -> Iterator[Element]:
+    """Yield the texts of SmartArt, which is a part of its own."""
+    for each in shape.element.iter("{*}relIds"):
+        place = next((value for key, value in each.items() if key.endswith("}dm")), "")
+        yield from read_paragraphs(parse_xml(shape.part.related_part(place).blob))

@@ -13,18 +13,20 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
-    make_table,
+    make_tables,
     parse_xml,
     read_entry,
-    split_titles,
     tidy,
 )
 
 _DIGITS = frozenset("0#?.,")
 _CHUNK, _MOST_MERGED = 1 << 20, 1000
-_NO_VALUE = re.compile(rb"(?:</f>|<f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
-_MERGED = re.compile(rb"<mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
+_NO_VALUE = re.compile(
+    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[[<>=]")
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """Formats that Excel shows in the reader's local order: written as year, month, day."""
@@ -51,7 +53,7 @@ def read_xlsx(file: BinaryIO) -> Document:
             sheet.reset_dimensions()  # which some programs write wrong
             cells = merged.get(sheet.title, {})
             wide = {row for (row, column), (_, left) in cells.items() if column > left}
-            if elements := list(_tables(_rows(sheet, cells), wide)):
+            if elements := list(make_tables(_rows(sheet, cells), wide)):
                 document.elements += [Element("sheet", tidy(sheet.title)), *elements]
     except (InvalidFileException, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
@@ -90,7 +92,7 @@ def _cells(archive: ZipFile, name: str) -> Iterator[bytes]:
         rest = b""
         while chunk := sheet.read(_CHUNK):
             text = rest + chunk
-            end = max(text.rfind(b"</c>") + 4, text.rfind(b"/>") + 2)
+            end = max(text.rfind(b"c>") + 2, text.rfind(b"/>") + 2)
             yield text[:end]
             rest = text[end:][-_CHUNK:]
 
@@ -120,29 +122,6 @@ def _rows(sheet: Any, merged: _Merged) -> Iterator[tuple[int, list[str]]]:
         yield number, row
 
 
-def _tables(rows: Iterator[tuple[int, list[str]]], wide: set[int]) -> Iterator[Element]:
-    """Yield the tables of a sheet, which empty rows part, and single cells above one as its title."""
-    taken, begins = list[list[str]](), 1
-    for number, row in rows:
-        if not row:
-            yield from _table(taken, begins, wide)
-            taken = []
-            continue
-        begins = begins if taken else number
-        taken.append(row)
-    yield from _table(taken, begins, wide)
-
-
-def _table(rows: Sequence[list[str]], begins: int, wide: set[int]) -> Iterator[Element]:
-    titles = split_titles(rows)
-    for row in rows[:titles]:
-        yield Element("text", tidy(" ".join(row)))
-    heads = 1
-    while begins + titles + heads - 1 in wide:
-        heads += 1
-    yield from make_table(rows[titles:], begins + titles, heads=heads if heads > 1 else None)
-
-
 @lru_cache(maxsize=1 << 15, typed=True)
 def show_value(value: object, number_format: str = "General") -> str:
     """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
@@ -156,7 +135,7 @@ def show_value(value: object, number_format: str = "General") -> str:
         return _show_time(value, number_format)
     if isinstance(value, int | float):
         return _show_number(value, number_format or "General")
-    return "" if value is None else str(value)
+    return "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
 
 
 def _show_number(value: float, number_format: str) -> str:
@@ -260,6 +239,9 @@ def _show_part(value: datetime, mark: str, *, twelve: bool) -> str:
     kind, length = mark[0], len(mark)
     if kind == "y":
         return f"{value.year:04}" if length > 2 else f"{value.year % 100:02}"
+    if "." in mark:
+        whole, _, parts = mark.partition(".")
+        return f"{value.second:0{len(whole)}}.{f'{value.microsecond:06}'[: len(parts)]}"
     if (kind, length) in (("m", 3), ("m", 4), ("d", 3), ("d", 4)):
         return value.strftime({("m", 3): "%b", ("m", 4): "%B", ("d", 3): "%a", ("d", 4): "%A"}[kind, length])
     hour = value.hour % 12 or 12 if twelve else value.hour

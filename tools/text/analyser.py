@@ -122,12 +122,13 @@ class Analyser:
 
         def words(text: str) -> list[str]:
             if form != "none" and not text.isascii():
-                text = unicodedata.normalize(form, text)
+                text = unicodedata.normalize(form, _INVISIBLE.sub("", text))
                 text = _fold_accents(text) if self.folds_accents else text
             if not self.compounds:
                 return split(lower(text))
             text = _NO_WORD.sub("", text)
-            return split(lower(text)) + [lower(word) for word in find_compounds(text)]
+            capitals = [each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words]
+            return split(lower(text)) + [lower(word) for word in find_compounds(text)] + capitals
 
         return words
 
@@ -153,14 +154,20 @@ class Analyser:
 
 _NO_WORD = re.compile(r"(?<=\w)['\u2019][sS]\b|(?<![\w.])[A-HJ-UWYZ]\.(?=\s+[A-Z])")
 """The ending of a possessive, and the initial of a name, which many share; not a numeral that ends a sentence."""
-_ACCENTS = re.compile("[\u0300-\u036f]+")
-_COMPOUND = re.compile(
-    r"(?<![^\W_])[^\W_]++(?:(?:[._&\-\u2010\u2011][^\W_]++)+|(?:\+\+|#)(?!\w))"  # 1.3.0, NP-440, retry_count, AT&T, C++
-    r"|(?<![a-z0-9])[A-Z]?[a-z0-9]++(?:[A-Z][a-z0-9]++)+|\d{1,3}(?:,\d{3})+(?!\d)"  # MaxRetryDelay, 1,234,567
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u2060\ufeff]")
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+"""Accents, and the points of Hebrew and Arabic, which most texts leave out."""
+_CAPITALS = re.compile(r"(?<=\w )A\b|\b[A-Z]{2,}\b")
+"""What is no article or pronoun where it stands in capitals within a sentence: vitamin A, the IT department."""
+_COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, C++, .NET, 1,234,567, O'Neil
+    r"(?<![^\W_])[^\W_]++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z]))[^\W_]++)+"
+    r"|(?:\+\+|#)(?!\w))|\d{1,3}(?:,\d{3})+(?!\d)|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
 )
-_CAMEL_PART = re.compile(r"[A-Z]?[a-z0-9]+")
+_HUMP = re.compile(r"[a-z]\d*[A-Z]|[A-Z]{2}[a-z]{2}")
+_CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
+_CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
-_BETWEEN_PARTS = str.maketrans("", "", "-_,\u2010\u2011")
+_BETWEEN_PARTS = str.maketrans("", "", "-_,'\u2019\u2010\u2011")
 
 
 def _fold_accents(text: str) -> str:
@@ -170,17 +177,18 @@ def _fold_accents(text: str) -> str:
 def find_compounds(text: str) -> list[str]:
     """Find what the parts of words and numbers are together: `1.3.0`, `NP440` for NP-440, `email` for e-mail, `C++`.
 
-    Of a name in camel case, which is one word by itself, they are the parts.
+    Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too.
     """
     found: list[str] = []
     for match in _COMPOUND.finditer(text):
-        whole = match[0]
-        joined = whole.translate(_BETWEEN_PARTS)
-        if joined == whole and whole.isalnum():
-            found += _CAMEL_PART.findall(whole)
-            continue
+        joined = match[0].translate(_BETWEEN_PARTS)
         found.append(joined)
+        if "/" in joined:
+            found += (part.translate(_BETWEEN_PARTS) for part in match[0].split("/") if not part.isalnum())
         found += (version for version in _VERSION.findall(joined) if version != joined)
+    if _HUMP.search(text):
+        for word in _CAMEL.findall(text):
+            found += _CAMEL_PART.findall(word)
     return found
 
 

@@ -8,6 +8,7 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"  # strings: titles, links
     r"|\x1b[ -/]*[0-~]?"  # the rest, and a string without an end
 )
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _JOINERS = "\u200c\u200d"  # format characters that scripts and emoji need
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))  # without a category
@@ -21,6 +22,11 @@ def sanitize_line(text: str) -> str:
     """
     plain = " ".join(_ESCAPES.sub("", text).translate(_NOT_IN_XML).split())
     return "".join(char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE)
+
+
+def strip_controls(text: str) -> str:
+    """Return untrusted text without terminal escape sequences and control characters, but with its white space."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text)) if _CONTROLS.search(text) else text
 
 
 def truncate_line(text: str, columns: int) -> str:

@@ -1,13 +1,16 @@
 """DOCX, ODT, EPUB and messages, written here as their programs write them."""
 
 from email.message import EmailMessage
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
 from hopgraph.tools.documents.conversion import convert_document
 from hopgraph.tools.documents.elements import Document, Element
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 pytest.importorskip("selectolax")
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -84,6 +87,173 @@ def test_the_first_row_of_a_table_has_its_names_and_merged_cells_repeat_downward
     assert table.rows == [["Model", "Torque", "Price"], ["MX1", "30 Nm", "9"], ["MX1", "on request", ""]]
 
 
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def math(name: str, **parts: str) -> str:
+    inner = "".join(f"<m:{key}><m:r><m:t>{text}</m:t></m:r></m:{key}>" for key, text in parts.items())
+    return f"<m:oMath><m:{name}>{inner}</m:{name}></m:oMath>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        (run("Pay ") + run("30", '<w:vanish w:val="0"/>') + run("40", "<w:vanish/>"), "Pay 30"),
+        (run("10") + run("-6", '<w:vertAlign w:val="superscript"/>'), "10⁻⁶"),
+        (run("H") + run("2", '<w:vertAlign w:val="subscript"/>') + run("O"), "H₂O"),
+        (run("1") + run("st", '<w:vertAlign w:val="superscript"/>'), "1st"),
+        ('<w:r><w:t>5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>m</w:t></w:r>', "5 \u03bcm"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/><w:t> done</w:t></w:r>', "✓ done"),
+        (
+            f"<w:r><w:ruby><w:rt>{run('とう')}</w:rt><w:rubyBase>{run('東')}</w:rubyBase></w:ruby></w:r>{run('京')}",
+            "東京",
+        ),
+        (math("f", num="1", den="a+b"), "1/(a+b)"),
+        (math("sSup", e="x", sup="2"), "x²"),
+        (math("sSub", e="x", sub="max"), "x_max"),
+        (math("rad", e="2"), "√2"),
+        (math("d", e="a+b"), "(a+b)"),
+    ],
+)
+def test_letters_are_what_the_page_shows(tmp_path: Path, inside: str, text: str) -> None:
+    (found,) = read_docx(tmp_path / "a.docx", f"<w:p>{inside}</w:p>").elements
+    assert found.text == text
+
+
+def test_numbers_are_those_of_the_page(tmp_path: Path) -> None:
+    forms = (("decimal", "Article %1"), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"))
+    levels = "".join(
+        f'<w:lvl><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for form, text in forms
+    )
+    restart = '<w:lvlOverride w:ilvl="1"><w:startOverride w:val="5"/></w:lvlOverride>'
+    numbers = "".join(
+        f'<w:num w:numId="{key}"><w:abstractNumId w:val="1"/>{more}</w:num>' for key, more in ((7, ""), (8, restart))
+    )
+    styles = '<w:style w:styleId="H"><w:name w:val="heading 1"/></w:style>'
+    body = paragraph("Term", "H", 0) + "".join(
+        paragraph(*each) for each in (("It begins.", "", 1), ("It ends.", "", 1))
+    )
+    body += paragraph("on notice", "", 2) + paragraph("Pay", "H", 0) + paragraph("In May.", "", 1)
+    body += paragraph("In June.", "", 1).replace('w:numId w:val="7"', 'w:numId w:val="8"')
+    with ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/styles.xml", f"<w:styles {W}>{styles}</w:styles>")
+        archive.writestr(
+            "word/numbering.xml",
+            f'<w:numbering {W}><w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{numbers}</w:numbering>',
+        )
+    found = convert_document(tmp_path / "a.docx").elements
+    assert [f"{each.mark} {each.text}".strip() for each in found] == [
+        "Article 1 Term",
+        "1.1 It begins.",
+        "1.2 It ends.",
+        "(a) on notice",
+        "Article 2 Pay",
+        "2.1 In May.",
+        "2.5 In June.",
+    ]
+    assert next(open_corpus(tmp_path).records(CorpusReading())).title == "a > Article 1 Term"
+
+
+def test_rows_that_begin_later_headers_in_tables_and_diagrams(tmp_path: Path) -> None:
+    def row(*cells: str, properties: str = "") -> str:
+        return (
+            f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
+        )
+
+    rows = row("1", "2", "3", properties="<w:tblHeader/>") + row("a", "b", "c")
+    rows += row("d", "e", properties='<w:gridBefore w:val="1"/>')
+    found = read_docx(
+        tmp_path / "a.docx",
+        f"<w:tbl>{rows}</w:tbl>",
+        **{"header1": f"<w:tbl>{row('QX-7781', 'Revision 3')}</w:tbl>", "diagrams/data1": paragraph("Valve opens")},
+    )
+    assert found.elements == [
+        Element("text", "QX-7781 Revision 3"),
+        Element("table", rows=[["1", "2", "3"], ["a", "b", "c"], ["", "d", "e"]]),
+        Element("text", "Valve opens"),
+    ]
+
+
+def test_notes_and_boxes_of_an_odt_part_no_sentence(tmp_path: Path) -> None:
+    names = " ".join(
+        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
+        for each in ("office", "text", "table", "draw", "style")
+    )
+    inner = "<text:note-citation>1</text:note-citation><text:note-body><text:p>By Otto.</text:p></text:note-body>"
+    note = f"<text:note>{inner}</text:note>"
+    box = "<draw:frame><draw:text-box><text:p>A box.</text:p></draw:text-box></draw:frame>"
+    cells = (
+        '<table:table-cell table:number-columns-repeated="2"/><table:table-cell><text:p>{}</text:p></table:table-cell>'
+    )
+    row = "<table:table-row>{}</table:table-row>"
+    full = "".join(f"<table:table-cell><text:p>{each}</text:p></table:table-cell>" for each in "abc")
+    table = f"<table:table>{row.format(full)}{row.format(cells.format('3'))}</table:table>"
+    with ZipFile(tmp_path / "a.odt", "w") as archive:
+        body = f"<office:text><text:p>The tower{note} was{box} built.</text:p>{table}</office:text>"
+        archive.writestr("content.xml", f"<office:document {names}>{body}</office:document>")
+        header = "<style:header><text:p>QX-7781</text:p></style:header>"
+        archive.writestr("styles.xml", f"<office:document {names}>{header}</office:document>")
+    assert convert_document(tmp_path / "a.odt").elements == [
+        Element("text", "QX-7781"),
+        Element("text", "The tower was built."),
+        Element("text", "By Otto."),
+        Element("text", "A box."),
+        Element("table", rows=[["a", "b", "c"], ["", "", "3"]]),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["bar", "scatter", "surface"])
+def test_charts_have_their_values_as_they_are_stored(tmp_path: Path, kind: str) -> None:
+    data: Any = pytest.importorskip("pptx.chart.data")
+    presentation: Any = import_module("pptx").Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    if kind == "scatter":
+        values = data.XyChartData()
+        points = values.add_series("Sales")
+        points.add_data_point(2020, 1023)
+        points.add_data_point(2021, 0.5)
+        expected = [["", "Sales"], ["2020", "1023"], ["2021", "0.5"]]
+    else:
+        values = data.CategoryChartData()
+        values.categories = ["North", "South"]
+        values.add_series("Sales", (1023, None))
+        values.add_series("Costs", (0.5, 3))
+        expected = [["", "Sales", "Costs"], ["North", "1023", "0.5"], ["South", "", "3"]]
+    types: Any = import_module("pptx.enum.chart").XL_CHART_TYPE
+    slide.shapes.add_chart(types.XY_SCATTER if kind == "scatter" else types.COLUMN_CLUSTERED, 0, 0, 9, 9, values)
+    presentation.save(tmp_path / "b.pptx")
+    with ZipFile(tmp_path / "b.pptx") as source, ZipFile(tmp_path / "a.pptx", "w") as archive:
+        for name in source.namelist():
+            archive.writestr(name, source.read(name).replace(b"c:barChart", f"c:{kind}Chart".encode()))
+    *_, table = convert_document(tmp_path / "a.pptx").elements
+    assert table.rows == expected
+
+
+def test_shapes_at_about_the_same_height_are_read_from_the_left(tmp_path: Path) -> None:
+    presentation: Any = pytest.importorskip("pptx").Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    for left, top, text in ((9, 2_000_000, "third"), (1, 2_010_000, "second"), (5, 1_000_000, "first")):
+        slide.shapes.add_textbox(left, top, 9, 9).text_frame.text = text
+    presentation.save(tmp_path / "a.pptx")
+    assert [each.text for each in convert_document(tmp_path / "a.pptx").elements[1:]] == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("chapter", ["<title/><script src='x'/>", "<title></title>"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_chapters_of_a_book_are_xhtml(tmp_path: Path, chapter: str, encoding: str) -> None:
+    page = f'<?xml version="1.0" encoding="{encoding}"?><html xmlns="x"><head>{chapter}</head><body><h1/>'
+    page += "<p>Über <ruby>Kiel<rt>kil</rt></ruby><sup><a href='notes.xhtml#1'>1</a></sup>.</p></body></html>"
+    package = '<manifest><item id="a" href="a.xhtml"/></manifest><spine><itemref idref="a"/></spine>'
+    with ZipFile(tmp_path / "a.epub", "w") as archive:
+        archive.writestr("META-INF/container.xml", '<container><rootfile full-path="a.opf"/></container>')
+        archive.writestr("a.opf", f"<package>{package}</package>")
+        archive.writestr("a.xhtml", page.encode(encoding))
+    assert [each.text for each in convert_document(tmp_path / "a.epub").elements] == ["Über Kiel."]
+
+
 def test_an_odt_is_read_with_its_headings_lists_and_tables(tmp_path: Path) -> None:
     names = " ".join(
         f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in ("office", "text", "table")
@@ -134,3 +304,45 @@ def test_a_message_says_who_wrote_what_to_whom(tmp_path: Path, kind: str) -> Non
         "All night.",
         "Attachments: lamp.pdf",
     ]
+
+
+PLAIN = "Content-Type: text/plain\n\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        (f"alternative|{PLAIN}\n|Content-Type: text/html\n\n<p>It leaks.</p>", ["It leaks."]),
+        (
+            f"mixed|{PLAIN}One.|Content-Type: image/png; name=a.png\n\nx|{PLAIN}Two.",
+            ["One.", "Two.", "Attachments: a.png"],
+        ),
+        (
+            f"mixed|{PLAIN}See:|Content-Type: message/rfc822\n\nSubject: Invoice 7\n{PLAIN}Pay.",
+            ["See:", "Invoice 7", "Pay."],
+        ),
+    ],
+)
+def test_every_text_of_a_message_is_read(tmp_path: Path, body: str, texts: list[str]) -> None:
+    kind, *parts = body.split("|")
+    content = f"MIME-Version: 1.0\nContent-Type: multipart/{kind}; boundary=B\n\n" + "".join(
+        f"--B\n{each}\n" for each in parts
+    )
+    (tmp_path / "a.eml").write_text(f"{content}--B--\n")
+    assert [each.text for each in convert_document(tmp_path / "a.eml").elements] == texts
+
+
+@pytest.mark.parametrize(
+    ("charset", "content"),
+    [
+        ("x-unknown", b"Tr\xe8s chaud"),
+        ("iso-8859-1", b"5 \x80 \x96 cheap"),
+        ("utf-8", "Über".encode()),
+        ("", b"Tr\xe8s"),
+    ],
+)
+def test_a_message_is_read_in_its_encoding_or_the_likeliest(tmp_path: Path, charset: str, content: bytes) -> None:
+    named = f"; charset={charset}" if charset else ""
+    (tmp_path / "a.eml").write_bytes(f"Content-Type: text/plain{named}\n\n".encode() + content)
+    expected = content.decode() if charset == "utf-8" else content.decode("cp1252")
+    assert convert_document(tmp_path / "a.eml").elements == [Element("text", expected)]

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - texts as people write them
 """HTML: its main content alone, with tables and lists."""
 
 from pathlib import Path
@@ -61,8 +62,47 @@ def test_names_over_two_rows_are_joined_and_a_table_of_facts_has_none() -> None:
         ("<meta charset='koi8-r'><p>Москва</p>".encode("koi8-r"), "Москва"),
         ("<p>Zürich</p>".encode("utf-16"), "Zürich"),
         ("<meta charset='latin-1'><p>Zürich</p>".encode(), "Zürich"),
+        ("<meta charset='iso-8859-1'><p>“5 €” – très</p>".encode("cp1252"), "“5 €” – très"),
+        ("<meta charset='gb2312'><p>镕基，北京是首都</p>".encode("gb18030"), "镕基，北京是首都"),
+        ('<?xml version="1.0" encoding="koi8-r"?><p>Кот</p>'.encode("koi8-r"), "Кот"),
     ],
 )
 def test_the_encoding_is_found(tmp_path: Path, content: bytes, text: str) -> None:
     (tmp_path / "a.html").write_bytes(content)
     assert convert_document(tmp_path / "a.html").elements[-1].text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "texts"),
+    [
+        ("<header><h1>Pumps</h1><p>By Ada</p></header><p>It leaks.</p>", ["Pumps", "By Ada", "It leaks."]),
+        (f"<div>{'The tower is old. ' * 9}</div><article>Read on</article>", ["The tower is old. " * 9, "Read on"]),
+        ("<h2><button>Why?</button></h2><p>So.</p><button>Buy</button>", ["Why?", "So."]),
+        ("<p>10<sup>6</sup> H<sub>2</sub>O, 1<sup>st</sup></p>", ["10⁶ H₂O, 1st"]),
+        ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字</ruby></p>", ["漢字"]),
+        ("<p>The tower<a href='#1'><sup>1</sup></a> is old.</p>", ["The tower is old."]),
+        ("<p>It costs <del>40</del> <ins>30</ins>.</p>", ["It costs 30."]),
+    ],
+)
+def test_a_page_says_what_a_reader_sees(body: str, texts: list[str]) -> None:
+    assert [each.text for each in read_html(f"<body>{body}</body>").elements] == [text.strip() for text in texts]
+
+
+def test_a_title_above_the_main_content_is_read() -> None:
+    page = "<title>Arden - News</title><header><h1>Arden</h1></header><main><p>It is old.</p></main>"
+    assert [each.text for each in read_html(page).elements] == ["Arden", "It is old."]
+    assert [each.text for each in read_html(page.replace("<h1>Arden", "<h1>News")).elements] == ["It is old."]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("<tr><td><th>2021<th>2022<tr><th>North<td>1<td>2", [["", "2021", "2022"], ["North", "1", "2"]]),
+        ("<tr><th>Part<th>Use<tr><td>A<td><pre>a b</pre>", [["Part", "Use"], ["A", "a b"]]),
+        ("<tr><th>Part<th>Use<tr><td>A<td><table><tr><td>x<td>1</table>", [["Part", "Use"], ["A", "x 1"]]),
+        ("<thead><tr><td>Part<td>7<tbody><tr><td>A<td>b", [["Part", "7"], ["A", "b"]]),
+    ],
+)
+def test_a_table_keeps_its_names_and_what_stands_in_its_cells(table: str, rows: list[list[str]]) -> None:
+    (found,) = read_html(f"<table>{table}</table>").elements
+    assert found.rows == rows

@@ -1,5 +1,6 @@
 """Spreadsheets: every value as a spreadsheet program shows it."""
 
+import re
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ def save(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = Non
         (1234567, "000-00-0000", "001-23-4567"),
         (5, '[>100]"high";"low"', "5"),
         (None, "General", ""),
+        (time(0, 1, 2, 345000), "mm:ss.00", "01:02.34"),
+        ("one_x000D_\ntwo", "General", "one\r\ntwo"),
     ],
 )
 def test_a_value_is_shown_as_its_format_says(value: object, number_format: str, shown: str) -> None:
@@ -102,3 +105,41 @@ def test_formulas_have_their_stored_value_and_those_without_are_counted(tmp_path
     found = convert_document(tmp_path / "b.xlsx")
     assert found.elements[-1].rows == [["price", "twice"], ["2", "4"], ["3", ""]]
     assert [note.split(" ")[0] for note in found.notes] == ["1"]
+
+
+def test_rows_behind_an_empty_one_have_the_names_above_it_unless_they_bring_their_own(tmp_path: Path) -> None:
+    rows = [
+        ["Region", "Price"],
+        ["North", 12],
+        [],
+        ["South", 3],
+        [],
+        ["By Ada"],
+        ["East", 4],
+        [],
+        ["Name", "Age"],
+        ["Bob", 50],
+    ]
+    found = convert_document(save(tmp_path / "a.xlsx", rows)).elements[1:]
+    assert [(each.number, each.text, each.rows) for each in found] == [
+        (1, "", [["Region", "Price"], ["North", "12"]]),
+        (3, "", [["Region", "Price"], ["South", "3"]]),
+        (6, "By Ada", ()),
+        (6, "", [["Region", "Price"], ["East", "4"]]),
+        (9, "", [["Name", "Age"], ["Bob", "50"]]),
+    ]
+
+
+def test_cells_of_a_named_namespace_are_merged_too(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["Region", "Product"], ["North", "Lamp"], [None, "Bell"]):
+        book.active.append(row)
+    book.active.merge_cells("A2:A3")
+    book.save(tmp_path / "b.xlsx")
+    with ZipFile(tmp_path / "b.xlsx") as source, ZipFile(tmp_path / "a.xlsx", "w") as archive:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.startswith("xl/worksheets/"):
+                content = re.sub(rb"<(/?)([a-zA-Z])", rb"<\1x:\2", content).replace(b"xmlns=", b"xmlns:x=")
+            archive.writestr(name, content)
+    assert convert_document(tmp_path / "a.xlsx").elements[-1].rows[-1] == ["North", "Bell"]

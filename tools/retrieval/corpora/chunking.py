@@ -211,7 +211,7 @@ def _cut_lines(block: Block, words: int) -> Iterable[str]:
 def _join(units: list[_Unit]) -> str:
     parts = [_headed(units[0])]
     for before, unit in pairwise(units):
-        if before.block is unit.block:
+        if before.block is unit.block or (unit.head and unit.head == before.head):
             is_prose = unit.block.kind in ("prose", "heading")
             space = " " if before.text[-1:] < "\u3000" else ""  # Chinese has none
             parts += [space if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]

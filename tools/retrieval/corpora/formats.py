@@ -249,6 +249,7 @@ RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".tsv"})
 """Suffixes of files by themselves that are recognised by their content."""
 DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
+_BEIR_FILES = (_BEIR_FILE, "queries.jsonl")
 _FAILED_SHOWN = 10
 
 
@@ -271,7 +272,7 @@ class Corpus:
     def recipe(self) -> str:
         """Return how its files become passages: where this differs, an update reads them again."""
         chunking = self.chunking
-        return f"text 6 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
+        return f"text 7 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
@@ -326,7 +327,8 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        others = [path.name for path in list_files(folder, _ignore, exclude=exclude) if path.suffix in DOCUMENTS]
+        files = list_files(folder, _ignore, exclude=exclude)
+        others = [each.name for each in files if each.name not in _BEIR_FILES and each.parent.name != "qrels"]
         named = ", ".join(others[:3]) + ", …" * (len(others) > 3)
         beside = f"{pluralize(len(others), 'document')} beside {_BEIR_FILE} not read (--format text would): {named}"
         return Corpus(beir, "beir", (beir,), left_out=beside if others else "")
@@ -340,7 +342,9 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
                 sizes[file] = os.fstat(opened.fileno()).st_size
         except OSError as error:
             failed.append(error)
-    questions = frozenset(file for file in sizes if file.suffix.lower() in RECORDS and _is_question_set(file))
+    questions = frozenset(
+        file for file in sizes if file.suffix.lower() in {*RECORDS, ".csv"} and _is_question_set(file)
+    )
     unread = count_unread(files)
     notes = [describe_unread(unread)]
     if questions:  # they hold the answers
@@ -365,7 +369,7 @@ def _ignore(_: OSError) -> None:
 
 
 def _is_question_set(file: Path) -> bool:
-    first, _ = _first_object(file)
+    first = _first_row(file) if file.suffix.lower() in (".csv", ".tsv") else _first_object(file)[0]
     data = first.get("data")
     article = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else first
     paragraphs = article.get("paragraphs")
@@ -374,6 +378,13 @@ def _is_question_set(file: Path) -> bool:
     formats = read_data_formats()
     as_corpus, as_questions = recognize(first, formats.corpora), recognize(first, formats.questions)
     return "question" in first if as_corpus not in (None, TEXT) else as_questions is not None
+
+
+def _first_row(file: Path) -> Object:
+    """Return the column names of a CSV or TSV file, as the keys of an object."""
+    with open_source(file) as opened:
+        line = opened.readline(4096).decode("utf-8-sig", "replace").strip()
+    return dict.fromkeys(next(csv.reader([line], delimiter=max("\t;,", key=line.count)), list[str]()))
 
 
 def _detect_tsv(path: Path) -> str | None:

@@ -1,8 +1,10 @@
 """The structure of a Markdown text: its front matter, and sections under their headings."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from importlib.util import find_spec
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
@@ -11,10 +13,16 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from hopgraph.tools.documents.html import read_html
 from hopgraph.tools.retrieval.corpora.chunking import Block
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(
+    r"(?:---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)|\+\+\+[ \t]*\n(.{0,65536}?\n)\+\+\+)[ \t]*(?:\n|\Z)", re.DOTALL
+)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_QUOTED = re.compile(r" {0,3}> ?")
+_ELEMENT = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
+_LONGEST_PAGE = 1 << 20  # characters
 _CELL_END = re.compile(r"(?<!\\)\|")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONG = 1 << 22  # characters
@@ -46,6 +54,8 @@ class Section(NamedTuple):
     """True if its lines are the rows of a sheet, which are named with its passages."""
     links: Sequence[tuple[str, str]] = ()
     """Those of its last heading."""
+    mark: str = ""
+    """The number of its last heading, which its text leaves out."""
 
 
 class StructuredText(NamedTuple):
@@ -61,9 +71,9 @@ class StructuredText(NamedTuple):
 
 def read_markdown(text: str) -> StructuredText:
     """Read headings (ATX and setext), tables, lists, code and front matter; comments are left out."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
     metadata: dict[str, object] = {}
-    if (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1])):
+    if (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1] or matter[2], toml=not matter[1])):
         metadata = values
         text = "\n" * matter[0].count("\n") + text[matter.end() :]  # which keeps the numbers of lines
     sections = list(_read_sections(text))
@@ -78,10 +88,10 @@ def read_markdown(text: str) -> StructuredText:
     return StructuredText(str(title or ""), metadata, kept)
 
 
-def _read_matter(text: str) -> dict[str, object]:
+def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
     """Return the single values of front matter, so that no alias multiplies any; empty where it is none."""
     try:
-        values = yaml.safe_load(text)
+        values = tomllib.loads(text) if toml else yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     single = (str, int, float, date)
@@ -104,10 +114,8 @@ def _read_sections(text: str) -> Iterator[Section]:
             path = [each for each in path if each[0] < int(token.tag[1])]
             if heading := _plain_text(after):
                 path.append((int(token.tag[1]), heading))
-        elif token.type == "html_block":
-            blocks += _block(start, _COMMENT.sub("", "\n".join(lines[start:end])).split("\n"))
-        elif token.type != "hr":
-            blocks += _block(start, lines[start:end], _KINDS.get(token.type, "prose"))
+        else:
+            blocks += _blocks_of(token, start, lines[start:end])
     yield Section(
         tuple(heading for _, heading in path),
         begins,
@@ -139,6 +147,27 @@ def _parts(lines: list[str]) -> Iterator[tuple[int, int]]:
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
     yield start, len(lines)
+
+
+def _blocks_of(token: Token, start: int, lines: list[str]) -> Iterator[Block]:
+    if token.type == "blockquote_open":
+        inner = [_QUOTED.sub("", line) for line in lines]
+        for first, last, each, _ in _top_level(inner):
+            yield from _blocks_of(each, start + first, inner[first:last])
+    elif token.type == "html_block":
+        text = _COMMENT.sub("", "\n".join(lines))
+        yield from _page(start, text) if _ELEMENT.search(text) else _block(start, text.split("\n"))
+    elif token.type != "hr":
+        yield from _block(start, lines, _KINDS.get(token.type, "prose"))
+
+
+def _page(start: int, text: str) -> Iterator[Block]:
+    """Yield what HTML says; as it is written where there is no parser for it."""
+    if len(text) > _LONGEST_PAGE or not find_spec("selectolax"):
+        yield from _block(start, text.split("\n"))
+        return
+    for each in read_html(text).elements:
+        yield Block(start + 1, each.text, "table" if each.rows else "prose", each.rows)
 
 
 def _block(start: int, lines: list[str], kind: _Kind = "prose") -> list[Block]:

@@ -3,60 +3,106 @@
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
-from hopgraph.tools.documents.elements import UnreadableFileError, has_names, make_table, split_titles
+from hopgraph.tools.documents.elements import UnreadableFileError, has_names, make_tables
 from hopgraph.tools.documents.encodings import open_text
 from hopgraph.tools.retrieval.corpora.chunking import Block
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
+_SAMPLE, _LONGEST_CELL = 8192, 1 << 26
+_SEPARATOR = re.compile(r"sep=(.)\n")
+"""How Excel names the delimiter of a file."""
 _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
+_PRINTED = ("text", "text/markdown", "text/plain", "evalue")
+"""The keys of a notebook's output, best first."""
+_DECODER = json.JSONDecoder(parse_float=str, parse_constant=str)
+"""Keeps numbers as they are written."""
+_NOT_SPACE = re.compile(r"[^\s,\ufeff\x1e]")
+_LONGEST_TITLE = 200  # characters; a longer value is text
 _TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
 _MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
 """The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
-_CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|literalinclude|parsed-literal)::")
+_DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:.-]+::")
+_PROSE_DIRECTIVE = re.compile(
+    r"\s*\.\.\s+(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|topic|sidebar|rubric|epigraph|"
+    r"container|compound|class|only|figure|image|contents|toctree|index|glossary|seealso|todo|version\w+|deprecated|tab[\w-]*|"
+    r"dropdown|card|grid[\w-]*|(?:\w+:)?(?:function|class|method|attribute|module|data|exception|option|envvar|confval))::"
+)
+_TABLE_RULE = re.compile(r"\+[-=+]+\+|=+(?: +=+)+")
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """The line below, and perhaps above, a heading of reStructuredText."""
 
 
 def read_table(path: Path, encoding: str) -> Iterator[Section]:
-    """Read CSV or tab-separated values: titles, then a table whose first row has the column names.
+    """Read CSV or tab-separated values: tables whose first rows have the column names, and titles above them.
 
     A row that is longer than the names has its further cells, too. Tab-separated values without names are records, each
     a section with its first value as `id`.
     """
-    with open_text(path, encoding) as file:
-        sample = file.read(8192)
-        file.seek(0)
-        is_tsv = path.suffix.lower() == ".tsv"
-        try:
-            dialect = csv.excel_tab if is_tsv else csv.Sniffer().sniff(sample, delimiters=",;\t|")
-        except csv.Error:
-            dialect = csv.excel
-        rows = csv.reader(file, dialect)
-        try:
-            taken = [[cell.strip() for cell in row] for row in rows]
-        except csv.Error as error:
-            raise UnreadableFileError(f"line {rows.line_num}: {error}") from None
-    titles = split_titles(taken)
-    if is_tsv and not has_names(taken[titles:]) and all(len(row) > 1 for row in taken if any(row)):
-        for line, (key, *cells) in enumerate((row for row in taken if any(row)), 1):
+    csv.field_size_limit(_LONGEST_CELL)
+    try:
+        taken = _read_rows(path, encoding)
+    except csv.Error as error:
+        raise UnreadableFileError(str(error)) from None
+    rows = [row for row in taken if any(row)]
+    if path.suffix.lower() == ".tsv" and not has_names(rows) and min(map(len, rows), default=0) > 1:
+        for line, (key, *cells) in enumerate(rows, 1):
             yield Section((), line, None, [Block(line, " ".join(filter(None, cells)))], {"id": key})
         return
-    blocks = [Block(line, text) for line, row in enumerate(taken[:titles], 1) if (text := " ".join(filter(None, row)))]
-    blocks += [
+    blocks = [
         Block(each.number, each.text, "table" if each.rows else "prose", each.rows)
-        for each in make_table(taken[titles:], titles + 1)
+        for each in make_tables(enumerate(taken, 1))
     ]
     yield Section(blocks=blocks, in_rows=True)
+
+
+def _read_rows(path: Path, encoding: str) -> list[list[str]]:
+    with open_text(path, encoding) as file:
+        sample = file.read(_SAMPLE)
+        named = _SEPARATOR.match(sample)
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _find_delimiter(sample)
+        file.seek(0)
+        rows = list(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
+        broken = [cell for row in rows for cell in row if "\n" in cell]
+        file.seek(0)
+        if any(delimiter == "\t" in cell for cell in broken) or (broken and sum(each.count('"') for each in file) % 2):
+            file.seek(0)  # a quotation mark that is not closed took the lines below it
+            rows = [_read_line(line.rstrip("\n"), delimiter) for line in file]
+    width = max(Counter(map(len, rows)).items(), key=itemgetter(1), default=(0, 0))[0]
+    rows = [[", ".join(row).lstrip("# ")] if row and row[0][:1] == "#" and len(row) != width else row for row in rows]
+    return (
+        [[cell.strip() for cell in row] for row in ([], *rows[1:])]
+        if named
+        else [[*map(str.strip, row)] for row in rows]
+    )
+
+
+def _read_line(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True), list[str]())
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def _find_delimiter(sample: str) -> str:
+    """Return what parts most rows into as many cells; of two, the one that stands in texts and numbers less often."""
+
+    def regularity(delimiter: str) -> float:
+        rows = [row for row in csv.reader(sample.splitlines(), delimiter=delimiter, skipinitialspace=True) if row]
+        ((width, times), *_) = Counter(map(len, rows)).most_common(1) or [(1, 0)]
+        return times / len(rows) if width > 1 else 0
+
+    return max("\t|;,", key=regularity) if any(map(regularity, "\t|;,")) else ","
 
 
 def read_notebook(path: Path, encoding: str) -> StructuredText:
@@ -74,9 +120,8 @@ def _write_cell(cell: Any) -> str:
     text = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return text
-    printed = [
-        "".join(each.get("text") or each.get("data", {}).get("text/plain", "")) for each in cell.get("outputs", [])
-    ]
+    data: list[dict[str, Any]] = [each.get("data", each) for each in cell.get("outputs", [])]
+    printed = ["".join(next((each[key] for key in _PRINTED if each.get(key)), "")) for each in data]
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "".join([text, *printed]))), 3)
     return "\n\n".join(f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip())
 
@@ -88,12 +133,14 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
     """
     for line, value in _json_values(path, encoding, reading):
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
-        title = next((str(fields[key]) for key in _TITLE_KEYS if isinstance(fields.get(key), str)), "")
+        titles = (text for key in _TITLE_KEYS if isinstance(text := fields.get(key), str))
+        title = next((text for text in titles if len(text) <= _LONGEST_TITLE), "")
         texts = [text for key in TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
         texts = [text for text in dict.fromkeys(texts) if not any(text in other for other in texts if other != text)]
         if not title and texts:
             title, texts[0] = split_contents(texts[0])
-        others = {key: each for key, each in fields.items() if key not in TEXT_KEYS and str(each) != title}
+        done = {key for key, each in fields.items() if isinstance(each, str) and (key in TEXT_KEYS or each == title)}
+        others = {key: each for key, each in fields.items() if key not in done}
         if texts:
             fields = {key: each for key, each in others.items() if not _MACHINE_VALUE.match(f"{key} {each}"[:200])}
         try:
@@ -113,22 +160,30 @@ def split_contents(text: str) -> tuple[str, str]:
 
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    if path.suffix.lower() != ".json":
+    is_large, is_one = path.stat().st_size > _LONGEST_JSON, path.suffix.lower() == ".json"
+    if not is_one and (is_large or _has_value_a_line(path, encoding)):
         yield from _json_lines(path, encoding, reading)
         return
-    if path.stat().st_size > _LONGEST_JSON:
+    if is_large:
         raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
     with open_text(path, encoding) as file:
-        try:
-            value: JsonValue = json.load(file, parse_float=Decimal)
-        except (ValueError, RecursionError) as error:
-            if not str(error).startswith("Extra data"):
-                raise UnreadableFileError(f"not usable JSON: {error}") from None
-            value = None
-    if value is None:  # one value a line
-        yield from _json_lines(path, encoding, reading)
+        text = file.read()
+    try:
+        value: JsonValue = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        if is_one and not str(error).startswith("Extra data"):
+            raise UnreadableFileError(f"not usable JSON: {error}") from None
+        yield from _values_in_turn(path, text, reading)
     else:
         yield from ((1, each) for each in _find_records(value))
+
+
+def _has_value_a_line(path: Path, encoding: str) -> bool:
+    with open_text(path, encoding) as file:
+        try:
+            return _DECODER.decode(next(filter(str.strip, file), "{}")) is not None
+        except (ValueError, RecursionError):
+            return False
 
 
 def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
@@ -136,9 +191,24 @@ def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[t
         for number, line in enumerate(file, 1):
             try:
                 if line.strip():
-                    yield number, json.loads(line, parse_float=Decimal)
+                    yield number, _DECODER.decode(line.removeprefix("\ufeff"))
             except (ValueError, RecursionError) as error:
                 reading.skip(path, number, f"not usable JSON: {error}")
+
+
+def _values_in_turn(path: Path, text: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+    """Yield values that stand behind each other; after a bad one, those from the next line on."""
+    position, counted, line = 0, 0, 1
+    while found := _NOT_SPACE.search(text, position):
+        line, counted = line + text.count("\n", counted, found.start()), found.start()
+        try:
+            value, position = _DECODER.raw_decode(text, counted)
+        except (ValueError, RecursionError) as error:
+            reading.skip(path, line, f"not usable JSON: {error}")
+            if (position := text.find("\n", counted)) < 0:
+                return
+        else:
+            yield line, value
 
 
 def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
@@ -193,23 +263,26 @@ def rst_to_markdown(text: str) -> str:
 
 
 def _fence_literals(lines: list[str]) -> list[str]:
-    """Put a fence around each block that is indented below `::` or a directive for code, in place of empty lines."""
+    """Put a fence around tables and what is indented below `::` or a directive that is not for prose."""
     fenced, number = list(lines), 0
     while number < len(lines):
-        line = lines[number]
+        line, start = lines[number], number
         number += 1
-        if not (line.rstrip().endswith("::") or _CODE_DIRECTIVE.match(line)):
-            continue
         outer = len(line) - len(line.lstrip())
-        start = number
-        while number < len(lines) and (
-            not lines[number].strip() or len(lines[number]) - len(lines[number].lstrip()) > outer
-        ):
-            number += 1
+        if _TABLE_RULE.fullmatch(line.strip()):
+            while number < len(lines) and lines[number].strip():
+                number += 1
+        elif (line.rstrip().endswith("::") or _DIRECTIVE.match(line)) and not _PROSE_DIRECTIVE.match(line):
+            start = number
+            while number < len(lines) and (
+                not lines[number].strip() or len(lines[number]) - len(lines[number].lstrip()) > outer
+            ):
+                number += 1
+        else:
+            continue
         inside = [at for at in range(start, number) if lines[at].strip()]
         # What is indented further is code in Markdown, too.
-        depth = min((len(lines[at]) - len(lines[at].lstrip()) for at in inside), default=4)
-        if depth < 4 and (not line.lstrip().startswith(".. ") or _CODE_DIRECTIVE.match(line)):
+        if min((len(lines[at]) - len(lines[at].lstrip()) for at in inside), default=4) < 4:
             fenced[inside[0]] = f"```\n{lines[inside[0]]}"
             fenced[inside[-1]] += "\n```"
     return fenced

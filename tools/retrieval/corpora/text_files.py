@@ -23,7 +23,7 @@ from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, Sourc
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import HREFS, LANGUAGE, plain_metadata
 from hopgraph.tools.text.languages import detect_language
-from hopgraph.tools.text.sanitize import pluralize
+from hopgraph.tools.text.sanitize import pluralize, strip_controls
 from hopgraph.tools.text.sentences import LINE_UNIT
 
 PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
@@ -162,7 +162,11 @@ def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOp
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
         shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
         blocks = chain(
-            (Block(section.line, heading, "heading", links=section.links) for heading in shown), section.blocks
+            (
+                Block(section.line, each.removeprefix(section.mark).strip(), "heading", links=section.links)
+                for each in shown
+            ),
+            section.blocks,
         )
         for passage in cut_passages(blocks, chunking):
             number += 1
@@ -175,8 +179,8 @@ def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOp
 
 
 def _storable(text: str) -> str:
-    """Replace lone surrogates, which JSON may have, and no index can store."""
-    return text.encode(errors="replace").decode()
+    """Drop the colours of terminals and control characters, and replace lone surrogates, which no index can store."""
+    return strip_controls(text).encode(errors="replace").decode()
 
 
 def read_text_files(
@@ -230,17 +234,17 @@ def _open_document(path: Path, reading: CorpusReading, converter: DocumentConver
 def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
     """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
     path, section, blocks = list[tuple[int, str]](), Section(), list[Block]()
-    for kind, text, number, rows, links in document.elements:
+    for kind, text, number, rows, links, mark in document.elements:
         if kind in ("page", "sheet") or (kind == "heading" and not flat):
             if blocks or (path and kind == "heading" and number <= path[-1][0]):
                 yield section._replace(blocks=blocks)
             blocks = []
             path = [each for each in path if each[0] < number] if kind == "heading" else []
-            path += [(number if kind == "heading" else 0, text)] if text else []
+            path += [(number if kind == "heading" else 0, f"{mark} {text}".strip())] if text else []
             page = number if kind == "page" else section.page
             in_rows = kind == "sheet" or (section.in_rows and kind == "heading")
             headings = tuple(each for _, each in path)
-            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading", links=links)
+            section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading", links=links, mark=mark)
         else:
             blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows, links=links))
     if blocks or path:

@@ -44,6 +44,7 @@ OTHERS = [
     ("cp1256", "القاهرة هي عاصمة جمهورية مصر العربية وأكبر مدنها."),
     ("cp932", "灯台守は毎晩、港の明かりをともしました。"),
     ("cp932", "const a = 1; // 配列の長さを計算する"),
+    ("euc_jp", "灯台守は毎晩、港の明かりをともしました。"),
     ("gb18030", "北京是中华人民共和国的首都，也是全国的政治中心。"),
     ("big5", "臺北是中華民國的首都，位於臺灣北部。"),
     ("euc_kr", "서울은 대한민국의 수도이자 최대 도시이다."),
@@ -64,6 +65,25 @@ def test_a_text_in_another_code_page_stays_right(encoding: str, text: str) -> No
     guess = guess_encoding(content)
     assert guess
     assert content.decode(guess) == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "iso2022_jp", "utf-8"])
+@pytest.mark.parametrize(
+    "text", ["灯台守は毎晩、港の明かりを\nともしました。", "Москва\nэто столица", "Room 7\nin Kiel"]
+)
+def test_a_text_without_a_mark_is_read_by_its_bytes(tmp_path: Path, encoding: str, text: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    (found,) = open_corpus(tmp_path).records(CorpusReading())
+    assert "".join(found.text.split()) == "".join(text.split())
+
+
+def test_zero_bytes_colours_and_marks_within_a_text_are_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x1b[31mERROR\x1b[0m in pump 17\n")
+    (tmp_path / "b.txt").write_bytes(b"The pump\0 leaks.\n")
+    (tmp_path / "c.md").write_bytes(b"One.\n\n\xef\xbb\xbf# Two\n\nIt rains.\n")
+    (tmp_path / "d.jsonl").write_bytes(b'{"text": "It hails."}\n\xef\xbb\xbf{"text": "It snows."}\n')
+    found = [each.text for each in open_corpus(tmp_path).records(CorpusReading())]
+    assert found == ["ERROR in pump 17", "The pump leaks.", "One.", "Two\n\nIt rains.", "It hails.", "It snows."]
 
 
 def test_a_file_that_is_not_utf_8_is_noted_once(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_text_of_an_unknown_suffix_is_read_with_its_lines_and_code_is_cut_at_fun
     [
         ("q.jsonl", {"question": "When was it built?", "answer": ["1407"]}),
         ("q.json", [{"id": 1, "question": "When was it built?", "golden_answers": ["1407"]}]),
+        ("q.csv", "id,question,answer\n1,When was it built?,1407\n"),
         ("q.json", {"version": "2", "data": [{"title": "A", "paragraphs": [{"context": "1407", "qas": []}]}]}),
     ],
 )
@@ -116,10 +117,12 @@ def test_passages_of_flashrag_have_their_ids_and_titles(tmp_path: Path) -> None:
 
 def test_documents_beside_a_corpus_are_named(tmp_path: Path) -> None:
     write(tmp_path, "corpus.jsonl", {"_id": "1", "text": "It rains."})
-    write(tmp_path, "handbook.md", "25 days.")
+    for name in ("handbook.MD", "notes.json", "queries.jsonl", "qrels/test.tsv"):
+        write(tmp_path, name, "25 days.")
     corpus = open_corpus(tmp_path)
     assert corpus.format == "beir"
-    assert "handbook.md" in corpus.left_out
+    assert corpus.left_out.startswith("2 documents beside corpus.jsonl not read")
+    assert corpus.left_out.endswith("handbook.MD, notes.json")
 
 
 def test_a_comment_in_code_of_restructured_text_is_no_heading(tmp_path: Path) -> None:

@@ -325,3 +325,92 @@ def test_a_wide_table_is_cut_by_columns_that_keep_their_names_and_the_key(tmp_pa
     assert all(text.startswith("| Key | Column number") and "\n| K-1 | value" in text for text in passages)
     (last,) = [text for text in passages if "Column number 39" in text]
     assert last.endswith("| value 39 of one |")
+
+
+NAMES = "| name | price |\n|---|---|\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("sep=;\nname;price\nLamp;1,50\n", f"{NAMES}| Lamp | 1,50 |"),
+        ("# by X, Y, Z\nname,price\nLamp,12\n", f"by X, Y, Z\n\n{NAMES}| Lamp | 12 |"),
+        ("name,price\nLamp,12\n\nBell,3\n", f"{NAMES}| Lamp | 12 |\n| Bell | 3 |"),
+        ("name,price\n\nLamp,12\n\nBell,3\n", f"{NAMES}| Lamp | 12 |\n| Bell | 3 |"),
+        ("name,price\nLamp,12\n\nroom,area,floor\nA-3,12,1\n", f"{NAMES}| Lamp | 12 |\n\n| room | area | floor |"),
+        ("name;price\n['a', 'b'];62.25\n['c', 'd'];1\n", f"{NAMES}| ['a', 'b'] | 62.25 |"),
+        ('name,price\n"a ""b"", c",12\n', f'{NAMES}| a "b", c | 12 |'),
+        ('name,price\n"5 inch,12\n7 inch,3\n', f'{NAMES}| "5 inch | 12 |\n| 7 inch | 3 |'),
+        ("name,price\n'tis,O'Neil's\n", f"{NAMES}| 'tis | O'Neil's |"),
+        ("P-1,Lamp\nP-2,Bell\n", "| P-1 | Lamp |\n| P-2 | Bell |"),
+        ("Who are you?,How old?\nAda,36\n", "| Who are you? | How old? |\n|---|---|"),
+        (f"name,{'of the price ' * 6}\nLamp,12\n", f"| name | {'of the price ' * 6}|\n|---|---|"),
+        ("Sales,,,2024\nname,Q1,Q2,Q3\nLamp,1,2,3\n", "Sales 2024\n\n| name | Q1 | Q2 | Q3 |\n|---|---|---|---|"),
+        (f"name,price\nLamp,{'x ' * 70_000}\nBell,3\n", f"{NAMES}| Lamp | x x"),
+    ],
+)
+def test_values_as_programs_and_people_write_them(tmp_path: Path, content: str, text: str) -> None:
+    assert cut(tmp_path, "a.csv", content)[0][1].startswith(text)
+
+
+def test_a_stray_quotation_mark_joins_no_records(tmp_path: Path) -> None:
+    rows = 'd1\tThe tower is old\nd2\t"So be it, said Otto\nd3\tThe bridge is new\nd4\t"No\n'
+    assert [text for _, text in cut(tmp_path, "a.tsv", rows)] == [
+        "The tower is old",
+        '"So be it, said Otto',
+        "The bridge is new",
+        '"No',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "passages"),
+    [
+        ("a.json", '{\n"text": "One."\n}\n{\n"text": "Two."\n}', ["One.", "Two."]),
+        ("a.jsonl", '{\n"text": "One."\n},\n{\n"text": "Two."\n}', ["One.", "Two."]),
+        ("a.json", '{"text": "One."}\nno\n{"text": "Two."}', ["One.", "Two."]),
+        ("a.json", '[{"dose": 0.00000001, "rate": 1.5E3, "x": NaN}]', ["dose: 0.00000001\nrate: 1.5E3\nx: NaN"]),
+        ("a.json", '[{"text": {"en": "One."}}]', ["text en: One."]),
+        ("a.json", '[{"contents": ["One.", "Two."]}]', ["contents 1: One.\ncontents 2: Two."]),
+    ],
+)
+def test_json_as_programs_write_it(tmp_path: Path, name: str, content: str, passages: list[str]) -> None:
+    (tmp_path / name).write_text(content)
+    assert [each.text for each in records(tmp_path)] == passages
+
+
+def test_a_summary_that_is_a_text_is_no_title(tmp_path: Path) -> None:
+    ((title, text),) = cut(tmp_path, "a.json", json.dumps([{"summary": "It rains. " * 30, "body": "It snows."}]))
+    assert title == "a"
+    assert text.count("It rains.") == 30
+
+
+@pytest.mark.parametrize(
+    ("content", "passage"),
+    [
+        ('+++\ntitle = "Pumps"\n+++\nIt leaks.\n', ("Pumps", "It leaks.")),
+        (
+            "> The tower\n> is old.\n>\n> | a | b |\n> |---|---|\n> | 1 | 2 |\n",
+            ("a", "The tower is old.\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+        ),
+    ],
+)
+def test_front_matter_in_toml_and_quotations(tmp_path: Path, content: str, passage: tuple[str, str]) -> None:
+    assert cut(tmp_path, "a.md", content) == [passage]
+
+
+def test_html_in_markdown_is_read_as_html(tmp_path: Path) -> None:
+    pytest.importorskip("selectolax")
+    page = "<details><summary>Prices</summary>\n<table><tr><th>a<th>b<tr><td>1<td>2 &lt; 3</table></details>\n"
+    assert cut(tmp_path, "a.md", f"# Pumps\n\n{page}\nEnd.\n") == [
+        ("Pumps", "Pumps\n\nPrices\n\n| a | b |\n|---|---|\n| 1 | 2 < 3 |\n\nEnd.")
+    ]
+
+
+def test_what_a_directive_or_a_table_of_restructured_text_has_keeps_its_lines(tmp_path: Path) -> None:
+    table = "=====  =====\nName   Price\n=====  =====\nLamp   12\n=====  ====="
+    text = f"Guide\n=====\n\n.. testcode::\n\n   # load\n   x = 1\n\n.. note::\n\n   It is\n   green.\n\n{table}\n"
+    ((title, said),) = cut(tmp_path, "b.rst", text)
+    assert title == "Guide"
+    for part in ("   # load\n   x = 1", "It is green.", table):
+        assert part in said
