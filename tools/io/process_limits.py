@@ -15,12 +15,7 @@ def limit_process(seconds: int, memory: int) -> None:
     _limit("RLIMIT_AS", memory)
 
 
-def limit_memory(memory: int) -> None:
-    """Limit this process's own memory to these bytes, where the system can do so; mapped files do not count."""
-    _limit("RLIMIT_DATA", memory)
-
-
-def _limit(what: Literal["RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_DATA"], most: int) -> None:
+def _limit(what: Literal["RLIMIT_CPU", "RLIMIT_AS"], most: int) -> None:
     with suppress(ImportError, ValueError, OSError):  # the system allows less already, or has no such limit
         import resource
 

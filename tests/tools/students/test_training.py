@@ -160,14 +160,6 @@ def test_one_seed_gives_one_student_and_a_killed_training_resumes_to_it(
     assert "it was started with epochs=8" in capsys.readouterr().err
 
 
-def test_too_low_a_memory_limit_is_one_line(data: Path, gemma: Path, tmp_path: Path) -> None:
-    given = [*arguments(data, gemma, tmp_path / "student", SHORT), "--memory-limit", "0.3"]
-    code = f"import sys; from hopgraph.tools.apps.cli import main; sys.exit(main({given!r}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "hopgraph: --memory-limit 0.3: the libraries and the weights need more\n"
-
-
 def test_a_marker_in_a_passage_is_no_special_token(gemma: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(gemma)
     tokenizer.chat_template = PLAIN_TEMPLATE

@@ -389,7 +389,6 @@ class TrainOptions:
     seed: int | None = option("Seed of order, new weights and dropout.", metavar="N", min=0)
     settings: Path | None = option("A YAML file of settings.", metavar="FILE", show_default="those of the role's paper")
     merged: bool = flag("Also write the weights with the adapter merged in, to STUDENT/merged.")
-    memory_limit: float | None = option("Maximum memory in GB, per GPU if there are any.", metavar="GB", min=0.1)
 
 
 @command(

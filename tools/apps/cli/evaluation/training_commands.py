@@ -1,6 +1,5 @@
 """`hopgraph build`, `distill`, `train`, `check-student`, `calibrate`: what methods take from training questions."""
 
-import errno
 import json
 import math
 import os
@@ -13,7 +12,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hopgraph.state import RunError, SettingsError, SpecError
+from hopgraph.state import SettingsError, SpecError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
 from hopgraph.tools.apps.cli.console import (
@@ -41,7 +40,6 @@ from hopgraph.tools.apps.evaluation.threshold_calibration import calibrate
 from hopgraph.tools.apps.evaluation.training_data import TRAINING_FILES, check_overlap, write_training_data
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.io.process_limits import limit_memory
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.corpora import CorpusReading
 from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec, resolve_retriever
@@ -167,16 +165,9 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     base = find_base(read_spec(f"student:{options.student}"))
     kind = options.as_kind or base.kind()
     settings, marked = choose_settings(facts.role, kind, given, options.settings)
-    if options.memory_limit:
-        _limit(int(options.memory_limit * 10**9))  # it is given in GB
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
-    try:
-        with show_progress({"train": "training"}) as progress:
-            record = train(plan, progress)
-    except (MemoryError, OSError) as error:  # before the first step; `train` reports later ones
-        if options.memory_limit is None or (isinstance(error, OSError) and error.errno != errno.ENOMEM):
-            raise
-        raise RunError(f"--memory-limit {options.memory_limit}: the libraries and the weights need more") from None
+    with show_progress({"train": "training"}) as progress:
+        record = train(plan, progress)
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one reports
         return
     if options.merged:
@@ -195,16 +186,6 @@ def _assignments(options: evaluation_options.TrainOptions) -> dict[str, str]:
     if options.full:
         given["lora_rank"] = "0"
     return given if options.seed is None else {**given, "seed": str(options.seed)}
-
-
-def _limit(memory: int) -> None:
-    torch = require("torch", "train")
-    if not torch.cuda.is_available():
-        limit_memory(memory)
-        return
-    for number in range(torch.cuda.device_count()):
-        there = torch.cuda.get_device_properties(number).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, memory / there), number)
 
 
 def _draw_losses(folder: Path) -> None:
