@@ -159,7 +159,6 @@ class StudyFileOptions:
     "evaluation.compare_command.run_compare",
     "hopgraph compare runs/hotpot",
     "hopgraph compare runs/hotpot --against migres --out report.html --out report.csv --figures figures/",
-    "hopgraph compare runs/error-0 runs/error-10 runs/error-20 --figures figures/",
     "hopgraph compare runs/hotpot runs/musique runs/hotpot-qwen --against one_step --scores em,f1,recall@5 "
     "--out table.tex",
     "hopgraph compare runs/pilot --plan",

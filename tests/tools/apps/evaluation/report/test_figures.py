@@ -10,13 +10,11 @@ import pytest
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.state import SpecError
-from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs
+from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.report.figures import (
     draw_figures,
     drawing,
-    error_rate,
     quality_figure,
-    settings_swept,
 )
 from support.hand_made_runs import outcome, question, usage, write_run
 
@@ -51,17 +49,13 @@ def test_every_figure_that_the_runs_have_numbers_for(make: Make, tmp_path: Path)
     runs += [make(f"w{width}", {"model": f"{spec}0.1", "widths": (width,)}) for width in (3, 5)]
     runs += [make(f"c{rate}", {"model": f"{spec}{rate}"}, 1, "chain_of_reviews") for rate in (0, 0.4)]
     written = draw_figures(compare_runs(runs), tmp_path / "figures")
-    names = ["quality-by-calls", "quality-by-tokens", "calls", "losses", "sweep-widths", "sweep-error"]
+    names = ["quality-by-calls", "quality-by-tokens", "calls", "losses"]
     assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
     for path in written:
         content = path.read_bytes()
         assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<?xml")
         if path.suffix == ".svg":
             assert "not a language model" in words(path), path
-    errors = words(tmp_path / "figures" / "sweep-error.svg")
-    assert "chain_of_reviews" in errors
-    assert "tree_of_reviews" in errors
-    assert "how often a judgement of the model is wrong" in errors
 
 
 @pytest.mark.long
@@ -95,32 +89,6 @@ def test_all_methods_have_looks_of_their_own_and_are_named(tmp_path: Path) -> No
         (line.get_marker(), line.get_markeredgecolor()) for line in figure.axes[0].lines if line.get_label() in names
     }
     assert len(looks) == len(names)
-
-
-def swept(comparison: Comparison) -> list[tuple[str, str, list[object]]]:
-    return [
-        (line, name, [value for value, _ in points])
-        for name, lines in settings_swept(comparison).items()
-        for line, points in lines.items()
-    ]
-
-
-def test_a_sweep_is_runs_that_differ_in_one_setting(make: Make) -> None:
-    widths = [make(f"w{number}", {"widths": given}) for number, given in enumerate([(5, 3), (10,), (3,), (5, 3, 3)])]
-    expected: list[object] = [[3], [10], [5, 3], [5, 3, 3]]
-    assert swept(compare_runs(widths)) == [("tree_of_reviews", "widths", expected)]
-    depths = [make(f"d{depth}", {"max_depth": depth}) for depth in (3, 1, 10)]
-    assert swept(compare_runs(depths)) == [("tree_of_reviews", "max_depth", [1, 3, 10])]
-    both = [make("one", {"widths": (7,)}), make("two", {"max_depth": 2})]
-    assert swept(compare_runs(both)) == []
-
-
-@pytest.mark.parametrize(
-    ("model", "rate"),
-    [("rehearsal:x.json?seed=1&error=0.25", 0.25), ("rehearsal:x.json", 0.0), ("openai:m?error=1", None)],
-)
-def test_error_rates(model: str, rate: float | None) -> None:
-    assert error_rate(model) == rate
 
 
 @pytest.mark.slow
