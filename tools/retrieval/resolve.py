@@ -12,15 +12,13 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import index_in_memory, open_index
-from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST
+from hopgraph.tools.retrieval.index_folder import INDEX_KINDS, INDEX_MANIFEST
 from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links
 from hopgraph.tools.retrieval.links import find_links
 from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
 
 SAMPLE = "sample"
-INDEX_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
-"""The kinds of retrievers whose specs name a folder of this machine."""
 RETRIEVER_SPECS = (
     "sample (the bundled corpus), bm25:DIR or DIR (a folder made by `hopgraph index SOURCE --out DIR`), "
     "faiss:DIR and hybrid:DIR (built with --dense), colbert:DIR (built with --colbert), web:serper, web:wikipedia, "

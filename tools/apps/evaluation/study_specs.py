@@ -20,7 +20,8 @@ from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, QuestionSample, 
 from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Settings, Study, make_study
 from hopgraph.tools.io.guarded_files import read_source
 from hopgraph.tools.io.load_object import parse_place
-from hopgraph.tools.retrieval.resolve import INDEX_KINDS, SAMPLE, corpus_spec
+from hopgraph.tools.retrieval.index_folder import INDEX_KINDS
+from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
 
 ALL_METHODS = "all"
 """Among the methods: every one that has what it needs."""

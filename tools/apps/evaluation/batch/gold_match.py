@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from langchain_core.retrievers import BaseRetriever
@@ -11,10 +10,9 @@ from langchain_core.retrievers import BaseRetriever
 from hopgraph.tools.apps.evaluation.batch.run_directory import GOLD_EXPECTED, GoldBy
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
 from hopgraph.tools.retrieval import open_index
-from hopgraph.tools.retrieval.index_folder import is_index
+from hopgraph.tools.retrieval.index_folder import index_folder
 from hopgraph.tools.retrieval.passage_retriever import IndexRetriever
 from hopgraph.tools.retrieval.passage_store import StoredPassage
-from hopgraph.tools.retrieval.resolve import INDEX_KINDS
 
 _LONGEST_QUERY = 300  # characters
 
@@ -101,7 +99,7 @@ def match_gold(
     own = {each.id: each for question in questions for each in question.contexts if each.id in question.gold}
     if not isinstance(retriever, IndexRetriever):
         return GoldMatch("titles" if titles else "none", [*questions])
-    folder = _index_folder(spec)
+    folder = index_folder(spec)
     passages = open_index(folder).passages if folder else None
     if passages is not None and len(passages) > most_read and (own or titles):
         passages = None
@@ -128,12 +126,6 @@ def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], ti
         _search(retriever, [*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles])
     )
     return gold
-
-
-def _index_folder(spec: str) -> Path | None:
-    kind, colon, place = spec.partition(":")
-    folder = Path(place.partition("?")[0] if colon and kind in INDEX_KINDS else spec).expanduser()
-    return folder if is_index(folder) else None
 
 
 def _search(retriever: BaseRetriever, queries: Iterable[str]) -> Iterator[StoredPassage]:

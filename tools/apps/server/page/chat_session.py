@@ -32,7 +32,6 @@ from hopgraph.tools.apps.server.page.page_turns import (
 from hopgraph.tools.apps.server.page.review_form import ReviewRequest
 from hopgraph.tools.apps.server.page.served_documents import (
     find_document,
-    index_of,
     list_documents,
     place_in_document,
 )
@@ -42,6 +41,7 @@ from hopgraph.tools.apps.server.service import MAX_FIRST_TITLE, Service
 from hopgraph.tools.apps.server.threads import thread_key
 from hopgraph.tools.apps.server.turn import error_line, hide_places
 from hopgraph.tools.io.redact import redact
+from hopgraph.tools.retrieval.index_folder import index_folder
 from hopgraph.tools.text.sanitize import truncate_line
 
 _MAX_COMMENT = 2_000  # characters
@@ -105,7 +105,7 @@ class ChatSession:
         documents, name = self.service().documents, corpus.removeprefix(SET)
         if (documents.sets or name) and name not in await documents.names_for(user):
             return None
-        index = index_of(documents.sets[name] if name else self.settings(TurnOptions()).retriever)
+        index = index_folder(documents.sets[name] if name else self.settings(TurnOptions()).retriever)
         place = await asyncio.to_thread(find_document, index, identity) if index else None
         return (place, list_documents(index)[identity][1]) if index and place else None
 
@@ -120,7 +120,7 @@ class ChatSession:
                 name = max(named, key=len, default="")
             else:
                 corpus, retriever, key = self._source_of(key)
-                index, name = index_of(retriever), key.rpartition("#")[0]
+                index, name = index_folder(retriever), key.rpartition("#")[0]
                 name = name if index and document_id(name) in list_documents(index) else ""
         if not name:
             return ""
@@ -326,7 +326,7 @@ class ChatSession:
 
 def _name_corpus(retriever: object) -> str:
     """Return what the documents of a retriever are called: the folders that were indexed, else its spec or class."""
-    index = index_of(retriever)
+    index = index_folder(retriever)
     folders = sorted({source.name for source, _ in list_documents(index).values()}) if index else []
     return " + ".join(folders) or (retriever if isinstance(retriever, str) else type(retriever).__name__)
 

@@ -23,7 +23,6 @@ from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST
 from hopgraph.tools.retrieval.index_manifest import read_manifest
 from hopgraph.tools.retrieval.index_sources import read_sources
 
-_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
 _ACTIVE = {
     ".htm": "text/html",
     ".html": "text/html",
@@ -35,15 +34,6 @@ _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data
 _PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
 """Browsers show no PDF in a sandbox, and run no script of one on our origin."""
 _QUOTED_WORDS = 3  # at each end of a quote, for a browser to find it; more might stand on two lines
-
-
-def index_of(retriever: object) -> Path | None:
-    """Return the folder of the index that a retriever's spec names; None for what has no index of documents here."""
-    if not isinstance(retriever, str):
-        return None
-    kind, colon, place = retriever.partition(":")
-    folder = Path(place.partition("?")[0] if colon and kind in _KINDS else retriever).expanduser()
-    return folder if (folder / INDEX_MANIFEST).is_file() else None
 
 
 def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:
