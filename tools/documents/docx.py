@@ -202,17 +202,19 @@ class _Reader:
         rows, heads = list[list[str]](), 1
         named = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
         for each, line in zip(lines, cells, strict=True):
-            row, is_wide = [""] * _number(each, "trPr", "gridBefore"), False
+            row, is_wide, is_new = [""] * _number(each, "trPr", "gridBefore"), False, False
             for cell in line:
                 above = rows[-1][len(row)] if rows and len(rows[-1]) > len(row) else ""
                 merge = _child(cell, "tcPr", "vMerge")
                 goes_on = merge is not None and _value(cell, "tcPr", "vMerge") != "restart"
                 row.append(above if goes_on else join_text(self.read(cell)))
+                is_new = is_new or bool(row[-1] and not goes_on)
                 width = _number(cell, "tcPr", "gridSpan")
                 row += [""] * (width - 1)
                 is_wide = is_wide or width > 1
-            rows.append(row)
-            heads += is_wide and len(line) > 1 and heads == len(rows)
+            if is_new:  # more than the cells above it
+                rows.append(row)
+                heads += is_wide and len(line) > 1 and heads == len(rows)
         yield from make_table(rows, heads=max(heads, named) if heads > 1 or named else None)
 
     def _chunk(self, node: Any) -> Iterator[Element]:
@@ -347,8 +349,8 @@ def _scripts(node: Any) -> str:
     shown = _inner(node, "e")
     for name, sign in (("sub", "_"), ("sup", "^")):
         if text := _inner(node, name):
-            is_number = text.isdigit()
-            shown += write_script(text, raised=name == "sup") if is_number else f"{sign}{_in_brackets(text)}"
+            script = write_script(text, raised=name == "sup")
+            shown += script if script != text else f"{sign}{_in_brackets(text)}"
     return shown
 
 

@@ -38,6 +38,8 @@ _ODT_DROPPED = frozenset(
 )
 
 
+_ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?)(?![a-z])")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")
 
 
@@ -91,7 +93,7 @@ def read_rtf(file: BinaryIO) -> Document:
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is not RTF")
     try:
-        source = _LINK_ADDRESS.sub(r"\1", source)  # it would stand in the text
+        source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # it would stand in the text
         text = str(library.rtf_to_text(source, errors="replace"))
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
     except (ValueError, LookupError) as error:
@@ -106,6 +108,23 @@ def read_rtf(file: BinaryIO) -> Document:
         if line.strip():
             elements.append(Element("text", tidy(line)))
     return Document(elements)
+
+
+def _move_asides(source: str) -> str:
+    """Return RTF with its footnotes, boxes, page headers and footers, which would be left out, behind its text."""
+    kept, asides, position = list[str](), list[str](), 0
+    while found := _ASIDE.search(source, position):
+        depth, end = 0, found.end()
+        for mark in _BRACE.finditer(source, found.start()):
+            depth += {"{": 1, "}": -1}.get(mark[0], 0)
+            end = mark.end()
+            if not depth:
+                break
+        kept.append(f"{source[position : found.start()]}{{}}")  # which parts a control word and a text
+        asides.append(f"\\par {source[found.end() : end - 1]}")
+        position = end
+    text, _, end = "".join([*kept, source[position:]]).rpartition("}")
+    return f"{text}{''.join(asides)}}}{end}"
 
 
 def read_epub(file: BinaryIO) -> Document:

@@ -75,6 +75,21 @@ def test_rtf_keeps_its_paragraphs_and_characters(tmp_path: Path) -> None:
     ]
 
 
+def test_notes_boxes_and_margins_of_rtf_stand_behind_its_text_and_no_addresses_in_it(tmp_path: Path) -> None:
+    pytest.importorskip("striprtf")
+    link = rb'{\field{\*\fldinst HYPERLINK "http://x.org"}{\fldrslt the guide}}'
+    note, box = rb"{\footnote By \{Otto\}.}", rb"{\shp{\*\shpinst{\shptxt A box.}}}"
+    content = rb"{\rtf1\ansi{\headerl QX-7781}The tower" + note + b" is old, see " + link + b"." + box + rb"\par Next.}"
+    (tmp_path / "a.rtf").write_bytes(content)
+    assert [each.text for each in convert_document(tmp_path / "a.rtf").elements] == [
+        "The tower is old, see the guide.",
+        "Next.",
+        "QX-7781",
+        "By {Otto}.",
+        "A box.",
+    ]
+
+
 @pytest.mark.slow
 def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path) -> None:
     pytest.importorskip("liteparse")

@@ -82,6 +82,7 @@ def test_the_first_row_of_a_table_has_its_names_and_merged_cells_repeat_downward
         row(paragraph("Model"), paragraph("Torque"), paragraph("Price")),
         row(begins + paragraph("MX1"), paragraph("30 Nm"), paragraph("9")),
         row(goes_on + paragraph(""), wide + paragraph("on request")),
+        row(goes_on + paragraph(""), paragraph(""), paragraph("")),
     ]
     (table,) = read_docx(tmp_path / "a.docx", f"<w:tbl>{''.join(rows)}</w:tbl>").elements
     assert table.rows == [["Model", "Torque", "Price"], ["MX1", "30 Nm", "9"], ["MX1", "on request", ""]]
