@@ -16,7 +16,7 @@ from hopgraph.nodes.core.state_edits import check_command, complete_edits
 from hopgraph.nodes.core.step_events import parent_task_metadata
 from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.state.context import Context, make_settings
-from hopgraph.state.errors import HopgraphError, SettingsError
+from hopgraph.state.errors import HopgraphError, QuestionError, SettingsError
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import run_in_background
 
@@ -172,7 +172,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     ) -> Iterator[Any]:
         """Run the graph and give its steps, each node by itself on the background loop."""
         try:
-            self._check_command(input)
+            self._check_input(input)
             yield from super().stream(input, self._own_config(config), **self._resolved(config, options))
         except HopgraphError as error:
             raise _without_frames(error) from error.__cause__
@@ -205,7 +205,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     ) -> AsyncIterator[Any]:
         """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
         try:
-            self._check_command(input)
+            self._check_input(input)
             resolved = self._resolved(config, options)
             stream = cast("AsyncGenerator[Any]", super().astream(input, self._own_config(config), **resolved))
             async with aclosing(stream) as steps:
@@ -250,7 +250,9 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
     def _types(self) -> dict[str, Any]:
         return state_keys(self.builder.state_schema)
 
-    def _check_command(self, given: object) -> None:
+    def _check_input(self, given: object) -> None:
+        if isinstance(given, str):
+            raise QuestionError('the input is a text; give {"question": "…"}')
         if isinstance(given, Command):
             command = cast("Command[Any]", given)
             check_command(command.update, command.goto, self._types)
@@ -260,15 +262,18 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         cls = cast("type[Context]", self.context_schema)
         host = _host()
         if host is None:
-            _refuse_misplaced_settings(config, given, cls)
+            for each in (config, self.config):
+                _refuse_misplaced_settings(each, given, cls)
         elif given is None and host.context is not None:
             return options  # inherited
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
         if is_foreign and host is None:
-            kind = given.__name__ if isinstance(given, type) else type(cast("object", given)).__name__
+            kind = f"the class {given.__name__}" if isinstance(given, type) else type(cast("object", given)).__name__
             raise SettingsError(f"context must be a {cls.__name__}, a dict or None, not {kind}")
-        own = make_settings(cls, cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else given
-        return {**options, "context": begin_run(own, cls)}
+        own: object = given
+        if isinstance(given, Mapping) and "hopgraph" not in cast("Mapping[str, Any]", given):
+            own = make_settings(cls, cast("Mapping[str, Any]", given))
+        return {**options, "context": begin_run(cast("object", own), cls)}
 
     def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
         chosen = ensure_config(config)

@@ -68,7 +68,7 @@ async def test_an_error_is_short() -> None:
             assert lines[-1] == f"{type(error.value).__module__}.{type(error.value).__name__}: {error.value}"
 
 
-@pytest.mark.parametrize(("context", "named"), [(migres.Context, "MigresContext"), ("x", "str"), (5, "int")])
+@pytest.mark.parametrize(("context", "named"), [(migres.Context, "the class MigresContext"), ("x", "str"), (5, "int")])
 def test_a_context_of_another_kind_is_refused(context: Any, named: str) -> None:
     with pytest.raises(SettingsError, match=rf"^context must be a MigresContext, a dict or None, not {named}$"):
         migres.graph.invoke(QUESTION, context=context)

@@ -16,18 +16,26 @@ _HEADING = "### Task:"
 _OPEN, _CLOSE = "<chat_history>", "</chat_history>"
 _TURN = re.compile(r"[A-Z]{1,20}:")
 _KEY = re.compile(r'\{\s*"(\w+)"\s*:\s*(\[?)')
-_USER = re.compile(r"^(?:\|\|>)?(?:USER|User|Human)[^\S\n]*:\s*(.+)", re.MULTILINE)
-_OTHER = re.compile(r"^(?:\|\|>)?(?:AI|Assistant|Response|Bot)[^\S\n]*:", re.MULTILINE)
-_QUOTED = re.compile(r'"""\s*(.+)')
+_USER = re.compile(r"^(?:\|\|>|- )?(?:USER|Human|you)[^\S\n]*:\s*(.+)", re.MULTILINE | re.IGNORECASE)
+_OTHER = re.compile(r"^(?:\|\|>|- )?(?:AI|Assistant|Response|Bot)[^\S\n]*:", re.MULTILINE | re.IGNORECASE)
+_QUOTED = re.compile(r'(?:"""|```|(?<=: )"|(?<=only\. )")\s*(.+)', re.IGNORECASE)
+_FOLLOWING = re.compile(r"\bfollowing (?:\w+ )?(?:message|query|request)\b[^\n]*:\s+(?=\S)", re.IGNORECASE)
 _DEMAND = re.compile(
-    r"(?:#[^\n]*\n+)?(?:please\s+)?(?:your task|analy[sz]e|based on|come up|create|detect|generate|give|make|name"
-    r"|provide|reply|respond|return|suggest|summari[sz]e|write)\b",
+    r"(?:#[^\n]*\n+)?(?:you are [^.\n]*[.\n]\s*)?(?:goal: )?(?:please\s+)?(?:your task|analy[sz]e|based on|come up"
+    r"|create|detect|extract|generate|give|make|name|produce|provide|reply|respond|return|suggest|summari[sz]e|write)\b",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(r"\b(?:titles?|headers?|names?|tags?|emojis?|follow-ups?)\b", re.IGNORECASE)
-_SUBJECT = re.compile(r"\b(?:conversation|chat|discussion|session|messages?|expression)\b", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"\b(?:conversation|chat|discussion|session|messages?|expression|(?:this|the following) (?:query|request))\b",
+    re.IGNORECASE,
+)
+_NO_MORE = re.compile(
+    r"\bonly\b|\bnothing else\b|\b(?:no|without|not use?ing|avoid) \w*\s?(?:punct|quot)", re.IGNORECASE
+)
 _OF_THIS = re.compile(r"\btitle\b[^.?\n]*\b(?:our|this) (?:conversation|chat|discussion)\b", re.IGNORECASE)
-_LISTS = frozenset({"tags", "follow_ups", "queries"})
+_TOOLS = "Available Tools:"
+_LISTS = frozenset({"tags", "follow_ups", "queries", "tool_calls"})
 _EMOJI = "💬"
 
 
@@ -47,7 +55,7 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
             return None
     elif not certain and ((_HEADING in before and not before.startswith(_HEADING)) or _asks(before) or _asks(after)):
         return None
-    questions = _USER.findall(said) or [said.strip() or message]
+    questions = _USER.findall(said or message) or [said.strip() or message]
     title = truncate_line(questions[0].strip('" '), MAX_FIRST_TITLE)
     key = _KEY.search(before) or _KEY.search(after)
     if not key:
@@ -57,16 +65,31 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
     return json.dumps({key[1]: value}, ensure_ascii=False)
 
 
+def system_task_reply(system: str, message: str) -> str | None:
+    """Answer a task that a system message sets, about what the user's message holds; None where it sets none."""
+    if system.startswith(_TOOLS):  # which Open WebUI lets a model choose from
+        return json.dumps({"tool_calls": []})
+    reply = task_reply(f"{system}\n\n{message}")
+    demanded = _is_demand(system) and _NO_MORE.search(system)
+    return task_reply(message, certain=True) if reply is None and demanded else reply
+
+
+def _is_demand(text: str) -> bool:
+    return bool(_DEMAND.match(text) and _PRODUCT.search(text) and _SUBJECT.search(text)) and not _asks(text)
+
+
 def _split_lines(message: str, first_question: str) -> tuple[str, str]:
     """Return what is demanded, and the conversation that it is about; empty where the message is a question."""
-    user, quoted = _USER.search(message), _QUOTED.search(message)
-    place = user.start() if user and _OTHER.search(message, user.end()) else quoted.start() if quoted else len(message)
+    user, quoted, following = (each.search(message) for each in (_USER, _QUOTED, _FOLLOWING))
+    place = user.start() if user and _OTHER.search(message, user.end()) else -1
+    if place < 0:
+        place = quoted.start() if quoted else following.end() if following else len(message)
     before, said = message[:place], message[place:]
-    if not _DEMAND.match(before) or _asks(before) or not (_PRODUCT.search(before) and _SUBJECT.search(before)):
+    if not _is_demand(before):
         return message, ""
     if not said and first_question and _OF_THIS.search(before):
         said = first_question
-    return before, _QUOTED.sub(r"\1", said.removesuffix('"""')) if quoted else said
+    return before, _QUOTED.sub(r"\1", said).rstrip('"`') if quoted and not user else said
 
 
 def _asks(text: str) -> bool:

@@ -40,7 +40,7 @@ from hopgraph.state import (
 from hopgraph.state.errors import format_error
 from hopgraph.state.events import PassagesGiven, QuerySent, Retrieved, Retrying, Routed
 from hopgraph.tools.apps.runs.lines import Line
-from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, task_reply
+from hopgraph.tools.apps.server.chat_tasks import TASK_MODEL, system_task_reply, task_reply
 from hopgraph.tools.apps.server.document_sets import split_documents
 from hopgraph.tools.apps.server.refusal import CLIENT_LEFT, BusyError, QuotaError, Refusal
 from hopgraph.tools.apps.server.relay import KEEP_ALIVE, relay_steps, stream_events, while_connected
@@ -77,8 +77,8 @@ class RequestError(SettingsError):
 
 
 class _Part(BaseModel):
-    type: str
-    text: str = ""
+    type: str = "text"
+    text: str | None = None
 
 
 class _Message(BaseModel):
@@ -92,7 +92,7 @@ class _Message(BaseModel):
 
 
 class _StreamOptions(BaseModel):
-    include_usage: bool = False
+    include_usage: bool | None = False
 
 
 class CompletionRequest(BaseModel):
@@ -125,7 +125,11 @@ class CompletionRequest(BaseModel):
         certain, first = self.model == TASK_MODEL, asked[0] if len(asked) > 1 else ""
         reply = task_reply(last, first, certain=certain) if last else None
         if reply is None and self.system and len(asked) < 2:
-            reply = task_reply(f"{self.system}\n\n{last}")
+            reply = system_task_reply(self.system, last)
+        # A system message after the last reply asks for something about the conversation.
+        ends_with_system = self.messages[-1].role in ("system", "developer") and self.spoken[-1:]
+        if reply is None and ends_with_system and self.spoken[-1].role == "assistant":
+            reply = task_reply(asked[0] if asked else "", certain=True)
         return reply
 
     def conversation(self) -> list[BaseMessage]:
@@ -147,10 +151,10 @@ def read_request(body: bytes) -> CompletionRequest:
         raise RequestError(format_error(error, whole="the body is not a valid request"), where) from None
     if read.n not in (None, 1):
         raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
-    if read.tool_choice not in (None, "auto", "none"):
-        raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
     if read.task_reply is not None:
         return read
+    if read.tool_choice not in (None, "auto", "none"):
+        raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
     if not read.spoken or read.spoken[-1].role != "user":
         raise RequestError("the last message must be the user's; send one of role user", "messages")
     content = read.spoken[-1].content

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hopgraph.tools.apps.server.chat_tasks import task_reply
+from hopgraph.tools.apps.server.chat_tasks import system_task_reply, task_reply
 
 HISTORY = "<chat_history>\nUSER: Who painted Guernica?\nASSISTANT: Pablo Picasso [1]\n</chat_history>"
 LINES = "User: Who painted Guernica?\nAI: Pablo Picasso"
@@ -40,6 +40,11 @@ def test_the_values_of_open_webui(output: str, value: object) -> None:
         f"Analyze this conversation and provide:\n1. Its language\n2. A concise title\n\n{LINES}",
         'Generate a title for the conversation.\n\n||>User:\n"Who painted Guernica?"\n||>Response:\n"P."\n\n||>Title:',
         "Summarize the chat as a title.\nHuman: Who painted Guernica?\nAssistant: Pablo Picasso",
+        f"Based on the chat history, give this conversation a name.\n\n```\nuser: {TITLE}\n\nassistant: P.\n```",
+        f"Analyze the given chat and extract a title.\n```\n- you: {TITLE}\n- assistant: P.\n```",
+        f'Summarize in a 10-word Title. Give the title only. Here is the message: "{TITLE}"',
+        f"Create a short title (max 6 words) for the following chat message:\n\n{TITLE}",
+        f"Create a 3-5 word phrase as a header for the following query, without the word 'title': {TITLE}",
     ],
 )
 def test_a_title_in_plain_text_is_the_first_question(message: str) -> None:
@@ -55,6 +60,37 @@ def test_other_forms() -> None:
     assert (task_reply(later, TITLE), task_reply(later)) == (TITLE, None)
     assert task_reply("Quel titre ?", certain=True) == "Quel titre ?"
     assert len(task_reply(f"Title the chat, please:\n{HISTORY.replace('Guernica', 'it ' * 99)}") or "") == 60
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ("You are a professional summarizer. Generate a title for the conversation. Output ONLY the title.", LINES),
+        ("Summarize the given session as a title, not using punctuation.", TITLE),
+        ("Please generate a 5-word title for the conversation, with no punctuation.", f"User: {TITLE}"),
+        ("You are a chat titling assistant.\nGoal: Produce a short title of the message, only that.", f'"{TITLE}"'),
+    ],
+)
+def test_a_task_of_a_system_message_is_about_the_message(system: str, message: str) -> None:
+    assert system_task_reply(system, message) == TITLE
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "You are a helpful assistant. Give short answers with a title.",
+        "You are a helpful assistant of Contoso. Keep the conversation friendly. Use only the documents and titles.",
+        "Answer in German.",
+    ],
+)
+def test_other_system_messages_set_no_task(system: str) -> None:
+    assert system_task_reply(system, TITLE) is None
+
+
+def test_tools_that_a_model_should_choose_from_are_none() -> None:
+    assert json.loads(system_task_reply("Available Tools: [{}]\n\nYour task is to choose", TITLE) or "") == {
+        "tool_calls": []
+    }
 
 
 @pytest.mark.parametrize(

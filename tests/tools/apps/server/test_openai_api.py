@@ -163,6 +163,13 @@ async def test_a_follow_up_is_read_with_what_the_client_sends(client: openai.Asy
     assert alone.hopgraph["answer"] != "Málaga"
 
 
+async def test_what_a_client_leaves_null_is_left_out(app: WebApp) -> None:
+    parts = [{"type": "text", "text": None}, {"text": "Who painted Guernica?"}]
+    null = {"n": None, "stream": None, "stream_options": {"include_usage": None}, "tool_choice": None}
+    reply = await posted(app, wanted(messages=[{"role": "user", "content": parts}], **null))
+    assert reply.status_code == 200
+
+
 async def test_what_other_models_take_is_taken(client: openai.AsyncOpenAI) -> None:
     tool: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     system: Any = {"role": "system", "content": "Answer as a pirate. " * 50}
@@ -476,6 +483,12 @@ async def test_a_title_is_asked_for_in_a_system_message_or_of_the_model_for_task
     for messages in ([instruction, said], [both]):
         reply = await posted(app, wanted(messages=messages))
         assert reply.json()["choices"][0]["message"]["content"] == "Who painted Guernica?"
+    earlier = [{"role": "user", "content": "Who painted Guernica?"}, {"role": "assistant", "content": "Pablo Picasso"}]
+    reply = await posted(app, wanted(messages=[*earlier, {"role": "system", "content": "Summarize this."}]))
+    assert reply.json()["choices"][0]["message"]["content"] == "Who painted Guernica?"
+    forced = {"type": "function", "function": {"name": "title"}}  # as by LibreChat
+    reply = await posted(app, wanted(messages=[both], tools=[forced], tool_choice=forced))
+    assert reply.status_code == 200
     reply = await posted(app, wanted(model="task", messages=[{"role": "user", "content": "Titel? Guernica"}]))
     assert reply.json()["choices"][0]["message"]["content"] == "Titel? Guernica"
     assert reply.json()["usage"]["total_tokens"] == 0
