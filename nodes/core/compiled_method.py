@@ -270,10 +270,9 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         if is_foreign and host is None:
             kind = f"the class {given.__name__}" if isinstance(given, type) else type(cast("object", given)).__name__
             raise SettingsError(f"context must be a {cls.__name__}, a dict or None, not {kind}")
-        own: object = given
-        if isinstance(given, Mapping) and "hopgraph" not in cast("Mapping[str, Any]", given):
-            own = make_settings(cls, cast("Mapping[str, Any]", given))
-        return {**options, "context": begin_run(cast("object", own), cls)}
+        if isinstance(given, Mapping) and "hopgraph" not in (settings := cast("Mapping[str, Any]", given)):
+            return {**options, "context": begin_run(make_settings(cls, settings), cls)}
+        return {**options, "context": begin_run(cast("object", given), cls)}
 
     def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
         chosen = ensure_config(config)
