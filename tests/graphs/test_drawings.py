@@ -12,7 +12,10 @@ REWRITE = "HOPGRAPH_REWRITE_DRAWINGS"
 
 
 def mermaid(graph: Any, *, subgraphs: bool = True) -> str:
-    return f"```mermaid\n{graph.get_graph(xray=subgraphs).draw_mermaid().strip()}\n```\n"
+    """Draw a graph without what some versions of LangGraph note at its nodes."""
+    drawn = graph.get_graph(xray=subgraphs)
+    drawn.nodes = {key: node._replace(metadata=None) for key, node in drawn.nodes.items()}
+    return f"```mermaid\n{drawn.draw_mermaid().strip()}\n```\n"
 
 
 def page() -> Iterator[str]:
