@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hopgraph.state import CorpusError, RunError, SettingsError
 from hopgraph.state.errors import format_error
-from hopgraph.tools.io.guarded_files import read_source, write_files
+from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.students.student_model import BaseWeights, load_base, prompt_texts
 from hopgraph.tools.students.student_record import (
@@ -73,13 +73,13 @@ class TrainingSettings(BaseModel):
 
 
 def choose_settings(
-    role: str, kind: StudentKind, given: Mapping[str, str], file: Path | None = None
+    role: str, kind: StudentKind, given: Mapping[str, str]
 ) -> tuple[TrainingSettings, dict[str, MarkedSetting]]:
-    """Return the settings of a role's paper, or of a file of the same form, with the given ones over them.
+    """Return the settings of a role's paper, with the given ones over them.
 
-    SettingsError for no such paper, a file that cannot be read, or a setting that is unknown or out of bounds.
+    SettingsError for no such paper, or a setting that is unknown or out of bounds.
     """
-    parts = _read_settings(role.partition("/")[0], file)
+    parts = _read_settings(role.partition("/")[0])
     marked = {**parts.get("all", {}), **parts.get(kind, {})}
     marked |= {name: MarkedSetting(value=value, source="set") for name, value in given.items()}
     try:
@@ -91,19 +91,15 @@ def choose_settings(
     return settings, {name: MarkedSetting(value=used[name], source=each.source) for name, each in marked.items()}
 
 
-def _read_settings(paper: str, file: Path | None) -> dict[str, dict[str, MarkedSetting]]:
-    if file is None and paper not in TRAINED_PAPERS:
-        raise SettingsError(f"there are no training settings for {paper!r}; name a file of them by --settings")
-    try:
-        own = files(__package__ or "").joinpath("settings", f"{paper}.yaml")
-        text = own.read_text("utf-8") if file is None else read_source(file).decode()
-        parts = cast("dict[str, dict[str, Any]]", yaml.safe_load(text))
-        return {
-            part: {name: MarkedSetting(value=value, source=source) for name, (value, source) in settings.items()}
-            for part, settings in parts.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
-        raise SettingsError(f"training settings {file or paper}: {format_error(error)}") from None
+def _read_settings(paper: str) -> dict[str, dict[str, MarkedSetting]]:
+    if paper not in TRAINED_PAPERS:
+        raise SettingsError(f"there are no training settings for {paper!r}")
+    text = files(__package__ or "").joinpath("settings", f"{paper}.yaml").read_text("utf-8")
+    parts = cast("dict[str, dict[str, Any]]", yaml.safe_load(text))
+    return {
+        part: {name: MarkedSetting(value=value, source=source) for name, (value, source) in settings.items()}
+        for part, settings in parts.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -381,12 +381,10 @@ class TrainOptions:
     )
     full: bool = flag("Train all weights, without LoRA.")
     assignments: list[str] | None = option(
-        "A training setting, e.g. learning_rate, epochs, batch, accumulation, max_length, lora_rank, balance.",
+        "A training setting, e.g. learning_rate, epochs, batch, accumulation, max_length, lora_rank, balance, seed.",
         "--set",
         metavar="NAME=VALUE",
     )
-    seed: int | None = option("Seed of order, new weights and dropout.", metavar="N", min=0)
-    settings: Path | None = option("A YAML file of settings.", metavar="FILE", show_default="those of the role's paper")
     merged: bool = flag("Also write the weights with the adapter merged in, to STUDENT/merged.")
 
 

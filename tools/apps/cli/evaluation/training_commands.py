@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hopgraph.state import SettingsError, SpecError
+from hopgraph.state import SettingsError
 from hopgraph.state.context import DEFAULT_MODEL
 from hopgraph.tools.apps.cli.commands import CalibrateOptions
 from hopgraph.tools.apps.cli.console import (
@@ -32,7 +32,6 @@ from hopgraph.tools.apps.evaluation.cascade_stages import CANDIDATES, FIRST_STAG
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.distillation import DISTILLATIONS, DistillationContext
-from hopgraph.tools.apps.evaluation.report.figures import drawing
 from hopgraph.tools.apps.evaluation.student_check import Score, StudentScores
 from hopgraph.tools.apps.evaluation.study import answered
 from hopgraph.tools.apps.evaluation.study_specs import dataset_file, played_model, run_spec
@@ -47,7 +46,7 @@ from hopgraph.tools.scoring.resolve import resolve_reranker
 from hopgraph.tools.scoring.weights.model_specs import read_spec
 from hopgraph.tools.students.student_model import find_base, merge_student
 from hopgraph.tools.students.student_record import StudentRecord, read_examples
-from hopgraph.tools.students.training import LOSSES, TrainingPlan, choose_settings, train
+from hopgraph.tools.students.training import TrainingPlan, choose_settings, train
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
@@ -164,7 +163,7 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     require("trl", "train")
     base = find_base(read_spec(f"student:{options.student}"))
     kind = options.as_kind or base.kind()
-    settings, marked = choose_settings(facts.role, kind, given, options.settings)
+    settings, marked = choose_settings(facts.role, kind, given)
     plan = TrainingPlan(options.out.expanduser(), base, kind, settings, marked, examples, facts)
     with show_progress({"train": "training"}) as progress:
         record = train(plan, progress)
@@ -172,7 +171,6 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
         return
     if options.merged:
         merge_student(plan.out)
-    _draw_losses(plan.out)
     _report(plan.out, record)
 
 
@@ -185,21 +183,7 @@ def _assignments(options: evaluation_options.TrainOptions) -> dict[str, str]:
         given[name.strip()] = value.strip()
     if options.full:
         given["lora_rank"] = "0"
-    return given if options.seed is None else {**given, "seed": str(options.seed)}
-
-
-def _draw_losses(folder: Path) -> None:
-    """Draw the loss of each step, where matplotlib is installed."""
-    losses: list[dict[str, float]] = json.loads((folder / LOSSES).read_text("utf-8"))
-    try:
-        with drawing():
-            figure: Any = require("matplotlib.figure", "figures").Figure(figsize=(6, 3.5), layout="constrained")
-            axes = figure.subplots()
-            axes.plot([each["step"] for each in losses], [each["loss"] for each in losses])
-            axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
-            figure.savefig(folder / "loss.png", dpi=150)
-    except SpecError:
-        return
+    return given
 
 
 def _report(out: Path, record: StudentRecord) -> None:
