@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.documents.elements import CHINESE, Document, Element, Row, UnreadableFileError, make_table, tidy
+from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 MOST_PAGES = 5000
 _MISSING = 0.05
@@ -32,11 +33,14 @@ _HOW_TO_READ = "--ocr eng would read scanned ones (pip install 'hopgraph[ocr]')"
 _INLINE = MarkdownIt("zero").enable(["escape", "emphasis"])
 _NO_TEXT = str.maketrans("", "", "\0\x02\ufffe")
 _WORD = re.compile(r"\w+")
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\xad\x02\ufffe]\r?\n\s*(?=[a-zß-ÿ])")
+_LINE_END_HYPHEN = re.compile(r"([^\W\d_])[-\u2010\xad\x02\ufffe]\r?\n\s*([^\W\d_])")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _OPEN_END = re.compile(r"[\w,;\-\u2013]\s*$")
-_FEWEST_ROWS, _MOST_CELL_WORDS, _MOST_COMPARED = 3, 4, 1_000_000
-"""Lines of a paragraph that may be a column of a table, and their words on average; blocks times pieces of a page."""
+_OPEN_WORDS = frozenset(FUNCTION_WORDS.split())
+"""Words that end no sentence."""
+_FEWEST_ROWS, _MOST_CELL_WORDS, _FEWEST_PROSE_WORDS, _MOST_COMPARED = 3, 4, 3, 1_000_000
+"""Lines of a paragraph that may be a column of a table, their words on average, and those of a row of prose; blocks
+times pieces of a page."""
 _WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MARK_BEFORE = re.compile(r"(?<!\S)([.,:;!?\u060c\u061b\u061f]+)([^\W_][\w.,:/]*)")
@@ -130,9 +134,10 @@ def _parse(content: bytes, options: dict[str, Any]) -> Sequence[Any]:
 
 
 def _page(plain: str, blocks: Sequence[Any], items: Sequence[Any]) -> list[Element]:
-    whole = _LINE_END_HYPHEN.sub("", plain).translate(_NO_TEXT)
+    whole = _LINE_END_HYPHEN.sub(lambda each: each[1] + each[2] if each[2].islower() else each[0], plain)
+    whole = whole.translate(_NO_TEXT)
     elements = list(_with_columns(blocks, items))
-    if _lacks(whole, elements):
+    if _lacks(whole, elements) or any(_is_torn(each, items, plain) for each in blocks if each.kind == "table"):
         words = set(_WORD.findall(whole))
         fields = [each.text for each in elements if words.isdisjoint(_WORD.findall(each.text))]  # of a form
         paragraphs = [*re.split(r"\r?\n\s*\r?\n", whole), *fields]
@@ -175,6 +180,19 @@ def _lines_of(block: Any, items: Sequence[Any]) -> dict[int, str]:
         if place.x - 1 <= each.x <= place.x + place.width and place.y - 1 <= each.y <= place.y + place.height:
             lines[round(each.y)] = f"{lines.get(round(each.y), '')} {each.text}"
     return lines
+
+
+def _is_torn(table: Any, items: Sequence[Any], plain: str) -> bool:
+    """Return whether a table is justified prose: its rows go on within sentences.
+
+    They begin within the lines of the page, or lack words that stand in their places.
+    """
+    lines = [" ".join(row).split() for row in _cells(table)]
+    is_running = sum(line[0][0].islower() for line in lines if line) > len(lines) / 2
+    if not is_running or sum(map(len, lines)) < _FEWEST_PROSE_WORDS * len(lines):
+        return False
+    within = sum(f" {' '.join(line[:2])}" in plain for line in lines)
+    return within > len(lines) / 2 or _lacks(" ".join(_lines_of(table, items).values()), list(_elements(table)))
 
 
 def _may_be_column(lines: Mapping[int, str]) -> bool:
@@ -262,7 +280,7 @@ def _join_sentences(pages: list[list[Element]]) -> list[list[Element]]:
                 each = each._replace(text=rest)
             joined.append(each)
         page[:] = joined
-        before = page
+        before = page or before
     return pages
 
 
@@ -276,7 +294,8 @@ def _with_names(table: Element, names: Row) -> Element:
 def _continue(last: Element, text: str) -> tuple[str, str] | None:
     """Return a text with the end of its last sentence, and what follows that; None where it does not go on."""
     end = _SENTENCE_END.search(text)
-    goes_on = text[:1].islower() or (text[:1].isdigit() and end is not None)
+    is_open = last.text.rpartition(" ")[2] in _OPEN_WORDS
+    goes_on = is_open or text[:1].islower() or (text[:1].isdigit() and end is not None)
     if last.kind not in ("text", "item") or not goes_on or not _OPEN_END.search(last.text):
         return None
     moved, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")

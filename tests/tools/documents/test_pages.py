@@ -1,6 +1,7 @@
 """PDF, page by page, on files that are written here."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pytest
@@ -29,6 +30,36 @@ def test_a_sentence_that_goes_on_on_the_next_page_is_whole_where_it_begins(tmp_p
         Element("page", "", 2),
         Element("text", "It was signed in Karsk."),
     ]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        ["The contract was made between the", "town of Arden, the mason Otto and the", "mill of Brel. It holds."],
+        ["The contract was made between the town of Arden and", "Otto, the mason, and the mill of", "Brel. It holds."],
+    ],
+)
+def test_a_sentence_may_run_over_three_pages_and_go_on_with_a_name(tmp_path: Path, pages: list[str]) -> None:
+    whole = " ".join(pages).removesuffix(" It holds.")
+    assert whole in [each.text for each in read(tmp_path / "a.pdf", pages)]
+
+
+def test_justified_prose_in_a_narrow_column_is_no_table(tmp_path: Path) -> None:
+    prose = (
+        "The tower of Arden was built in 1407 by Otto the Mason, who came from Brel with forty men and a cart of "
+        "tools. It took them nine years to raise the walls above the river, because the spring floods carried away "
+        "the scaffold twice. When the work was done the town held a feast that lasted seven days, and the bell was rung."
+    )
+    placed = list[tuple[float, float, str]]()
+    for number, line in enumerate(wrap(prose, 28)):
+        words, at = line.split(), 60.0
+        gap = (190 - 6 * sum(map(len, words))) / max(1, len(words) - 1)
+        for word in words:
+            placed.append((at, 700 - 14 * number, word))
+            at += 6 * len(word) + gap
+    said = texts(tmp_path / "a.pdf", [placed])
+    assert not any("|" in each for each in said)
+    assert "who came from Brel with forty men and a cart of tools" in " ".join(said)
 
 
 def test_words_hyphenated_at_line_ends_are_joined(tmp_path: Path) -> None:
