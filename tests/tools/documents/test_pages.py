@@ -48,7 +48,7 @@ def test_justified_prose_in_a_narrow_column_is_no_table(tmp_path: Path) -> None:
     prose = (
         "The tower of Arden was built in 1407 by Otto the Mason, who came from Brel with forty men and a cart of "
         "tools. It took them nine years to raise the walls above the river, because the spring floods carried away "
-        "the scaffold twice. When the work was done the town held a feast that lasted seven days, and the bell was rung."
+        "the scaffold twice. When the work was done the town held a feast of seven days, and the bell was rung."
     )
     placed = list[tuple[float, float, str]]()
     for number, line in enumerate(wrap(prose, 28)):
