@@ -20,6 +20,12 @@ from hopgraph.tools.apps.evaluation.web_question_formats import Bamboogle, Brows
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
 from hopgraph.tools.retrieval.corpora.formats import PARAGRAPHS, TEXTS, split_hotpotqa_context
 
+_QUESTIONS = ("user_input", "query", "problem", "input", AliasPath("inputs", "question"))
+_ANSWERS = (
+    *("ground_truth", "ground_truths", "reference", "expected_answer", "correct_answer", "gold_answer"),
+    *("expected_output", "target", "ideal", AliasPath("outputs", "answer")),
+)
+"""Names that other toolkits have for a question and its answers."""
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
 
 
@@ -115,8 +121,9 @@ class _OpenDomain(DatasetRecord):
     """Read questions as in NQ, with or without passages; also a user's own, with one answer or several."""
 
     id: str | int | None = None
+    question: NonEmptyText = Field(validation_alias=AliasChoices("question", *_QUESTIONS))
     type: str = ""
-    answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer"))
+    answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer", *_ANSWERS))
     ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
     gold_titles: tuple[NonEmptyText, ...] = ()
 

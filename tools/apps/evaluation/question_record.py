@@ -29,7 +29,9 @@ def _write_value(value: object) -> object:
 
 
 def _list_answers(value: object) -> list[object]:
-    """List one answer or several; null is none: the question cannot be answered."""
+    """List one answer or several, as SQuAD under `text`; null is none: the question cannot be answered."""
+    if isinstance(value, dict):
+        value = cast("dict[str, object]", value).get("text")
     answers = [] if value is None else cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(each, str) and not each.strip() for each in answers):
         raise ValueError("empty; give one, or null where the question cannot be answered")

@@ -121,6 +121,26 @@ def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
     assert [(each.title, each.text) for each in question.contexts] == [("X", "one"), ("Y", "two"), ("X", "three")]
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"user_input": "Who won?", "reference": "Ann Lee"},
+        {"question": "Who won?", "ground_truth": "Ann Lee"},
+        {"question": "Who won?", "ground_truths": ["Ann Lee"]},
+        {"inputs": {"question": "Who won?"}, "outputs": {"answer": "Ann Lee"}},
+        {"input": "Who won?", "expected_output": "Ann Lee"},
+        {"input": "Who won?", "target": "Ann Lee"},
+        {"input": "Who won?", "ideal": ["Ann Lee"]},
+        {"problem": "Who won?", "answer": "Ann Lee"},
+        {"query": "Who won?", "answer": "Ann Lee"},
+        {"question": "Who won?", "answers": {"text": ["Ann Lee"], "answer_start": [3]}},
+    ],
+)
+def test_questions_as_other_toolkits_name_them(tmp_path: Path, record: dict[str, Any]) -> None:
+    question = only(write(tmp_path, record))
+    assert (question.question, question.answers) == ("Who won?", ("Ann Lee",))
+
+
 def test_an_unanswerable_question_has_no_answers(tmp_path: Path) -> None:
     assert only(write(tmp_path, {**MUSIQUE, "answerable": False})).answers == ()
 
@@ -355,7 +375,7 @@ def test_a_missing_file_an_unknown_file_and_an_unknown_format_are_refused(tmp_pa
         list(read_questions(tmp_path / "none.json"))
     for record, near in [
         ({"question": "x", "reply": "y"}, "has question, reply; the nearest known format, questions, also has answer"),
-        ({"QUERY": "x", "answer": "y"}, "nearest known format, (multihop_rag|browsecomp_plus), also has query"),
+        ({"QUERY": "x", "answer": "y"}, "nearest known format, questions, also has query"),
         ({"claim": "x"}, "has claim; no known format has any of them"),
     ]:
         with pytest.raises(CorpusError, match=f"{near}.*Your own questions need question and answer"):
