@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator, model_validator
 
@@ -107,24 +107,6 @@ class Study(BaseModel, frozen=True, extra="forbid"):
         le=256,
     )
 
-    if not TYPE_CHECKING:  # type checkers and editors know the fields
-
-        def __init__(self, **values: Any) -> None:
-            """Make a study; SettingsError says in one line what is wrong with a value."""
-            from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
-
-            try:
-                super().__init__(**values)
-            except ValidationError as error:
-                unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
-                if unknown is None:
-                    raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
-                *place, key = map(str, unknown)
-                hint = did_you_mean(key, (QuestionSet if place else Study).model_fields)
-                raise SettingsError(
-                    ": ".join([*filter(None, [".".join(place)]), f"unknown key {key!r:.80}{hint}"])
-                ) from None
-
     @field_validator("datasets", mode="before", json_schema_input_type=dict[_Name, QuestionSet | str] | list[str])
     @classmethod
     def _name_datasets(cls, given: Any) -> Any:
@@ -198,9 +180,18 @@ def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[s
 
 
 def make_study(values: Mapping[str, Any]) -> Study:
-    """Make a study of what a file says; SettingsError as `Study` raises it."""
-    make: Any = Study
-    return make(**values)
+    """Make a study of what a file says; SettingsError says in one line what is wrong with a value."""
+    from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
+
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
+        if unknown is None:
+            raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
+        *place, key = map(str, unknown)
+        hint = did_you_mean(key, (QuestionSet if place else Study).model_fields)
+        raise SettingsError(": ".join([*filter(None, [".".join(place)]), f"unknown key {key!r:.80}{hint}"])) from None
 
 
 def study_schema() -> str:
