@@ -20,16 +20,12 @@ from hopgraph.tools.apps.cli.command_options import (
 
 
 class _AskCommand(TyperCommand):
-    """A command whose `--review` may come without a value, and that tells of a question without quotes."""
+    """A command that tells of a question without quotes."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        whole = [  # a lone word after it is meant as its value, and no question
-            f"{each}=all" if each == "--review" and not after.isalpha() else each
-            for each, after in zip(args, [*args[1:], ""], strict=False)
-        ]
         try:
-            return super().parse_args(ctx, whole)
+            return super().parse_args(ctx, args)
         except typer.TyperException as error:
             if "unexpected extra argument" in error.message:
                 error.message += "; put the question in quotes"
@@ -60,8 +56,8 @@ class AskOptions:
     quiet: bool = flag("Show only the answer and its sources.", "--quiet", "-q")
     save: Path | None = option("Write the run to a file, as --json prints it, for `hopgraph draw`.", metavar="RUN.json")
     review: Literal["queries", "evidence", "all"] | None = option(
-        "Pause for you to approve, edit or reject the queries or the evidence; without a value: all.",
-        metavar="[queries|evidence|all]",
+        "Pause for you to approve, edit or reject the queries, the evidence or both.",
+        metavar="queries|evidence|all",
     )
 
     def __post_init__(self) -> None:

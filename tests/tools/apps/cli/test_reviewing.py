@@ -88,7 +88,7 @@ def test_quitting_and_the_end_of_the_input_interrupt() -> None:
 
 def test_without_a_terminal_it_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y\n")))
-    ran = run("ask", QUESTION, "--review")
+    ran = run("ask", QUESTION, "--review", "all")
     assert ran.code == 2
     assert "--review asks on the terminal" in ran.err
 
@@ -127,7 +127,7 @@ def test_a_reviewed_run_goes_on_with_what_the_person_decided(run: Run, monkeypat
 @pytest.mark.parametrize("typed", [b"", b"q\n"], ids=["end of input", "q"])
 def test_the_end_of_input_and_q_end_the_command(run: Run, monkeypatch: pytest.MonkeyPatch, typed: bytes) -> None:
     monkeypatch.setattr("sys.stdin", TypedAhead(typed))
-    ran = run("ask", QUESTION, "--review")
+    ran = run("ask", QUESTION, "--review", "all")
     assert ran.code == 130
     assert "Answer" not in ran.out
     assert ran.err.endswith("hopgraph: interrupted\n")
@@ -175,7 +175,7 @@ def test_a_run_is_reviewed_on_a_terminal() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["ctrl-c", "ctrl-d", "q"])
 def test_ctrl_c_the_end_of_input_and_q_end_it(ending: str) -> None:
-    terminal = Terminal("--review")
+    terminal = Terminal("--review", "all")
     terminal.until_asked()
     if ending == "ctrl-c":
         os.killpg(terminal.process.pid, signal.SIGINT)
