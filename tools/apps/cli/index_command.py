@@ -28,7 +28,7 @@ from hopgraph.tools.retrieval.index_manifest import read_manifest
 from hopgraph.tools.retrieval.index_sources import read_sources
 from hopgraph.tools.retrieval.late_interaction import add_late_interaction, load_late_interaction
 from hopgraph.tools.retrieval.passage_metadata import describe_place, find_origin
-from hopgraph.tools.retrieval.staging import STAGES, Progress
+from hopgraph.tools.retrieval.staging import STAGES
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _LISTED = 20  # files of a kind that are named
@@ -203,7 +203,7 @@ def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[Ind
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:
         with show_progress(STAGES, errors) as progress:
-            given |= {"faiss": options.faiss, "progress": _report_resuming(progress, errors)}
+            given |= {"faiss": options.faiss, "progress": progress}
             if options.replace:
                 report = build_index(options.source, out, **given)
             else:
@@ -228,20 +228,6 @@ def _filled(report: FillReport) -> list[str]:
     skipped = f"{pluralize(report.skipped, *_SKIPPED)} skipped"
     total = f"{report.target} has {pluralize(report.total, 'passage')} now"
     return [f"{_count_changes(report.changes)}.", f"{sent}; {skipped}. {total}."]
-
-
-def _report_resuming(progress: Progress, errors: Console) -> Progress:
-    """Wrap a progress report so that it prints once how many passages need not be embedded again."""
-    begun = set[str]()
-
-    def report(stage: str, done: int, total: int | None) -> None:
-        if stage == "embed" and stage not in begun and done:
-            line = f"resuming from {done:,} of {total or done:,} passages, embedded by an interrupted build"
-            print_line(errors, line, "yellow")
-        begun.add(stage)
-        progress(stage, done, total)
-
-    return report
 
 
 def _index_summary(report: IndexReport) -> str:
