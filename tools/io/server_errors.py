@@ -13,14 +13,15 @@ UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 _FINAL = re.compile(
     r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
     r"data_inspection|context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
-    r"must be reduced|reduce the length|\b(?:prompt|inputs?|string)\b.{0,40}(?:too long|exceed|less than|length)",
+    r"must be reduced|reduce the length|less than \d+ tokens|string too long|"
+    r"\b(?:prompt|inputs?)\b(?! validation).{0,40}(?:too long|exceed|\blength)",
     re.IGNORECASE,
 )
 _NOT_FOUND = re.compile(
-    r"model_not_found|\bmodels?\b.{0,80}(?:not (?:found|exist|loaded|supported)|unknown|unavailable|deprecated)|"
-    r"(?:invalid|not a valid|no healthy).{0,40}\bmodel|no models? (?:is |are )?(?:currently )?loaded|"
-    r"unexpected endpoint|invalid url|\Anot found\b|(?:unknown|no such) (?:endpoint|path|route|url)|"
-    r"\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
+    r"model_not_found|\bmodel\b.{0,80}(?:not found|not exist|unknown|unavailable)|no models? (?:\w+ ){0,2}loaded|"
+    r"\bmodel\b\W{0,3}[\w./:-]{0,80}\W{0,3}(?:is|has been) (?:not (?:supported|loaded)|deprecated)|"
+    r"invalid model\b|not a valid model|no healthy deployments|unexpected endpoint|invalid url|\Anot found\b|"
+    r"(?:unknown|no such) (?:endpoint|path|route|url)|\b(?:endpoint|path|route|url)\b.{0,40}not (?:found|exist)",
     re.IGNORECASE | re.DOTALL,
 )
 _ABOUT_FORMAT = re.compile(

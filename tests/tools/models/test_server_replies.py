@@ -262,6 +262,29 @@ async def test_what_a_server_never_does_is_no_outage(status: int) -> None:
     assert caught.value.trouble == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Model m: response_format is not supported",
+        "The schema of a string has maxLength, which is not allowed",
+        "Invalid parameter for model m: json_schema",
+        "For model m, json_schema is deprecated",
+    ],
+)
+async def test_words_on_a_model_and_lengths_may_be_about_the_format(words: str) -> None:
+    said, _ = await ask(lambda body, number: refused(400, words) if "response_format" in body else completion(TEXT))
+    assert said.text == TEXT
+
+
+@pytest.mark.parametrize("words", ["Input should be less than or equal to 120", "is deprecated for model m"])
+async def test_words_on_a_limit_may_be_those_of_a_prompt(words: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return refused(400, f"max_tokens: {words}") if body.get("max_tokens", 0) > 120 else completion(TEXT)
+
+    said, seen = await ask(answer)
+    assert (said.text, len(seen)) == (TEXT, 2)
+
+
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_schema_that_is_refused_is_left_out(status: int) -> None:
     """Also by a gateway that passes the refusal on with status 200."""
