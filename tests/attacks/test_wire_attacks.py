@@ -39,13 +39,13 @@ NAMED = {
     "null": None,
     "an error": {"error": {"message": "the queue is full", "code": 9}},
     "a list": [1],
-    "a role": {**GOOD, "choices": [{"index": 0, "message": {**MESSAGE, "role": "user"}, "finish_reason": "stop"}]},
-    "a message": {**GOOD, "choices": [{"index": 0, "message": "hello", "finish_reason": "stop"}]},
 }
-ODD_USAGE = [
-    {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": None},
-    {"prompt_tokens": -5, "completion_tokens": -1, "total_tokens": -6},
-]
+ODD = {
+    "counts as text": {"usage": {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": None}},
+    "negative counts": {"usage": {"prompt_tokens": -5, "completion_tokens": -1, "total_tokens": -6}},
+    "the user's role": {"choices": [{"index": 0, "message": {**MESSAGE, "role": "user"}, "finish_reason": "stop"}]},
+    "a text as the message": {"choices": [{"index": 0, "message": MESSAGE["content"], "finish_reason": "stop"}]},
+}
 
 
 class RawServer:
@@ -92,9 +92,9 @@ async def test_a_wrong_envelope_is_one_error(served: tuple[RawServer, str], raw:
     assert "sk-secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("usage", ODD_USAGE, ids=["text", "negative"])
-async def test_a_reply_with_odd_usage_is_read(served: tuple[RawServer, str], raw: RawServer, usage: Any) -> None:
-    raw.bodies = [json.dumps({**GOOD, "usage": usage}).encode()]
+@pytest.mark.parametrize("part", ODD.values(), ids=ODD)
+async def test_an_odd_reply_is_read(served: tuple[RawServer, str], raw: RawServer, part: dict[str, Any]) -> None:
+    raw.bodies = [json.dumps({**GOOD, **part}).encode()]
     assert await ask(served[1]) == "Dominik Moll, né à Bühl"
 
 

@@ -22,7 +22,7 @@ from hopgraph.tools.io.http_retries import UnreadableReplyError, status_of
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.io.reply_bounds import time_limit
 from hopgraph.tools.io.runnables import leaves_of
-from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, raise_reported
+from hopgraph.tools.io.server_errors import UNSUPPORTED_STATUS, page_text, raise_reported
 from hopgraph.tools.models.reply_cache import ModelReply
 from hopgraph.tools.models.resolve import ModelHandle
 from hopgraph.tools.models.send import (
@@ -235,6 +235,8 @@ class _Endpoint:
     async def _ask(self, url: str, body: Mapping[str, Any]) -> Any:
         async with time_limit(self.handle.seconds, self.handle.from_spec):
             reply = await self.client.post(url, cast_to=object, body=body)
+        if isinstance(reply, str):
+            raise UnreadableReplyError(f"{page_text(reply):.200}")
         raise_reported(reply)
         return reply
 

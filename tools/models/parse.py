@@ -105,6 +105,8 @@ def is_complete(text: str) -> bool:
 
     It is one object, well formed, which may have been repeated; or ends with one.
     """
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(text), dict)  # however long it is
     content, found = _outside_reasoning(text)
     start, end, number = content.find("{"), 0, 0
     while start >= 0:

@@ -162,7 +162,8 @@ class _Said:
             return None
         raise_reported(entry(value, "error"))
         raise_reported(entry(choice, "error"))
-        said = entry(choice, "delta") or entry(choice, "message") or {"content": entry(choice, "text")}
+        said = entry(choice, "delta") or entry(choice, "message") or entry(choice, "text")
+        said = {"content": said} if isinstance(said, str) else said
         calls = _listed(entry(said, "tool_calls") or entry(said, "function_call") or [])
         read = [_call(each, number) for number, each in enumerate(calls)]
         return cls(
