@@ -157,6 +157,10 @@ _NO_WORD = re.compile(r"(?<=\w)['\u2019][sS]\b|(?<![\w.])[A-HJ-UWYZ]\.(?=\s+[A-Z
 _INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u2060\ufeff]")
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 """Accents, and the points of Hebrew and Arabic, which most texts leave out."""
+_PLAIN_LETTERS = str.maketrans("łŁøØđĐðı", "lLoOdDdi") | str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "Th"}
+)
+"""Letters without a decomposition, as those write them who do not have them."""
 _CAPITALS = re.compile(r"(?<=\w )A\b|\b[A-Z]{2,}\b")
 """What is no article or pronoun where it stands in capitals within a sentence: vitamin A, the IT department."""
 _COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, C++, .NET, 1,234,567, O'Neil
@@ -171,7 +175,7 @@ _BETWEEN_PARTS = str.maketrans("", "", "-_,'\u2019\u2010\u2011")
 
 
 def _fold_accents(text: str) -> str:
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text))).translate(_PLAIN_LETTERS)
 
 
 def find_compounds(text: str) -> list[str]:

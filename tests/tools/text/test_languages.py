@@ -142,6 +142,8 @@ def test_words_come_from_a_dictionary_where_the_extra_is_installed(
         ("12/05/2024", "On 12/05/2024 in Kiel."),
         ("O'NEIL", "Ask O\u2019Neil."),
         ("XML file", "Call parser.parseXMLFile()."),
+        ("Lodz", "The mills of Łódź"),
+        ("Strasse", "A Straße in Kiel"),
         ("renewal", "The re\xadnewal of the lease."),
         ("\u05e9\u05dc\u05d5\u05dd", "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd"),
     ],
