@@ -44,6 +44,8 @@ _READERS = {
     ".htm": ("html", "read_html_file"),
     ".html": ("html", "read_html_file"),
     ".msg": ("mail", "read_msg"),
+    ".odp": ("office", "read_odp"),
+    ".ods": ("office", "read_ods"),
     ".odt": ("office", "read_odt"),
     ".pdf": ("pdf", "read_pdf"),
     ".pptx": ("office", "read_pptx"),
@@ -54,7 +56,7 @@ _READERS = {
 }
 """Suffix → the module and its function, imported when it is needed."""
 CONVERTED = frozenset(_READERS)
-_ARCHIVES = frozenset({".docx", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
+_ARCHIVES = frozenset({".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
 
 

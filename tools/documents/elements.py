@@ -12,7 +12,7 @@ Row = Sequence[str]
 CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
 _CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES, _ROWS_COMPARED = 8, 100
-_NUMERAL = re.compile(r"[+-]?[\d.,]*\d%?")
+_NUMERAL = re.compile(r"\(?[+\-\u2212]?[$€£]?\s?[\d.,'\s]*\d\s?[%€$£]?\)?")
 _NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
 _NO_NAME = re.compile(rf".{{61,}}|{_NUMBER.pattern}|.*\w \w.*[.!]", re.DOTALL)
 _RAISED, _LOWERED = (

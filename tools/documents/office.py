@@ -1,9 +1,9 @@
-"""Texts, slides and books as elements: ODT, RTF, PPTX and EPUB."""
+"""Texts, slides and books as elements: ODT, ODS, ODP, RTF, PPTX and EPUB."""
 
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from html import escape
+from html import escape, unescape
 from importlib import import_module
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -15,6 +15,7 @@ from hopgraph.tools.documents.elements import (
     Element,
     UnreadableFileError,
     make_table,
+    make_tables,
     parse_xml,
     read_entry,
     tidy,
@@ -38,6 +39,8 @@ _ODT_DROPPED = frozenset(
 )
 
 
+_MOST_REPEATED = 100
+_TAG = re.compile(r"<[^>]+>")
 _ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?)(?![a-z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")
@@ -58,11 +61,47 @@ def read_odt(file: BinaryIO) -> Document:
     return document
 
 
+def read_ods(file: BinaryIO) -> Document:
+    """Read the sheets of an OpenDocument spreadsheet, each value as it is shown there."""
+    document = Document()
+    with ZipFile(file) as archive:
+        root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
+    for sheet in root.iter("{*}table"):
+        if elements := list(make_tables(_ods_rows(sheet))):
+            name = next((value for key, value in sheet.items() if key.endswith("}name")), "")
+            document.elements += [Element("sheet", tidy(name)), *elements]
+    return document
+
+
+def _ods_rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    number = 1
+    for row in sheet.iter("{*}table-row"):
+        cells = list[str]()
+        for cell in row:
+            text = tidy(unescape(_TAG.sub(" ", "".join(_odt_html(cell)))))
+            cells += [text] * _count(_attributes(cell), "number-columns-repeated")
+        times = _count(_attributes(row), "number-rows-repeated", 10**7)
+        yield from ((number + at, cells) for at in range(min(times, _MOST_REPEATED) if any(cells) else 1))
+        number += times
+
+
+def read_odp(file: BinaryIO) -> Document:
+    """Read the slides of an OpenDocument presentation, each a page."""
+    with ZipFile(file) as archive:
+        root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
+    pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>").elements for each in root.iter("{*}page")]
+    return Document([each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)])
+
+
+def _attributes(node: Any) -> dict[str, str]:
+    return {key.rpartition("}")[2]: value for key, value in node.items()}
+
+
 def _odt_html(node: Any, later: list[Any] | None = None) -> Iterator[str]:
     """Yield the content of a node; notes and boxes within a paragraph stand behind it, for which `later` has them."""
     for child in node:
         name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "annotation"
-        attributes = {key.rpartition("}")[2]: value for key, value in child.items()}
+        attributes = _attributes(child)
         tag = f"h{min(_count(attributes, 'outline-level'), 6)}" if name == "h" else _ODT_TAGS.get(name, "")
         if name in ("s", "tab"):
             yield " "
@@ -81,9 +120,9 @@ def _odt_html(node: Any, later: list[Any] | None = None) -> Iterator[str]:
         yield escape(child.tail or "")
 
 
-def _count(attributes: dict[str, str], name: str) -> int:
+def _count(attributes: dict[str, str], name: str, most: int = _MOST_REPEATED) -> int:
     value = attributes.get(name, "")
-    return min(int(value), 100) if value.isdecimal() and int(value) else 1
+    return min(int(value), most) if value.isdecimal() and int(value) else 1
 
 
 def read_rtf(file: BinaryIO) -> Document:

@@ -206,6 +206,42 @@ def test_notes_and_boxes_of_an_odt_part_no_sentence(tmp_path: Path) -> None:
     ]
 
 
+def test_sheets_and_slides_of_open_document_files(tmp_path: Path) -> None:
+    names = " ".join(
+        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
+        for each in ("office", "text", "table", "draw")
+    )
+    row, cell = "<table:table-row{}>{}</table:table-row>", "<table:table-cell>{}</table:table-cell>"
+
+    def line(*texts: str) -> str:
+        return row.format("", "".join(cell.format(f"<text:p>{each}</text:p>") for each in texts))
+
+    empty = row.format(
+        ' table:number-rows-repeated="1048000"', '<table:table-cell table:number-columns-repeated="999"/>'
+    )
+    sheet = f"{line('Name', 'Price')}{line('Lamp', '12,50<text:s/>€')}{empty}{line('Bell &lt; 3', '3,00 €')}"
+    slide = "<draw:frame><draw:text-box><text:p>It opens at 3 bar.</text:p></draw:text-box></draw:frame>"
+    for suffix, body in (
+        ("ods", f'<table:table table:name="Prices">{sheet}</table:table>'),
+        ("odp", f"<draw:page>{slide}</draw:page>" * 2),
+    ):
+        with ZipFile(tmp_path / f"a.{suffix}", "w") as archive:
+            archive.writestr("content.xml", f"<office:document {names}>{body}</office:document>")
+    assert [
+        (each.kind, each.text, each.number, each.rows) for each in convert_document(tmp_path / "a.ods").elements
+    ] == [
+        ("sheet", "Prices", 0, ()),
+        ("table", "", 1, [["Name", "Price"], ["Lamp", "12,50 €"]]),
+        ("table", "", 1048002, [["Name", "Price"], ["Bell < 3", "3,00 €"]]),
+    ]
+    assert [(each.text, each.number) for each in convert_document(tmp_path / "a.odp").elements] == [
+        ("", 1),
+        ("It opens at 3 bar.", 0),
+        ("", 2),
+        ("It opens at 3 bar.", 0),
+    ]
+
+
 @pytest.mark.parametrize("kind", ["bar", "scatter", "surface"])
 def test_charts_have_their_values_as_they_are_stored(tmp_path: Path, kind: str) -> None:
     data: Any = pytest.importorskip("pptx.chart.data")
