@@ -297,8 +297,7 @@ def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.Captu
     assert len(runs) == 7
     assert {RunReader(run).manifest.corpus.retriever for run in runs} == {"contexts"}
     assert {run.stat().st_mode & 0o777 for run in runs} == {0o700}
-    stored = {(run / "corpus" / "manifest.json").stat().st_ino for run in runs}
-    assert stored == {(tmp_path / "corpus" / "manifest.json").stat().st_ino}
+    assert len({(run / "corpus" / "manifest.json").stat().st_ino for run in runs}) == 1
     with (tmp_path / "reproduction.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["column"] == "EM ours"]
     assert len(rows) == 7

@@ -13,27 +13,24 @@ from hopgraph.graphs import METHODS, find_method
 from hopgraph.state import Context, RunError, SettingsError
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.apps.cli.command_options import SOME_FAILED
-from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note, print_skipped, show_progress
+from hopgraph.tools.apps.cli.console import print_hanging, print_line, print_note
 from hopgraph.tools.apps.cli.evaluation.eval_command import Terminal, question_set, run_eval, study_of
 from hopgraph.tools.apps.cli.evaluation.evaluation_options import EvalOptions, ReproduceOptions, eval_options
 from hopgraph.tools.apps.cli.evaluation.run_tables import print_table, summary_console
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.apps.evaluation.batch.question_job import is_of_others
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_missing_gold, describe_simulated
-from hopgraph.tools.apps.evaluation.batch.run_setup import CORPUS, PreparedRun, share_corpus
+from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun, share_corpus
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
-from hopgraph.tools.apps.evaluation.datasets import detect_format, read_questions
+from hopgraph.tools.apps.evaluation.datasets import detect_format
 from hopgraph.tools.apps.evaluation.preliminary import EXPERIMENTS, annotated_sub_questions
 from hopgraph.tools.apps.evaluation.report.writers import WRITERS
 from hopgraph.tools.apps.evaluation.reproduce import paper_tables
 from hopgraph.tools.apps.evaluation.reproduce.paper_tables import PaperTable, PlannedRow, ReportedPaper
 from hopgraph.tools.apps.evaluation.reproduce.table_measures import measure_run
-from hopgraph.tools.apps.evaluation.study import INDEXING_STAGES, answered
+from hopgraph.tools.apps.evaluation.study import answered
 from hopgraph.tools.apps.evaluation.study_specs import dataset_file, method_settings, played_model, run_spec
 from hopgraph.tools.io.guarded_files import write_files
-from hopgraph.tools.retrieval import build_index
-from hopgraph.tools.retrieval.corpora import CorpusReading
-from hopgraph.tools.retrieval.index_folder import is_index
 from hopgraph.tools.retrieval.resolve import corpus_spec
 from hopgraph.tools.text.sanitize import pluralize
 
@@ -78,7 +75,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
         return 0
     stand_ins = describe_simulated(settings[folder].model_dump() for folder in runs)
     warnings = paper_tables.warnings_for(table, dataset, pooled=options.corpus is None, stand_ins=stand_ins)
-    rows, runs = _without(_evaluate(options, path, runs), rows, runs)
+    rows, runs = _without(_evaluate(options, runs), rows, runs)
     summaries: dict[str, Mapping[str, Any]] = {}
     for folder, each in runs.items():
         reader = RunReader(_out(options) / folder)
@@ -210,17 +207,19 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
     return shlex.join(["hopgraph", *words, *flags])
 
 
-def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
+def _evaluate(options: ReproduceOptions, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
     """Run the rows one after the other; return why some stopped, by folder, as others may go on.
 
     RunError: none can, or the model's server is out or refuses.
     """
     stopped: dict[str, str] = {}
-    shared = _pooled_index(options, dataset) if any(each.corpus is None for each in asked.values()) else None
+    before: Path | None = None
     for number, (folder, each) in enumerate(asked.items(), 1):
         print_note(f"Run {number} of {len(asked)}: {folder} ({each.methods})", "bold")
-        if shared is not None and each.corpus is None:
-            share_corpus(shared, _out(options) / folder)
+        if each.corpus is None:  # all rows search the same pooled contexts
+            own = _out(options) / folder
+            share_corpus(before or own, own)
+            before = own
         try:
             (_run_experiment if each.methods in EXPERIMENTS else run_eval)(each)
         except RunError as error:
@@ -228,18 +227,3 @@ def _evaluate(options: ReproduceOptions, dataset: Path, asked: Mapping[str, Eval
                 raise
             stopped[folder] = str(error)
     return stopped
-
-
-def _pooled_index(options: ReproduceOptions, dataset: Path) -> Path:
-    """Index the contexts of the data set once, for all rows; return the folder that has the corpus."""
-    shared = _out(options) / CORPUS
-    first = next(iter(read_questions(dataset, options.format_name, CorpusReading(options.skip_invalid))), None)
-    if not dataset.is_dir() and (first is None or not first.contexts):
-        raise SettingsError(f"{dataset.name} has no passages; name a corpus with --corpus")
-    if not is_index(shared):
-        with show_progress(INDEXING_STAGES) as progress:
-            built = build_index(
-                dataset, shared, follow_links=True, skip_invalid=options.skip_invalid, progress=progress
-            )
-        print_skipped("corpus", built.skipped, built.first_skipped)
-    return _out(options)
