@@ -72,15 +72,12 @@ def print_json(record: object) -> None:
 
 
 @contextmanager
-def show_progress(
-    stages: Mapping[str, str], console: Console | None = None
-) -> Generator[Callable[[str, int, int | None], None]]:
+def show_progress(stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
     """Show one bar for each stage, named as in `stages`, from its first report on; they vanish at the end.
 
-    Gives what to call with the stage, how much of it is done, and of how much (None: not known). The console, standard
-    error's, is needed where the block prints lines above the bars.
+    Gives what to call with the stage, how much of it is done, and of how much (None: not known).
     """
-    console = console or console_on(stderr=True)
+    console = console_on(stderr=True)
     bars = Progress(console=console, transient=True, disable=not console.is_terminal)
     tasks: dict[str, TaskID] = {}
 

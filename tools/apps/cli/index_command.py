@@ -198,11 +198,10 @@ def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
 
 def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
     """Build or update an index; return what came of it, how it is named as a corpus, and what to print."""
-    errors = console_on(stderr=True)
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:
-        with show_progress(STAGES, errors) as progress:
+        with show_progress(STAGES) as progress:
             given |= {"faiss": options.faiss, "progress": progress}
             if options.replace:
                 report = build_index(options.source, out, **given)

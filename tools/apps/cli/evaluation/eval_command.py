@@ -51,10 +51,7 @@ def run_eval(options: EvalOptions) -> int:
 
 
 def run_study(options: StudyFileOptions) -> None:
-    """Write an example of a study, with its schema beside it, or print the schema."""
-    if options.action == "schema":
-        print(study_schema())  # noqa: T201 - for a file
-        return
+    """Write an example of a study, with its schema beside it."""
     path = options.file.expanduser()
     if path.exists():
         raise SettingsError(f"{path} is there already; name another file")

@@ -143,15 +143,11 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "evaluation.eval_command.run_study",
     "hopgraph study init",
     "hopgraph study init mine.yaml",
-    "hopgraph study schema > study.schema.json",
 )
 class StudyFileOptions:
     """Write an example of a study file for `hopgraph eval`. Editors complete it by the schema beside it."""
 
-    action: Annotated[
-        Literal["init", "schema"],
-        typer.Argument(metavar="init|schema", help="init: write both; schema: print the schema."),
-    ]
+    action: Annotated[Literal["init"], typer.Argument(metavar="init", help="What to do: write both.")]
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("study.yaml")
 
 
