@@ -89,17 +89,6 @@ def new_figure(comparison: Comparison, title: str, height: float) -> Any:
     return figure
 
 
-def look(number: int) -> tuple[str, str]:
-    """Return the colour and the marker of the line or point with this number; those of the first 84 differ."""
-    return _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
-
-
-def add_legend(figure: Any) -> None:
-    """Name what the first axes show, beside them."""
-    handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=7.5, borderaxespad=0.2)
-
-
 def calls_figure(comparison: Comparison) -> Any:
     """Draw how many model calls the questions of each method take; None where nothing counted them."""
     rows: dict[str, list[float]] = {}
@@ -160,7 +149,8 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
         point, interval = comparison.point(method, *costs), comparison.interval(method, "f1")
         if point is None or interval is None:
             continue
-        (x, f1), (colour, marker), is_bound = point, look(number), method.method == BOUND
+        (x, f1), is_bound = point, method.method == BOUND
+        colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]  # the first 84 pairs differ
         axes.vlines(x, 100 * interval.low, 100 * interval.high, color=colour, alpha=0.28, linewidth=1.6, zorder=2)
         looks = {"marker": marker, "color": "white" if is_bound else colour, "markeredgecolor": colour}
         axes.plot(x, 100 * f1, linestyle="", markersize=6, label=method.name, zorder=3, **looks)
@@ -184,5 +174,5 @@ def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
     axes.margins(x=0.08, y=0.06)
     axes.set_xlabel(label)
     axes.set_ylabel("F1, in percent, with the 95 % interval")
-    add_legend(figure)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=7.5, borderaxespad=0.2)
     return figure
