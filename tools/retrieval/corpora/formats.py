@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -251,6 +252,7 @@ DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
 _BEIR_FILES = (_BEIR_FILE, "queries.jsonl")
 _FAILED_SHOWN = 10
+_LONGEST_ANSWER = 8  # words of an answer in a data set
 
 
 @dataclass(frozen=True)
@@ -369,7 +371,11 @@ def _ignore(_: OSError) -> None:
 
 
 def _is_question_set(file: Path) -> bool:
-    first = _first_row(file) if file.suffix.lower() in (".csv", ".tsv") else _first_object(file)[0]
+    """Return whether a file has questions with the answers of a data set; a table of an FAQ answers in sentences."""
+    is_table = file.suffix.lower() in (".csv", ".tsv")
+    first = _first_row(file) if is_table else _first_object(file)[0]
+    if is_table and len(str(first.get("answer", "")).split()) > _LONGEST_ANSWER:
+        return False
     data = first.get("data")
     article = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else first
     paragraphs = article.get("paragraphs")
@@ -381,10 +387,12 @@ def _is_question_set(file: Path) -> bool:
 
 
 def _first_row(file: Path) -> Object:
-    """Return the column names of a CSV or TSV file, as the keys of an object."""
+    """Return the first row of a CSV or TSV file by the names of its columns."""
     with open_source(file) as opened:
-        line = opened.readline(4096).decode("utf-8-sig", "replace").strip()
-    return dict.fromkeys(next(csv.reader([line], delimiter=max("\t;,", key=line.count)), list[str]()))
+        lines = opened.read(1 << 16).decode("utf-8-sig", "replace").strip().splitlines()
+    delimiter = max("\t;,", key=lines[0].count) if lines else ","
+    names, first, *_ = [*islice(csv.reader(lines, delimiter=delimiter), 2), list[str](), list[str]()]
+    return dict(zip_longest(names, first, fillvalue=""))
 
 
 def _detect_tsv(path: Path) -> str | None:

@@ -82,6 +82,17 @@ def test_answers_of_question_sets_are_not_indexed(tmp_path: Path, name: str, con
     ("name", "content", "passages"),
     [
         (
+            "a.csv",  # frequent questions, no data set
+            "question,answer\nWho approves it?,The head of the department approves all travel beforehand.\n",
+            [
+                (
+                    "a",
+                    "| question | answer |\n|---|---|\n"
+                    "| Who approves it? | The head of the department approves all travel beforehand. |",
+                )
+            ],
+        ),
+        (
             "a.json",
             {"repo": "x", "issues": [{"title": "Lamp", "body": "It burns."}, {"title": "Bell", "body": "It rings."}]},
             [("a > Lamp", "It burns."), ("a > Bell", "It rings."), ("a", "repo: x")],
