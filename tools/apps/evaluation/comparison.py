@@ -34,6 +34,7 @@ from hopgraph.tools.apps.evaluation.significance import (
     cluster_permutation_test,
     find_clusters,
     holm,
+    permutation_test,
     questions_needed,
 )
 
@@ -85,14 +86,18 @@ class Difference(NamedTuple):
     n: int
     mean: float
     """Mean of this method's score minus the other's."""
-    clusters: int
-    """How many clusters the questions form (`find_clusters`); n where they share nothing."""
-    ci95: Interval | None
-    """Interval by resampling clusters; None for a single one of several questions."""
+    ci95: Interval
     p: float
-    """Two-sided paired permutation test, with a sign for each cluster."""
+    """Two-sided paired permutation test."""
     p_holm: float
     """The same, corrected for the number of differences that were asked for together (Holm 1979)."""
+    clusters: int
+    """How many clusters the questions form (`find_clusters`); where it is n, what follows is as above."""
+    cluster_ci95: Interval | None
+    """Interval by resampling clusters; None for a single cluster."""
+    cluster_p: float
+    """With a sign for each cluster."""
+    cluster_p_holm: float
     needed: float | None
     """Questions that show such a difference with power 0.8 (`questions_needed`)."""
     sd: float | None
@@ -198,16 +203,24 @@ class Comparison:
             return None
         data, clusters = [*values.values()], [self.clusters[name] for name in values]
         count = len(set(clusters))
-        ci95 = bootstrap(data) if count == len(data) else cluster_bootstrap(data, clusters)
-        p, needed = cluster_permutation_test(data, clusters), questions_needed(data, clusters)
-        sd = deviation(_subtract(method, base, score), score)
-        return Difference(method.name, score, len(data), fmean(data), count, ci95, p, p, needed, sd)
+        p, ci95 = permutation_test(data), bootstrap(data)
+        alone = count == len(data)  # the same numbers, not others by chance
+        cluster_p = p if alone else cluster_permutation_test(data, clusters)
+        cluster_ci95 = ci95 if alone else cluster_bootstrap(data, clusters)
+        needed = questions_needed(data, clusters)
+        return Difference(
+            *(method.name, score, len(data), fmean(data), ci95, p, p),
+            *(count, cluster_ci95, cluster_p, cluster_p, needed, deviation(_subtract(method, base, score), score)),
+        )
 
 
 def correct_together(found: Sequence[Difference]) -> list[Difference]:
     """Correct the p-values of a table's differences for their number (Holm 1979)."""
-    corrected = holm([each.p for each in found])
-    return [each._replace(p_holm=p) for each, p in zip(found, corrected, strict=True)]
+    plain, clustered = holm([each.p for each in found]), holm([each.cluster_p for each in found])
+    return [
+        each._replace(p_holm=p, cluster_p_holm=cluster_p)
+        for each, p, cluster_p in zip(found, plain, clustered, strict=True)
+    ]
 
 
 def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None = None) -> dict[str, Comparison]:

@@ -117,8 +117,8 @@ def _score_table(
             for at, row in enumerate(rows):
                 difference = tested.get((dataset, row.by_dataset[dataset].name, score)) if cells[at].text else None
                 if difference:
-                    mark = next((mark for p, mark in _LEVELS.items() if difference.p_holm < p), "")
-                    cells[at] = replace(cells[at], mark=mark, p=difference.p_holm)
+                    mark = next((mark for p, mark in _LEVELS.items() if difference.cluster_p_holm < p), "")
+                    cells[at] = replace(cells[at], mark=mark, p=difference.cluster_p_holm)
             for model in dict.fromkeys(row.model for row in rows):
                 own = [at for at, row in enumerate(rows) if row.model == model and row.method != BOUND]
                 for at, rank in zip(own, _ranks([cells[at] for at in own]), strict=True):

@@ -344,8 +344,8 @@ def _tests(comparison: Comparison, base: str) -> Table:
     rows: dict[str, dict[str, Cell]] = {each.name: {} for each in made}
     if shared := next((each for each in made if each.clusters < each.n), None):
         note += (
-            f" Resampled and tested by cluster, as questions share gold passages or hops ({shared.n:,} questions in "
-            f"{pluralize(shared.clusters, 'cluster')})."
+            f" By cluster: the same, resampled and tested by cluster, as questions share gold passages or hops ("
+            f"{shared.n:,} questions in {pluralize(shared.clusters, 'cluster')})."
         )
     for found in made:
         name = _TESTED[found.score]
@@ -353,6 +353,12 @@ def _tests(comparison: Comparison, base: str) -> Table:
             f"{name} difference": percent_cell(found.mean, found.ci95, sd=found.sd, sign="+"),
             f"p ({name})": number_cell(found.p_holm, 4),
         }
+        if shared:
+            ci95 = found.cluster_ci95
+            rows[found.name] |= {
+                f"{name} by cluster": text_cell("") if ci95 is None else percent_cell(found.mean, ci95, sign="+"),
+                f"p ({name}) by cluster": number_cell(found.cluster_p_holm, 4),
+            }
     return as_table(f"Against {base}", note, rows)
 
 
@@ -361,7 +367,7 @@ def _questions_needed(comparison: Comparison, base: str) -> Table:
     for found in comparison.differences(_TESTED, base):
         name, needed = _TESTED[found.score], found.needed
         rows[found.name] |= {
-            f"{name} difference": percent_cell(found.mean, found.ci95, sign="+"),
+            f"{name} difference": percent_cell(found.mean, found.cluster_ci95, sign="+"),
             f"questions ({name})": number_cell(None if needed is None else ceil(needed)),
             f"{name} shown by {found.n:,}": percent_cell(
                 None if needed is None else abs(found.mean) * (needed / found.n) ** 0.5
