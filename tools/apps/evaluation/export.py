@@ -1,15 +1,16 @@
-"""Hand the answers of a run to other tools, as a table with a line for each answer."""
+"""Hand the answers of a run to other tools: a table with a line for each answer, or a run of an experiment tracker."""
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.cost_estimate import PriceTable
 from hopgraph.tools.apps.evaluation.report.tables import COST_NAMES, SCORE_NAMES
@@ -33,6 +34,7 @@ ANSWER_COLUMNS: dict[str, tuple[str, str]] = {
     "error": ("string", "why it failed, in one line; else empty"),
 }
 """Column → its type in JSON, and what it holds; scores and costs come after these."""
+MLFLOW_DATABASE = "mlflow.db"
 _SCORE = "{}, from 0 to 1; null where the question cannot have it"
 _COST = "{} of this answer; null where it failed"
 
@@ -94,3 +96,51 @@ def write_parquet(rows: Sequence[ExportRow], path: Path) -> None:
     sink = arrow.BufferOutputStream()
     parquet.write_table(arrow.Table.from_pylist([*rows], schema=arrow.schema(fields)), sink)
     write_files({path: sink.getvalue().to_pybytes()})
+
+
+def log_to_wandb(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
+    """Log a Weights & Biases run for each method: settings, scores, and the answers as a table.
+
+    Into a folder, offline; for None as the package is configured. SpecError where it is missing.
+    """
+    wandb = require("wandb", "wandb")
+    where = {} if folder is None else {"mode": "offline", "dir": str(folder)}
+    for method, config, scores in _tracked(reader):
+        with wandb.init(project=project, name=f"{reader.folder.name}/{method}", config=config, **where) as run:
+            run.summary.update(scores)
+            own = [[*row.values()] for row in rows if row["method"] == method]
+            run.log({"answers": wandb.Table(columns=[*rows[0]], data=own)} if own else {})
+
+
+def log_to_mlflow(reader: RunReader, rows: Sequence[ExportRow], folder: Path | None, project: str) -> None:
+    """Log an MLflow run for each method: settings, scores, and the answers as JSON lines; SpecError without mlflow.
+
+    Into a database in a folder, with its files beside it; for None where the package is configured to.
+    """
+    mlflow = require("mlflow", "mlflow")
+    entities = require("mlflow.entities", "mlflow")
+    database = files = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        database, files = f"sqlite:///{folder.absolute() / MLFLOW_DATABASE}", (folder.absolute() / "artifacts").as_uri()
+    client = mlflow.MlflowClient(database)
+    experiment = client.get_experiment_by_name(project)
+    number = experiment.experiment_id if experiment else client.create_experiment(project, files)
+    for method, config, scores in _tracked(reader):
+        run = client.create_run(number, run_name=f"{reader.folder.name}/{method}").info
+        params = [entities.Param(name, json.dumps(value)[:6000]) for name, value in config.items()]
+        metrics = [
+            entities.Metric(name.replace("@", "_at_"), value, run.start_time, 0) for name, value in scores.items()
+        ]
+        client.log_batch(run.run_id, metrics=metrics, params=params)
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows if row["method"] == method)
+        client.log_text(run.run_id, lines, "answers.jsonl")
+        client.set_terminated(run.run_id)
+
+
+def _tracked(reader: RunReader) -> Iterator[tuple[str, dict[str, JsonValue], dict[str, float]]]:
+    """Yield for each method its name, what it was run with, and its scores and costs."""
+    facts = reader.manifest.model_dump(mode="json", include={"dataset", "corpus", "repeats", "libraries"})
+    for method, summary in summarize_run(reader).items():
+        numbers = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}
+        yield method, {**reader.manifest.methods[method], **facts, "method": method}, numbers

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.export import answer_rows, describe_columns
+from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
+from hopgraph.tools.apps.evaluation.export import MLFLOW_DATABASE, answer_rows, describe_columns
 from support.hand_made_runs import failed, outcome, question, write_run
 
 Run = Callable[..., Any]
@@ -62,3 +63,44 @@ def test_parquet_has_the_rows_as_they_are(run: Run, folder: Path, tmp_path: Path
     table = parquet.read_table(tmp_path / "a.parquet")
     assert table.to_pylist() == answer_rows(RunReader(folder))
     assert b"from 0 to 1" in table.schema.field("em").metadata[b"description"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*noload.*")  # mlflow's, of SQLAlchemy 2.1
+def test_mlflow_gets_settings_scores_and_answers(run: Run, folder: Path, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="needs the extra mlflow")
+    ran = run("export", str(folder), "--to", "mlflow", "--out", str(tmp_path / "mlruns"), "--project", "hops")
+    assert ran.code == 0, ran.err
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlruns/{MLFLOW_DATABASE}")
+    found = client.search_runs([client.get_experiment_by_name("hops").experiment_id])
+    summary = summarize_run(RunReader(folder))
+    by_method = {each.data.params["method"]: each for each in found}
+    assert by_method.keys() == {'"migres"', '"one_step"'}
+    migres = by_method['"migres"']
+    assert migres.data.metrics["f1"] == pytest.approx(summary["migres"]["f1"])
+    assert migres.data.metrics["recall_at_5"] == pytest.approx(summary["migres"]["recall@5"])
+    assert migres.data.params["model"] == '"openai:m"'
+    (file,) = Path(migres.info.artifact_uri.removeprefix("file://")).glob("answers.jsonl")
+    assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == ["q1", "q2", "q1"]
+
+
+@pytest.mark.slow
+def test_wandb_gets_a_run_offline(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb", reason="needs the extra wandb")
+    for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "own"))
+    out = tmp_path / "tracked"
+    out.mkdir()
+    ran = run("export", str(folder), "--to", "wandb", "--out", str(out))
+    assert ran.code == 0, ran.err
+    files = list(out.glob("wandb/offline-run-*/*.wandb"))
+    assert len(files) == 2
+    content = b"".join(path.read_bytes() for path in files)
+    assert b"migres" in content
+    assert b"recall@5" in content
+    (table,) = (
+        json.loads(path.read_text())
+        for path in out.glob("wandb/offline-run-*/files/media/table/*.json")
+        if "Bea" in path.read_text()
+    )
+    assert len(table["data"]) == 3

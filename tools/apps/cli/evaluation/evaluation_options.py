@@ -200,13 +200,21 @@ class CompareOptions:
     "evaluation.export_command.run_export",
     "hopgraph export runs/hotpot --to parquet --out hotpot.parquet",
     "hopgraph export runs/hotpot --to csv --out hotpot.csv --prices prices.toml",
+    "hopgraph export runs/hotpot --to wandb --project multi-hop",
+    "hopgraph export runs/hotpot --to mlflow --out mlruns",
 )
 class ExportOptions:
-    """Export a run's answers, scores and costs to a table. It comes with a schema."""
+    """Export a run's answers, scores and costs to other tools. Files come with a schema."""
 
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `hopgraph eval`.")]
-    to: Literal["parquet", "csv"] = option("The format; parquet needs the extra `parquet`.", default="csv")
-    out: Path = option("The file; its schema is written beside it.", default=..., metavar="FILE")
+    to: Literal["parquet", "csv", "wandb", "mlflow"] = option(
+        "parquet, wandb and mlflow need the extras of the same name.", default="csv"
+    )
+    out: Path | None = option(
+        "The file; for wandb and mlflow a folder for an offline run. Default for these: their configured server.",
+        metavar="FILE|DIR",
+    )
+    project: str = option("The wandb project or mlflow experiment.", default="hopgraph", metavar="NAME")
     prices: Path | None = option("As in `eval`; adds costs to the answers.", metavar="FILE")
 
 
