@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from hopgraph.tools.apps.evaluation.calibration import Calibration
 from hopgraph.tools.apps.evaluation.comparison import Comparison
+from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet
 from hopgraph.tools.apps.evaluation.ranking_measures import judged_only, measure_rankings
 from hopgraph.tools.apps.evaluation.report.tables import (
@@ -28,6 +30,7 @@ def measure_tables(
     """Make these tables but for empty ones, with the data set's own script and measures of ir_measures if asked for."""
     made = [
         _verdicts(comparison),
+        _confidence(comparison),
         *([_official(comparison, official)] if official else []),
         *([_rankings(comparison, measures)] if measures else []),
         step_table(_step_costs(comparison)),
@@ -82,6 +85,36 @@ def _verdicts(comparison: Comparison) -> Table:
         "what was attempted (SimpleQA). Abstention: precision and recall of giving no answer if there is none."
     )
     return as_table("Right, wrong, not attempted", note, rows)
+
+
+def _confidence(comparison: Comparison) -> Table:
+    """Compare the confidence that a model stated with what is right, of the methods that ask for it."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for method in comparison.methods:
+        outcomes = method.reader.latest(method.method).values()
+        found = Calibration(
+            [
+                (level, EXACT_MATCH(each["answer"], answers) == 1.0)
+                for each in outcomes
+                if (level := each.get("confidence")) is not None
+                and each["id"] in method.rows
+                and (answers := comparison.questions[each["id"]].answers) is not None
+            ]
+        )
+        if found.answers:
+            rows[method.name] = {
+                "answers": number_cell(len(found.answers)),
+                **{f"right at {level}": percent_cell(share) for level, (_, share) in found.levels.items()},
+                "ECE": number_cell(found.expected_error, 3),
+                "Brier": number_cell(found.brier, 3),
+                "AUROC": number_cell(found.auroc, 3),
+            }
+    note = (
+        "Answers with a stated confidence from 1 to 5, of all repeats: how many are right (exact match), in percent, "
+        "at each level; the expected calibration error and the Brier score, with 1 to 5 as probabilities of 0 to 1; "
+        "AUROC: how often a right answer has the higher confidence (0.5: it says nothing)."
+    )
+    return as_table("Confidence", note, rows)
 
 
 def _rankings(comparison: Comparison, measures: Mapping[str, Any]) -> Table:
