@@ -27,6 +27,12 @@ WORTH_COMPARING = 0.02
 QUADRATIC = 24
 HOW = {
     "_LAST_TAG": "match",
+    "_DIRECTIVE": "match",
+    "_DURATION": "fullmatch",
+    "_HEADER": "fullmatch",
+    "_PLAIN_NUMBER": "fullmatch",
+    "_PROSE_DIRECTIVE": "match",
+    "_TABLE_RULE": "fullmatch",
     "_NUMERAL": "fullmatch",
     "_ACTION": "match",
     "_ABSTAINS": "match",
@@ -46,6 +52,7 @@ HOW = {
 BOUNDED = {
     "_LAST_WORD": "the characters before a sentence's end",
     "_MACHINE_VALUE": "the first 200 characters of a field",
+    "_PAGE_MARKUP": "the first 5,000 characters of a page",
     "_SPEC": "an option on the command line",
 }
 """What other patterns meet, which is short."""

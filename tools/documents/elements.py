@@ -13,8 +13,8 @@ CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
 _CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES, _ROWS_COMPARED = 8, 100
 _NUMERAL = re.compile(r"\(?[+\-\u2212]?[$€£]?\s?[\d.,'\s]*\d\s?[%€$£]?\)?")
-_NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
-_NO_NAME = re.compile(rf".{{61,}}|{_NUMBER.pattern}|.*\w \w.*[.!]", re.DOTALL)
+_PLAIN_NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
+_NO_NAME = re.compile(rf".{{61,}}|{_PLAIN_NUMBER.pattern}|.*\w \w.*[.!]", re.DOTALL)
 _RAISED, _LOWERED = (
     dict(zip("0123456789+-\u2212=()", figures, strict=True)) for figures in ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 )
@@ -153,7 +153,7 @@ def _is_above_numbers(rows: Sequence[Row]) -> bool:
     """Return whether the first row has no number, but a column below one of its cells has only numbers."""
     columns = [(name, list(filter(None, cells))) for name, *cells in zip_longest(*rows[:_ROWS_COMPARED], fillvalue="")]
     below = any(name and cells and all(map(_NUMERAL.fullmatch, cells)) for name, cells in columns)
-    return below and not any(_NUMBER.fullmatch(name) for name, _ in columns)
+    return below and not any(_PLAIN_NUMBER.fullmatch(name) for name, _ in columns)
 
 
 def split_titles(rows: Sequence[Row]) -> int:

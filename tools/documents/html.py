@@ -43,10 +43,10 @@ _CHARSET = re.compile(
 )
 _XHTML = re.compile(r"<\?xml|xmlns\s*=")
 _SELF_CLOSED = re.compile(
-    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([a-zA-Z][\w:-]*)([^<>]*)/>"
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([a-zA-Z][\w:-]*+)([^<>]*)/>"
 )
 """An element of XHTML without content, which HTML would not take to be closed."""
-_FOOTNOTE_MARK = re.compile(r"\W*(?:\w{1,3}|[*†‡§¶])\W*")
+_FOOTNOTE_MARK = re.compile(r"\W{0,5}(?:\w{1,3}|[*†‡§¶])\W{0,5}")
 
 
 def read_html_file(file: BinaryIO) -> Document:

@@ -40,7 +40,7 @@ _ODT_DROPPED = frozenset(
 
 
 _MOST_REPEATED = 100
-_TAG = re.compile(r"<[^>]+>")
+_TAG = re.compile(r"<[^<>]+>")
 _ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?)(?![a-z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")

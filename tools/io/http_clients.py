@@ -26,7 +26,7 @@ _SCHEMES = ("http", "https", "socks5", "socks5h")
 _BLANKS = " \t\r\n\ufeff\u200b\xa0"
 _AROUND = _BLANKS + "\"'"
 _PLAIN = re.compile(r"[!-~]+")
-_ENDPOINT = re.compile(r"/+(?:chat/completions|completions|responses|embeddings|models)\Z")
+_ENDPOINT = re.compile(r"(?<!/)/+(?:chat/completions|completions|responses|embeddings|models)\Z")
 _PORTS = {"http": 80, "https": 443}
 
 

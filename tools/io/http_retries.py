@@ -49,8 +49,8 @@ REFUSED_STATUS = frozenset({401, 402, 403, 404})
 _LONG_WAIT, _LONGEST = 60, 30 * 86_400  # seconds
 _EPOCH = 10**9
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+\s?)+")
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[smhd])")
+_DURATION = re.compile(r"(?:\d{1,15}(?:\.\d{1,15})?\s?[a-z]{1,15}\s?)+")
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s?(ms|[smhd])")
 _WAIT_IN_WORDS = re.compile(
     r"(?:try again in|retry (?:in|after)|retry.?delay\W{1,5})\s*(\d[\d.]*\s?[a-z]*(?:\d[\d.]*[a-z]+)*)", re.IGNORECASE
 )

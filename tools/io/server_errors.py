@@ -33,7 +33,7 @@ _SAYING = ("error", "errors", "detail", "message", "msg", "error_msg", "base_res
 """Keys under which servers say what is wrong, the first to be taken first."""
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_code")
 _PAGE = re.compile(r"<(?:!doctype|html|head|body|title|h1)\b", re.IGNORECASE)
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_PAGE_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _UNUSABLE = frozenset({"json_validate_failed", "tool_use_failed"})
 _STATUS_BY_WORDS = {
     404: _NOT_FOUND,
@@ -84,7 +84,7 @@ def page_text(text: str) -> str:
     """Return the text of an HTML page on one line; any other text as it is."""
     if not _PAGE.search(text[:1000]):
         return text
-    return " ".join(_MARKUP.sub(" ", text[:5_000]).split())
+    return " ".join(_PAGE_MARKUP.sub(" ", text[:5_000]).split())
 
 
 def _said(body: Any) -> list[Any]:
