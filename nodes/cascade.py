@@ -1,12 +1,12 @@
 """Run methods as stages, each with what the ones before have found: in turn until an answer is accepted, or one."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, cast
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
-from pydantic import Field, InstanceOf, SkipValidation, field_validator
+from pydantic import BeforeValidator, Field, InstanceOf, SkipValidation
 
 from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.budget import is_exhausted, limits_left
@@ -17,7 +17,7 @@ from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.human_review import step_start_time
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.pair_scoring import score_pairs
-from hopgraph.nodes.core.reply_text import MODEL_SOURCE, ReplyModel
+from hopgraph.nodes.core.reply_text import MODEL_SOURCE, ReplyModel, read_name
 from hopgraph.nodes.core.search import to_passages
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.prepare import check_settings
@@ -86,16 +86,16 @@ class SupportVerdict(ReplyModel):
 class ComplexityReply(ReplyModel):
     """A reply of the role `judge_complexity`."""
 
-    searches: Literal["none", "one", "several"]
-
-    @field_validator("searches", mode="before")
-    @classmethod
-    def _as_named(cls, said: object) -> object:
-        return said.strip().casefold() if isinstance(said, str) else said
+    searches: Annotated[Literal["none", "one", "several"], BeforeValidator(read_name)]
 
 
 _CAREFUL = ComplexityReply(searches="several")
-_NEEDS = {"none": "it needs no search", "one": "one search can answer it", "several": "it takes several searches"}
+_STAGE_FOR = {
+    "none": (0, "it needs no search"),
+    "one": (1, "one search can answer it"),
+    "several": (2, "it takes several searches"),
+}
+"""Searches that a question needs → the place of its stage, and why it is chosen."""
 
 
 def make_classify_node(methods: Mapping[str, StageMethod]) -> Node:
@@ -110,7 +110,7 @@ def make_classify_node(methods: Mapping[str, StageMethod]) -> Node:
         await _check_stages(settings, methods)
         wanted = ModelCall("judge_complexity", {"question": state["question"]}, ComplexityReply, _CAREFUL)
         answered = await ask(runtime, state, wanted, reserve_calls=1)
-        stage, why = list(_NEEDS).index(answered.record.searches), _NEEDS[answered.record.searches]
+        stage, why = _STAGE_FOR[answered.record.searches]
         emit(runtime, Routed(kind="question", method=read_stage(settings.stages[stage])[0], why=why))
         return {"stage": stage, "iteration": 0, "calls": calls_of([answered])}
 

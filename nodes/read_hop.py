@@ -127,7 +127,7 @@ async def reason_in_documents(state: HopsState, runtime: Runtime[HopsContext]) -
     hops, passages = state["hops"], passages_by_id(state["passages"])
     hop, excerpts = hops[-1], candidate_excerpts(state["candidates"], passages)
     if not excerpts:
-        return {"hops": close_hop(hops, [], "", runtime)}
+        return accept_generated(hops, runtime)
     variables: dict[str, Value] = {
         "passages": prompt_passages(excerpts, passages),
         **reasoning_so_far(hops[:-1], runtime.context),
@@ -138,15 +138,11 @@ async def reason_in_documents(state: HopsState, runtime: Runtime[HopsContext]) -
     answered = await ask(runtime, state, wanted, reserve_calls=1)
     said = clean(answered.record.information).strip()
     cited = shown_ids(answered.record.used_passages, excerpts) if said else []
-    found = [Evidence(id=f"{hop['number']}.1.1", statement=said, passage_ids=cited, quote="", verified=False)]
-    evidence = [quoted(each, passages) for each in found if cited]
+    stated = Evidence(id=f"{hop['number']}.1.1", statement=said, passage_ids=cited, quote="", verified=False)
+    evidence = [quoted(stated, passages)] if cited else []
     update: Update = {"stop_reason": "budget"} if answered.outcome == "budget" else {}
-    return {
-        "hops": close_hop(hops, evidence, said, runtime),
-        "evidence": evidence,
-        "calls": calls_of([answered]),
-        **update,
-    }
+    update["calls"] = calls_of([answered])
+    return {"hops": close_hop(hops, evidence, said, runtime), "evidence": evidence, **update}
 
 
 async def answer_from_memory(state: MethodState, runtime: Runtime[Context]) -> Update:

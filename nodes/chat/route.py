@@ -1,13 +1,13 @@
 """Separate small talk from questions, and choose the method that answers a question."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from langgraph.runtime import Runtime
-from pydantic import field_validator
+from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.budget import calls_left, tokens_left
-from hopgraph.nodes.core.reply_text import ReplyModel, ShortText
+from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, read_name
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import BudgetState, Update
 from hopgraph.state.chat import AUTO, ChatContext, ChatState, TurnKind
@@ -27,13 +27,8 @@ HELLO = "Hello! I answer questions from the documents, and say where the answer 
 class RouteReply(ReplyModel):
     """A reply of the role `route`."""
 
-    kind: Literal["small_talk", "single_hop", "bridge", "comparison"]
+    kind: Annotated[Literal["small_talk", "single_hop", "bridge", "comparison"], BeforeValidator(read_name)]
     reply: ShortText = ""
-
-    @field_validator("kind", mode="before")
-    @classmethod
-    def _as_named(cls, kind: object) -> object:
-        return kind.strip().lower().replace("-", "_").replace(" ", "_") if isinstance(kind, str) else kind
 
 
 CAREFUL = RouteReply(kind="bridge")

@@ -137,6 +137,11 @@ ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), schema_hint(m
 """Numbers from 1 of what a prompt shows."""
 
 
+def read_name(value: object) -> object:
+    """Return one of a field's names as its schema writes it, in whatever case and with whatever spaces it comes."""
+    return value.strip().lower().replace("-", "_").replace(" ", "_") if isinstance(value, str) else value
+
+
 def read_list(value: object) -> object:
     """Take a text or an object where a list is expected for the only entry of one."""
     return [cast("object", value)] if isinstance(value, str | dict) else value

@@ -64,8 +64,8 @@ class _Level(NamedTuple):
 class _List(NamedTuple):
     counted_as: str
     """Lists with the same key are counted together."""
-    levels: Sequence[_Level] = ()
-    restarts: dict[int, int] = {}  # noqa: RUF012
+    levels: Sequence[_Level]
+    restarts: dict[int, int]
     """Depth → the number of its first item, until that has come."""
 
     def level(self, depth: int) -> _Level:
@@ -175,7 +175,7 @@ class _Reader:
 
     def _mark(self, number: str, depth: int) -> str:
         """Count an item, and return its indented mark."""
-        list_ = self._lists.get(number, _List(number))
+        list_ = self._lists.get(number, _List(number, (), {}))
         values = self._values.setdefault(list_.counted_as, {})
         if (restart := list_.restarts.pop(depth, None)) is not None:
             values[depth] = restart

@@ -23,7 +23,7 @@ from hopgraph.tools.documents.elements import (
 from hopgraph.tools.documents.html import read_html, read_page
 
 _SAME_HEIGHT = 228_600
-"""A quarter of an inch, in PowerPoint's units; shapes within it stand beside each other."""
+"""A quarter of an inch in EMU; shapes whose tops differ by less are in one row."""
 _ODT_TAGS = {
     "p": "p",
     "list": "ul",
@@ -132,7 +132,7 @@ def read_rtf(file: BinaryIO) -> Document:
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is not RTF")
     try:
-        source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # it would stand in the text
+        source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
         text = str(library.rtf_to_text(source, errors="replace"))
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
     except (ValueError, LookupError) as error:

@@ -183,9 +183,9 @@ def _lines_of(block: Any, items: Sequence[Any]) -> dict[int, str]:
 
 
 def _is_torn(table: Any, items: Sequence[Any], plain: str) -> bool:
-    """Return whether a table is justified prose: its rows go on within sentences.
+    """Return whether a table is justified prose: its rows start in the middle of sentences.
 
-    They begin within the lines of the page, or lack words that stand in their places.
+    They also start in the middle of the page's lines, or lose words that the page has there.
     """
     lines = [" ".join(row).split() for row in _cells(table)]
     is_running = sum(line[0][0].islower() for line in lines if line) > len(lines) / 2

@@ -61,7 +61,7 @@ def refuses_system_messages(said: str) -> bool:
 def tokens_left_for_reply(said: str, limit: int) -> int | None:
     """Return how many tokens an error says are left for a reply of `limit`; None where it does not.
 
-    That is told by its numbers, in whatever words: a context that has room for the prompt, but not for both.
+    The numbers in it decide, whatever the wording: a context length with room for the prompt, but not for the reply.
     """
     counts = _counts(said)
     left = [

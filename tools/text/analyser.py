@@ -162,7 +162,7 @@ _PLAIN_LETTERS = str.maketrans("łŁøØđĐðı", "lLoOdDdi") | str.maketrans(
 )
 """Letters without a decomposition, as those write them who do not have them."""
 _CAPITALS = re.compile(r"(?<=\w )A\b|\b[A-Z]{2,}\b")
-"""What is no article or pronoun where it stands in capitals within a sentence: vitamin A, the IT department."""
+"""Stop words that are names where a sentence has them in capitals: vitamin A, the IT department."""
 _COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, C++, .NET, 1,234,567, O'Neil
     r"(?<![^\W_])[^\W_]++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z]))[^\W_]++)+"
     r"|(?:\+\+|#)(?!\w))|\d{1,3}(?:,\d{3})+(?!\d)|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"

@@ -95,7 +95,7 @@ def _read_line(line: str, delimiter: str) -> list[str]:
 
 
 def _find_delimiter(sample: str) -> str:
-    """Return what parts most rows into as many cells; of two, the one that stands in texts and numbers less often."""
+    """Return the delimiter that splits most rows into the same number of cells; of two, the one rarer in other text."""
 
     def regularity(delimiter: str) -> float:
         rows = [row for row in csv.reader(sample.splitlines(), delimiter=delimiter, skipinitialspace=True) if row]
