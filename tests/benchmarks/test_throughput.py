@@ -71,6 +71,7 @@ def evaluated(server: MemoServer, dataset: Path, out: Path, method: str, **optio
             out,
             model=f"openai:memo?base_url={server.url}/v1",
             assignments=["max_parallel_calls=64"],
+            fresh=True,  # else replies would come from the cache that runs share
             **options,
         )
     )
