@@ -12,7 +12,9 @@ from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
-from hopgraph.tools.text import content_terms
+from hopgraph.tools.text import DEFAULT_ANALYSER
+
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
@@ -51,21 +53,21 @@ async def _count_cited(kept: Sequence[Evidence], state: MigresState, runtime: Ru
 
 def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
     """Drop drafts that repeat a statement with the same citations; with other citations it may still pass."""
-    first: dict[tuple[str, ...], Evidence] = {}
+    first: dict[tuple[tuple[str, ...], *tuple[str, ...]], Evidence] = {}
     for each in drafts:
-        first.setdefault((_folded(each["statement"]), *each["passage_ids"]), each)
+        first.setdefault((_said(each["statement"]), *each["passage_ids"]), each)
     return list(first.values())
 
 
 def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Evidence]:
     """Drop statements that are known already, and all but the first of those that say the same."""
-    said = {_folded(each["statement"]) for each in known}
-    first: dict[str, Evidence] = {}
+    said = {_said(each["statement"]) for each in known}
+    first: dict[tuple[str, ...], Evidence] = {}
     for each in evidence:
-        first.setdefault(_folded(each["statement"]), each)
+        first.setdefault(_said(each["statement"]), each)
     return [each for statement, each in first.items() if statement not in said]
 
 
-def _folded(statement: str) -> str:
-    """Return what two statements share that say the same: their content terms in order, else their words."""
-    return " ".join(content_terms(statement)) or " ".join(statement.casefold().split())
+def _said(statement: str) -> tuple[str, ...]:
+    """Return what equal statements share: their words without articles. One digit, letter or "not" makes another."""
+    return tuple(word for word in DEFAULT_ANALYSER.words(statement) if word not in _ARTICLES) or (statement,)

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.excerpts import candidate_excerpts, excerpt_text, passa
 from hopgraph.nodes.core.human_review import Item, approve_evidence
 from hopgraph.nodes.core.method_graph import HumanReview, NodeT, reviewed_by
 from hopgraph.state import Candidates, Evidence, Knowledge, MethodState, Passage, Update
-from hopgraph.tools.text import content_terms
+from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 
 REVIEWER_SOURCE = "reviewer"
 """The `source` of a passage that holds what the person who reviewed the evidence wrote."""
@@ -68,7 +68,7 @@ def review_statements(
 ) -> Update:
     """Pause until a person has seen the statements; those that stay are the update's `evidence`, in their own order.
 
-    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all of its terms;
+    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all that it says;
     else on a passage of the reviewer's own, in `passages`, so that no citation claims what it does not say.
     """
     known = passages_by_id(passages)
@@ -101,4 +101,4 @@ def review_statements(
 
 def _is_carried(evidence: Evidence, passages: Mapping[str, Passage]) -> bool:
     said = " ".join(with_title(passages[key]) for key in evidence["passage_ids"])
-    return frozenset(content_terms(evidence["statement"])) <= frozenset(content_terms(said))
+    return LexicalEntailment().score([(said, evidence["statement"])]) == [1.0]

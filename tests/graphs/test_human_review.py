@@ -220,10 +220,17 @@ def test_a_statement_of_the_reviewers_is_cited_as_such() -> None:
     assert all(each["source"] != "reviewer" for each in ran.result["passages"])
 
 
-def test_a_changed_statement_that_its_passage_carries_still_cites_the_passage() -> None:
+@pytest.mark.parametrize(
+    ("statement", "carried"),
+    [
+        ("Guillermo del Toro directed Pan's Labyrinth.", True),
+        ("Pan's Labyrinth was not directed by Guillermo del Toro.", False),
+    ],
+)
+def test_a_changed_statement_cites_the_passage_if_that_says_it(statement: str, carried: bool) -> None:
     def shorter(payload: dict[str, Any]) -> Any:
         return [
-            {"id": each["id"], "text": "Guillermo del Toro directed Pan's Labyrinth."}
+            {"id": each["id"], "text": statement}
             for each in payload["evidence"]
             if each["titles"] == ["Pan's Labyrinth"]
         ][:1] or True
@@ -231,9 +238,9 @@ def test_a_changed_statement_that_its_passage_carries_still_cites_the_passage() 
     graph = migres.build().compile(checkpointer=InMemorySaver())
     Reviewed(graph, input_for("migres"), migres.Context(model=model(), review_evidence=True, max_iterations=1), shorter)
     [evidence] = graph.get_state(THREAD).values["evidence"]
-    assert evidence["statement"] == "Guillermo del Toro directed Pan's Labyrinth."
-    assert evidence["passage_ids"] == ["pans-labyrinth"]
-    assert "written and directed by Guillermo del Toro" in evidence["quote"]
+    assert evidence["statement"] == statement
+    assert (evidence["passage_ids"] == ["pans-labyrinth"]) is carried
+    assert ("written and directed by Guillermo del Toro" in evidence["quote"]) is carried
     assert evidence["verified"] is False
 
 

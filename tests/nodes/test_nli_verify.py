@@ -39,3 +39,13 @@ async def test_statements_that_differ_in_small_words_alone_are_one() -> None:
     state: Any = {"drafts": drafts, "evidence": [], "passages": passages, "knowledge": [], "shown": {}}
     update = await nli_verify(state, Runtime(context=MigresContext()))
     assert [each["id"] for each in update["evidence"]] == ["1.1.1", "1.1.3"]
+
+
+async def test_statements_that_differ_in_one_digit_letter_or_negation_are_two() -> None:
+    said = ["She won 3 medals.", "She won 5 medals.", "She lacked vitamin K.", "She lacked vitamin C.", "She ran.",
+            "She ran not."]  # fmt: skip
+    passages = [passage("a", " ".join(said))]
+    drafts = [evidence(number, statement, "a") for number, statement in enumerate(said, start=1)]
+    state: Any = {"drafts": drafts, "evidence": [], "passages": passages, "knowledge": [], "shown": {}}
+    update = await nli_verify(state, Runtime(context=MigresContext(verify=False)))
+    assert [each["statement"] for each in update["evidence"]] == said

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval.corpora import SourceRecord
+from hopgraph.tools.retrieval.index_folder import open_one_build
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, K1, B, damaged, load_analyser, map_array, read_manifest
 from hopgraph.tools.retrieval.passage_store import PassageFile, PassageStore, StoredPassage
 from hopgraph.tools.text import DEFAULT_ANALYSER, Analyser
@@ -215,9 +216,13 @@ def open_index(path: Path, source: str | None = None) -> Index:
     or it is damaged, of another format version, or made with another analyser.
     """
     path = path.expanduser()
-    analyser = load_analyser(path, read_manifest(path).analyser)
-    passages = PassageFile(path)
-    return Index(source or f"bm25:{path}", passages, load_ranking(path, len(passages)), analyser)
+
+    def open_files() -> Index:
+        analyser = load_analyser(path, read_manifest(path).analyser)
+        passages = PassageFile(path)
+        return Index(source or f"bm25:{path}", passages, load_ranking(path, len(passages)), analyser)
+
+    return open_one_build(path, open_files)
 
 
 def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Analyser = DEFAULT_ANALYSER) -> Index:

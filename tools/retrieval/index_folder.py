@@ -1,15 +1,22 @@
-"""Recognition of index folders, without the packages that open one."""
+"""Recognition of index folders and their builds, without the packages that open one."""
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import JsonValue
 
+from hopgraph.state import CorpusError
 from hopgraph.tools.io.guarded_files import read_source
 
 INDEX_MANIFEST = "manifest.json"
 INDEX_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
 """The kinds of retrievers whose specs name a folder of this machine."""
+OpenedT = TypeVar("OpenedT")
+Build = tuple[int, ...]
+_TRIES, _SECONDS_BETWEEN = 8, 0.02
 
 
 def is_index(folder: Path) -> bool:
@@ -28,3 +35,31 @@ def index_folder(retriever: object) -> Path | None:
     kind, colon, place = retriever.partition(":")
     folder = Path(place.partition("?")[0] if colon and kind in INDEX_KINDS else retriever).expanduser()
     return folder if is_index(folder) else None
+
+
+def build_of(folder: Path, name: str = INDEX_MANIFEST) -> Build:
+    """Return what differs between two builds of an index, by one of its files; empty if there is none."""
+    try:
+        found = (folder / name).stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def open_one_build(folder: Path, open_files: Callable[[], OpenedT]) -> OpenedT:
+    """Open files of an index, again where another build took its place meanwhile, so that all are of one build.
+
+    Passes on the CorpusError of an index that stays as it is, or is missing for longer than a replacement takes.
+    """
+    for attempt in range(1, _TRIES + 1):
+        build = build_of(folder)
+        try:
+            opened = open_files()
+        except CorpusError:
+            if attempt == _TRIES or (build and build == build_of(folder)):
+                raise
+        else:
+            if build == build_of(folder):
+                return opened
+        time.sleep(_SECONDS_BETWEEN)
+    raise CorpusError(f"{folder}: it is replaced faster than it can be opened; try again")

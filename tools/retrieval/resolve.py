@@ -12,7 +12,7 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.engines.engine import VALID_ENGINE_SPECS, is_engine
 from hopgraph.tools.retrieval.index import index_in_memory, open_index
-from hopgraph.tools.retrieval.index_folder import INDEX_KINDS, INDEX_MANIFEST
+from hopgraph.tools.retrieval.index_folder import INDEX_KINDS, Build, build_of, open_one_build
 from hopgraph.tools.retrieval.index_manifest import COLBERT
 from hopgraph.tools.retrieval.linked_index import LinkedIndex, with_links
 from hopgraph.tools.retrieval.links import find_links
@@ -26,9 +26,8 @@ RETRIEVER_SPECS = (
 )
 
 _SPEC = re.compile(r"[A-Za-z][\w+-]+:")  # how a spec begins; one letter before the colon would be a drive
-_Signature = tuple[int, ...]
 _MOST_OPEN = 64
-_opened: dict[str, tuple[_Signature, BaseRetriever]] = {}
+_opened: dict[str, tuple[Build, BaseRetriever]] = {}
 """Least recently used first, which is dropped when there are too many."""
 _opening = Lock()
 _opening_vectors = Lock()  # loading a model takes seconds, in which other indexes can be opened
@@ -57,7 +56,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
         folder = Path(place if is_folder else spec).expanduser()
         if is_folder or (spec and folder.is_dir()):
             key = str(folder.resolve())
-            return _open_once(key, _signature(folder), lambda: _open_bm25(folder))
+            return _open_once(key, build_of(folder), lambda: open_one_build(folder, lambda: _open_bm25(folder)))
     what = f"no folder has this name and no kind of retriever is called {kind!r}" if colon else "unknown"
     raise SpecError(f"retriever {spec!r}: {what}; valid: {RETRIEVER_SPECS}")
 
@@ -87,31 +86,22 @@ def _open_with_model(spec: str) -> BaseRetriever:
         if spec.startswith("colbert:"):
             from hopgraph.tools.retrieval.late_interaction import FACTS, open_late_interaction
 
-            signature = _signature(folder) + _signature(folder / COLBERT, FACTS)
-            return _open_once(spec, signature, lambda: open_late_interaction(spec))
+            build = build_of(folder) + build_of(folder / COLBERT, FACTS)
+            return _open_once(spec, build, lambda: open_one_build(folder, lambda: open_late_interaction(spec)))
         from hopgraph.tools.retrieval.dense import open_dense_retriever
 
-        return _open_once(spec, _signature(folder), lambda: open_dense_retriever(spec))
+        return _open_once(spec, build_of(folder), lambda: open_one_build(folder, lambda: open_dense_retriever(spec)))
 
 
-def _open_once(key: str, signature: _Signature, make: Callable[[], BaseRetriever]) -> BaseRetriever:
+def _open_once(key: str, build: Build, make: Callable[[], BaseRetriever]) -> BaseRetriever:
     """Return what is open already; open it again once its index was replaced."""
     entry = _opened.pop(key, None)
-    if entry is None or entry[0] != signature:
-        entry = signature, make()
+    if entry is None or entry[0] != build:
+        entry = build, make()
     _opened[key] = entry
     while len(_opened) > _MOST_OPEN:
         _opened.pop(next(iter(_opened)), None)
     return entry[1]
-
-
-def _signature(folder: Path, name: str = INDEX_MANIFEST) -> _Signature:
-    """Return what differs between two builds of an index; empty if there is none."""
-    try:
-        found = (folder / name).stat()
-    except OSError:
-        return ()
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _open_bm25(folder: Path) -> Bm25Retriever:

@@ -27,8 +27,6 @@ UNSPACED = (
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul: spaced, but its words carry their grammar at their ends
 )
 """Character ranges of a regular expression's set."""
-SPACED_WORD = rf"[^\W{UNSPACED}][^\W{UNSPACED}]+"
-"""Two or more letters or digits of other scripts."""
 ANY_WORD = rf"[^\W_{UNSPACED}]+"
 """Letters or digits of other scripts, one alone, too."""
 
@@ -276,23 +274,21 @@ def _pythainlp() -> Splitter:
     return lambda run: word_tokenize(run, engine="newmm", keep_whitespace=False)
 
 
-DEFAULT_ANALYSER = Analyser()
-"""English, as bm25s sees its words: how texts are compared."""
-
-_WITH_BIGRAMS = Analyser(word_pattern=SPACED_WORD, normal_form="NFKC", tokeniser="bigrams")
-_unspaced = re.compile(f"[{UNSPACED}]").search
+DEFAULT_ANALYSER = Analyser(
+    word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
+)
+"""English: of indexes, unless another language is named, and of whatever compares texts."""
 
 
 def content_terms(text: str) -> list[str]:
     """Return the terms of a text to compare it with other texts, in order, repeated ones included.
 
-    They are those of an English index, but pairs of characters for Chinese, Japanese, Korean and Thai. The most recent
-    texts are remembered: a step compares the same sentences with many queries.
+    They are those of an English index. The most recent texts are remembered: a step compares the same sentences with
+    many queries.
     """
     return list(_terms(text))
 
 
 @partial(once_per_passage, most=1 << 13)
 def _terms(text: str) -> tuple[str, ...]:
-    unspaced = not text.isascii() and _unspaced(text) is not None
-    return tuple((_WITH_BIGRAMS if unspaced else DEFAULT_ANALYSER).terms(text))
+    return tuple(DEFAULT_ANALYSER.terms(text))

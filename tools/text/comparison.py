@@ -6,8 +6,7 @@ import string
 import unicodedata
 from collections import Counter
 
-from hopgraph.tools.text.analyser import UNSPACED, content_terms, once_per_passage
-from hopgraph.tools.text.languages import get_analyser
+from hopgraph.tools.text.analyser import UNSPACED, content_terms
 from hopgraph.tools.text.sentences import RULE, split_sentences
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -87,21 +86,16 @@ def read_quote(text: str, start: int, end: int) -> str:
 
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    said_anyway = _terms(title)
+    said_anyway = content_terms(title)
     for word in _WORD.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
-        for term in _terms(word):
+        for term in content_terms(word):
             weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
     return weights
 
 
 def _score(weights: dict[str, float], sentence: str) -> float:
-    return sum(weights.get(term, 0.0) for term in _terms(sentence))
-
-
-@once_per_passage
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(get_analyser("en").terms(text))
+    return sum(weights.get(term, 0.0) for term in frozenset(content_terms(sentence)))
 
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:

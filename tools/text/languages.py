@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import ANY_WORD, UNSPACED, Analyser
+from hopgraph.tools.text.analyser import ANY_WORD, DEFAULT_ANALYSER, UNSPACED, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -134,9 +134,7 @@ def make_mixed_analyser(languages: Iterable[str]) -> MixedAnalyser:
 @cache
 def _analyser(name: str) -> Analyser:
     if name == "english":
-        return Analyser(
-            word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
-        )
+        return DEFAULT_ANALYSER
     if name in _WITHOUT_SPACES or name in _TOKENISERS:
         return Analyser(
             language=name,

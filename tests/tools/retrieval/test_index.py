@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import Index, build_index, index_in_memory, open_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
-from hopgraph.tools.text import get_analyser
+from hopgraph.tools.text import Analyser, get_analyser
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -83,7 +83,7 @@ def test_any_search_finds_what_bm25s_finds_with_ties_by_id(texts: list[str], que
     random.Random(seed).shuffle(names)
     records = [record(name, text) for name, text in zip(names, [*texts[:-1], "fox anchor"], strict=True)]
     expected = DirectBm25s(records).best(query, k) if "anchor" not in query and _known(query) else []
-    assert found(index_in_memory(records, "test"), query, k) == expected
+    assert found(index_in_memory(records, "test", Analyser()), query, k) == expected
 
 
 def _known(query: str) -> bool:

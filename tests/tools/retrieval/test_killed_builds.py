@@ -157,3 +157,32 @@ def test_a_full_disk_is_told_in_one_line_and_harms_nothing(tmp_path: Path, limit
     assert output.stdout.count("\n") == 1
     assert len(open_index(out)) == 5
     assert list(tmp_path.glob(".*")) == []
+
+
+REPLACE = """
+import shutil, sys, time
+from pathlib import Path
+from hopgraph.tools.retrieval.staging import stage_folder
+goal, *sources = map(Path, sys.argv[1:])
+for number in range(30):
+    with stage_folder(goal) as new:
+        shutil.copytree(sources[number % 2], new, dirs_exist_ok=True)
+    time.sleep(0.05)
+"""
+
+
+def test_an_index_is_opened_as_one_build_left_it_while_others_take_its_place(tmp_path: Path) -> None:
+    sources = [tmp_path / "foxes", tmp_path / "hens"]
+    for source, count in zip(sources, (3, 50), strict=True):
+        build_index(
+            write_corpus(tmp_path / "corpus.jsonl", count, {"foxes": "fox", "hens": "hen"}[source.name]), source
+        )
+    goal = build_index(tmp_path / "corpus.jsonl", tmp_path / "index").path
+    with subprocess.Popen([sys.executable, "-c", REPLACE, *map(str, (goal, *sources))]) as replacing:
+        opened = 0
+        while replacing.poll() is None:
+            index = open_index(goal)
+            word = {3: "fox", 50: "hen"}[len(index)]
+            assert len(index.search(word, 60)) == len(index)
+            opened += 1
+    assert opened > 10
