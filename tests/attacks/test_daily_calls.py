@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -10,27 +9,17 @@ import pytest
 from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import QuotaError
 from hopgraph.tools.apps.server.server_options import ServingOptions
+from support.servers.protocols import ask
 from support.servers.trap import ANN, BEN
-from support.servers.web_app import open_app
+from support.servers.web_app import WebApp, open_app
 
-HEADERS = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {ANN}"}
-MESSAGE = {"id": "1", "role": "user", "content": "In which city was the director of the film Pan's Labyrinth born?"}
+QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
-async def ask(client: httpx.AsyncClient, way: str, headers: dict[str, str]) -> httpx.Response:
-    if way == "v1":
-        body: dict[str, Any] = {"model": "migres", "messages": [MESSAGE]}
-        return await client.post("/v1/chat/completions", json=body, headers=headers)
-    if way == "ag-ui":
-        body = {"threadId": "t", "runId": "r", "state": {}, "messages": [MESSAGE], "tools": [], "context": []}
-        body["forwardedProps"] = {"hopgraph": {"method": "migres"}}
-        return await client.post("/ag-ui", json=body, headers=headers)
-    given = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": given}
-    session = {"Mcp-Session-Id": (await client.post("/mcp", json=begin, headers=headers)).headers["mcp-session-id"]}
-    params = {"name": "migres", "arguments": {"question": MESSAGE["content"]}}
-    body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-    return await client.post("/mcp", json=body, headers={**headers, **session})
+async def ask_with(app: WebApp, key: str, way: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=app.url, headers=headers, timeout=60) as client:
+        return await ask(client, way, QUESTION, "migres")
 
 
 @pytest.mark.parametrize("way", ["v1", "ag-ui", "mcp"])
@@ -38,11 +27,11 @@ async def test_no_key_makes_calls_without_end(way: str, tmp_path: Path, monkeypa
     """The question that reaches the limit gets its best answer; the next one is refused."""
     monkeypatch.setenv("HOPGRAPH_CALLS_PER_DAY", "2")
     options = ServingOptions(threads=tmp_path / "t.sqlite", page=False, keys={ANN: "ann", BEN: "ben"})
-    async with open_app(options) as app, httpx.AsyncClient(base_url=app.url, timeout=60) as client:
-        first = await ask(client, way, HEADERS)
+    async with open_app(options) as app:
+        first = await ask_with(app, ANN, way)
         assert first.status_code == 200
         assert "you have made" not in first.text
-        refused = await ask(client, way, HEADERS)
+        refused = await ask_with(app, ANN, way)
         assert "you have made 2 model calls today, which is all" in refused.text
         if way != "mcp":
             assert refused.status_code == 429
@@ -50,7 +39,7 @@ async def test_no_key_makes_calls_without_end(way: str, tmp_path: Path, monkeypa
         if way == "v1":
             assert refused.json()["error"]["code"] == "insufficient_quota"
             assert refused.headers["x-should-retry"] == "false"
-        other = await ask(client, way, {**HEADERS, "Authorization": f"Bearer {BEN}"})
+        other = await ask_with(app, BEN, way)
         assert (other.status_code, "you have made" in other.text) == (200, False)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -13,8 +12,9 @@ from starlette.types import Receive, Scope, Send
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.turn import hide_places
 from support.servers.loopback import LoopbackServer
+from support.servers.protocols import ask
 from support.servers.trap import SECRETS
-from support.servers.web_app import open_app
+from support.servers.web_app import WebApp, open_app
 
 QUESTION = "Who painted Guernica?"
 CHOICE = '{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"{}"}}'
@@ -44,24 +44,9 @@ async def failing() -> AsyncIterator[tuple[FailingServer, str]]:
         yield server, served.url
 
 
-async def ask(url: str, way: str) -> str:
-    message = {"role": "user", "content": QUESTION}
-    headers = {"Accept": "application/json, text/event-stream"}
-    async with httpx.AsyncClient(timeout=60, base_url=url, headers=headers) as client:
-        if way.startswith("v1"):
-            body: dict[str, Any] = {"model": "migres", "messages": [message], "stream": way == "v1 stream"}
-            return (await client.post("/v1/chat/completions", json=body)).text
-        if way == "ag-ui":
-            body = {"threadId": "t", "runId": "r", "state": {}, "messages": [{"id": "1", **message}], "tools": []}
-            body |= {"context": [], "forwardedProps": {"hopgraph": {"method": "migres"}}}
-            return (await client.post("/ag-ui", json=body)).text
-        client_info = {"name": "x", "version": "1"}
-        begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info}
-        opened = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin})
-        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
-        call = {"name": "migres", "arguments": {"question": QUESTION}, "_meta": {"progressToken": 1}}
-        body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
-        return (await client.post("/mcp", json=body, headers=session)).text
+async def asked(app: WebApp, way: str) -> str:
+    async with httpx.AsyncClient(timeout=60, base_url=app.url) as client:
+        return (await ask(client, way, QUESTION, "migres")).text
 
 
 @pytest.mark.slow
@@ -80,10 +65,10 @@ async def test_callers_learn_neither_key_nor_place(
         for status, body in FAILURES.values():
             for answers in (0, 1):
                 server.status, server.body, server.answers = status, body, answers
-                said.append(await ask(app.url, way))
+                said.append(await asked(app, way))
     missing = {"retriever": f"bm25:{tmp_path / 'gone'}"}
     async with open_app(ServingOptions(settings=missing, threads=tmp_path / "u.sqlite", page=False)) as app:
-        said.append(await ask(app.url, way))
+        said.append(await asked(app, way))
     hidden = [*SECRETS.values(), url.removeprefix("http://"), "/srv/", "10.1.2.3", str(tmp_path), "Traceback"]
     assert not [each for each in said if any(place in each for place in hidden)]
     assert all("error" in each.lower() or "detail" in each for each in said)

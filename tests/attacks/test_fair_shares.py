@@ -18,6 +18,7 @@ from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.by_hand import by_hand
 from support.servers.openai_server import OpenAIServer
+from support.servers.protocols import ACCEPT, HELLO, mcp_request
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 from support.waiting import until
@@ -27,10 +28,8 @@ LARGE = b"Rain falls on the coast.\n" * 39_000
 
 
 async def ask_mcp(client: httpx.AsyncClient, key: str, session: str = "", what: str = "tools/list") -> httpx.Response:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": what, "params": hello if what == "initialize" else {}}
-    headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {key}"}
-    headers |= {"Mcp-Session-Id": session} if session else {}
+    headers = {**ACCEPT, "Authorization": f"Bearer {key}", **({"Mcp-Session-Id": session} if session else {})}
+    message = mcp_request(what, HELLO if what == "initialize" else None)
     return await client.post("/mcp", json=message, headers=headers)
 
 

@@ -13,6 +13,7 @@ from attacks.conftest import person
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.langgraph_server import langgraph_server
 from support.servers.postgres import postgres_server
+from support.servers.protocols import agent_request
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 
@@ -42,8 +43,7 @@ async def app(threads: str | Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 async def ask(app: WebApp, key: str, thread: str, *before: str) -> httpx.Response:
     """Ask after other messages of the user's."""
     messages = [{"id": uuid.uuid4().hex, "role": "user", "content": each} for each in (*before, QUESTION)]
-    body = {"threadId": thread, "runId": "r", "state": {}, "messages": messages, "tools": [], "context": []}
-    body["forwardedProps"] = {"hopgraph": {"method": "one_step"}}
+    body = agent_request(thread=thread, messages=messages)
     async with httpx.AsyncClient(base_url=app.url, timeout=60) as client:
         return await client.post("/ag-ui", json=body, headers={"Authorization": f"Bearer {key}"})
 

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 
 from support.servers.by_hand import Person, by_hand
+from support.servers.protocols import ACCEPT, HELLO, agent_request, mcp_request
 
 SLOW = "Rain falls on the coast. " * 80_000
 LONG = "rain " * 80_000
@@ -36,17 +37,12 @@ class Hostile:
         return await self.post("/v1/chat/completions", {"model": "one_step", "messages": messages})
 
     async def sessions(self) -> int:
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        accept = {"Accept": "application/json, text/event-stream"}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        return await self.post("/mcp", body, accept)
+        return await self.post("/mcp", mcp_request("initialize", HELLO), ACCEPT)
 
     async def threads(self) -> int:
         messages = [{"id": uuid.uuid4().hex, "role": "user", "content": LONG} for _ in range(4)]
         messages.append({"id": uuid.uuid4().hex, "role": "user", "content": "Who painted Guernica?"})
-        body = {"threadId": uuid.uuid4().hex, "runId": "r", "state": {}, "messages": messages}
-        body |= {"tools": [], "context": [], "forwardedProps": {"hopgraph": {"method": "one_step"}}}
-        return await self.post("/ag-ui", body)
+        return await self.post("/ag-ui", agent_request(thread=uuid.uuid4().hex, messages=messages))
 
     async def nonsense(self) -> int:
         async with self.person() as person:

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -120,3 +120,8 @@ class Chat:
     def unfold(self, title: str) -> None:
         """Open one of the parts that fold."""
         self.page.get_by_role("button", name=re.compile(f"^{re.escape(title)}")).first.click()
+
+
+Serve = Callable[..., WebApp]
+Open = Callable[..., Chat]
+"""The fixtures of the page's tests that serve an app, and open it in a tab."""

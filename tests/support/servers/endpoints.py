@@ -1,18 +1,19 @@
-"""The web app with its guards, but without its page, on loopback and in the loop of the test."""
+"""What tests of the app's endpoints share: users, a question, options and waiting."""
 
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, redirect_stdout
-from dataclasses import replace
+from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from hopgraph.tools.apps.cli import main
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import Service
-from support.servers.web_app import WebApp, open_app
+from support.servers.openai_server import OpenAIServer
+from support.servers.web_app import without_page
 
 USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
 """Keys of two users, for tests that need any."""
@@ -20,9 +21,10 @@ USERS = {"key-of-ann": "ann", "key-of-bob": "bob"}
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"
 
 
-def open_endpoints(options: ServingOptions) -> AbstractAsyncContextManager[WebApp]:
-    """Serve the app without its page until the context ends."""
-    return open_app(replace(options, page=False))
+def by_model(server: OpenAIServer, folder: Path, **options: Any) -> ServingOptions:
+    """Options of an app with the endpoints alone that asks a model's server, and asks nothing again."""
+    settings = {"model": f"openai:any?base_url={server.base_url}", "request_retries": 0}
+    return without_page(folder, settings=settings, **options)
 
 
 async def until_idle(service: Service, seconds: float = 30) -> None:

@@ -219,13 +219,3 @@ async def test_a_proxy_of_an_unknown_kind_matters_only_where_it_is_needed(
         assert recorder.seen == []
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         assert await ask(server.url)
-
-
-@pytest.mark.parametrize("ask", [each for each in CLIENTS if each is not ask_object], ids=lambda ask: ask.__name__)
-async def test_the_proxy_for_a_scheme_comes_before_the_one_for_all(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:9/")
-    with LoopbackServer(Recorder()) as server:
-        async with ForwardProxy() as proxy:
-            monkeypatch.setenv("HTTP_PROXY", proxy.address)  # without a scheme
-            assert await ask(server.url)
-    assert len(proxy.heads) == 1

@@ -63,7 +63,7 @@ def index_documents(source: Path) -> Path:
 
 def _update(options: IndexOptions) -> None:
     """Bring an index up to date; print what was read, and nothing if nothing has changed."""
-    report, _, lines = _build(options, options.out or Path(), _given(options))
+    report, _, lines = _build(options, _given(options))
     if report.changes is None or report.changes:
         for line in lines:
             print_note(line, "dim")
@@ -78,7 +78,7 @@ def _index(console: Console, options: IndexOptions) -> None:
             report = index_into(options.to, options.source, **given)
         corpus, lines = report.target, _filled(report)
     else:
-        report, corpus, lines = _build(options, options.out or Path(), given)
+        report, corpus, lines = _build(options, given)
     if options.dry_run and report.changes is not None:
         _print_changes(console, report.changes)
         if report.format == TEXT:
@@ -196,8 +196,9 @@ def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
         print_note(note)
 
 
-def _build(options: IndexOptions, out: Path, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
+def _build(options: IndexOptions, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
     """Build or update an index; return what came of it, how it is named as a corpus, and what to print."""
+    out = options.out or Path()
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
     try:

@@ -47,17 +47,8 @@ _LOCK = "lock"
 AUTH = {"path": "hopgraph.tools.apps.server.langgraph_auth:auth", "disable_studio_auth": True}
 """Without the last, a caller that claims to be Studio would need no key."""
 _SAME_OPTIONS = (
-    "host",
-    "port",
-    "threads",
-    "title",
-    "logo",
-    "simple",
-    "color",
-    "welcome",
-    "footer",
-    "audit_log",
-    "keep_days",
+    *("host", "port", "threads", "audit_log", "keep_days"),
+    *("title", "logo", "simple", "color", "welcome", "footer"),
 )
 _FOLDER = Path(".langgraph_api")
 """Of the server, in the working directory; that of `hopgraph serve` stays empty."""

@@ -102,11 +102,6 @@ def test_documents_and_a_corpus_exclude_each_other(folder: Path, capsys: pytest.
     assert "DOCUMENTS or --corpus, not both" in capsys.readouterr().err
 
 
-def test_a_folder_without_documents_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chat", str(tmp_path / "nowhere"), "--no-browser"]) == 1
-    assert "nowhere" in capsys.readouterr().err
-
-
 def test_folders_of_the_same_name_have_indexes_of_their_own(tmp_path: Path) -> None:
     one, other = kept_index(tmp_path / "a" / "docs"), kept_index(tmp_path / "b" / "docs")
     assert one != other

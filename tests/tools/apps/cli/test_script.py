@@ -1,6 +1,5 @@
 """The installed console script, as a user runs it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -19,14 +18,6 @@ from support.waiting import PATIENCE, wait_until
 
 Run = Callable[..., Any]
 QUESTION = "Who died first, Alan Turing or Rosalind Franklin?"
-
-
-@pytest.mark.slow
-def test_ask_answers_over_a_pipe_without_colours(run_script: Run) -> None:
-    ran = run_script("ask", QUESTION)
-    assert (ran.code, ran.err) == (0, "")
-    assert "MIGRES · model offline:extractive · corpus sample" in ran.out
-    assert "\x1b" not in ran.out
 
 
 @pytest.mark.slow
@@ -59,18 +50,6 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypa
     assert "stand-in" not in ran.out
     assert "sk-test" not in ran.out
     assert "\x1b" not in ran.out
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_seen_enough_ends_it_quietly(script: list[str]) -> None:
-    with subprocess.Popen(
-        [*script, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
-    ) as running:
-        assert running.stdout
-        assert running.stderr
-        running.stdout.close()
-        assert running.stderr.read() == b""
-        assert running.wait(PATIENCE) != 0
 
 
 @pytest.mark.slow

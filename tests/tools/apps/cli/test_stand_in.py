@@ -9,7 +9,14 @@ import pytest
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("command", [("chat", "--no-browser", "--port", "0"), ("serve", "--port", "2032"), ("mcp",)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("chat", "--no-browser", "--port", "0"), marks=pytest.mark.slow),  # it imports Gradio
+        ("serve", "--port", "2032"),
+        ("mcp",),
+    ],
+)
 def test_they_say_that_a_stand_in_answers(run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
     async def serve(_options: object, _listener: object, ready: Callable[[], None]) -> None:
         ready()

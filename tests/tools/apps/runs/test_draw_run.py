@@ -1,4 +1,3 @@
-import itertools
 import json
 import re
 import sys
@@ -17,46 +16,15 @@ from hopgraph.tools.apps.runs.run_tree import RunTree
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.runs.tree_text import draw_run_text
 from support.hostile_text import ANY_TEXT, is_harmless
+from support.pictures import SVG, check_layout
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
 
 Run = Callable[..., Any]
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def picture_of(tree: RunTree) -> ET.Element:
     return ET.fromstring(draw_run_svg(tree, "Method"))  # noqa: S314 - what we wrote ourselves
-
-
-def number(element: ET.Element, name: str) -> float:
-    return float(element.get(name, "nan"))
-
-
-def check_layout(picture: ET.Element) -> int:
-    """Check that no card is over another and every text is inside a card; gives the number of cards."""
-    width, height = (float(value) for value in picture.get("viewBox", "").split()[2:])
-    cards = [rect for rect in picture.iter(f"{SVG}rect") if "card" in rect.get("class", "")]
-    sides = [[number(each, name) for name in ("x", "y", "width", "height")] for each in cards]
-    boxes = [(x, y, x + wide, y + high) for x, y, wide, high in sides]
-    for left, top, right, bottom in boxes:
-        assert 0 < left < right < width
-        assert 0 < top < bottom < height
-    for above, below in itertools.pairwise(boxes):
-        assert above[3] < below[1]
-    sizes = {"word": (12, True), "label": (12, False), "text": (13.5, False), "asked": (13.5, True)}
-    sizes |= {"answer": (13.5, True), "note": (12, False), "end": (18, True)}
-    lines: dict[float, list[tuple[float, float]]] = {}
-    for text in picture.iter(f"{SVG}text"):
-        kind = text.get("class", "")
-        if kind == "title":
-            continue
-        size, bold = sizes[kind]
-        x, y = number(text, "x"), number(text, "y")
-        end = x + text_width(text.text or "", size, bold=bold)
-        assert any(box[0] < x and end <= box[2] + 1 and box[1] < y - size * 0.7 and y < box[3] for box in boxes)
-        assert not any(one < end and x < other for one, other in lines.get(y, []))
-        lines.setdefault(y, []).append((x, end))
-    return len(cards)
 
 
 @pytest.mark.parametrize(("method", "variant"), all_runs())

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import EVENTS
 from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
-from hopgraph.tools.apps.runs.tree_builder import TREE_EVENTS, UNDRAWN_EVENTS, TreeBuilder, build_tree, grow
-from support.hostile_text import ANY_TEXT
+from hopgraph.tools.apps.runs.tree_builder import UNDRAWN_EVENTS, TreeBuilder, build_tree, grow
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
 
@@ -77,58 +76,6 @@ def test_the_order_of_arrival_does_not_matter_and_a_part_of_a_run_is_a_tree_too(
         part = build_tree(QUESTION, events[:count])
         assert is_tree(part)
         assert part.stop_reason == ""
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 3) | st.floats() | ANY_TEXT | st.sampled_from(["0", "0.1", "q", "a"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
-    max_leaves=8,
-)
-MORE_KEYS = [
-    "answers",
-    "chosen",
-    "citation_recall",
-    "queries",
-    "hop",
-    "of",
-    "relevant",
-    "verdict",
-    "status",
-    "how",
-    "used",
-]
-KEYS = [
-    *MORE_KEYS,
-    "id",
-    "parent",
-    "query",
-    "question",
-    "passage_ids",
-    "titles",
-    "nodes",
-    "sub_questions",
-    "kept",
-    "statements",
-]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([*sorted(TREE_EVENTS), "unknown"]),
-            st.dictionaries(st.sampled_from(KEYS), JSON, max_size=6),
-        ),
-        max_size=12,
-    )
-)
-def test_events_of_whatever_shape_make_a_tree(drawn: list[tuple[str, dict[str, Any]]]) -> None:
-    events = [
-        StepEvent(event=kind, node="node", step=number, path="node", number=0, data=data)
-        for number, (kind, data) in enumerate(drawn)
-    ]
-    tree = build_tree("q", events)
-    assert is_tree(tree)
-    group_paragraphs(tree.root)
 
 
 IDS = st.sampled_from(["", "0", "0.1", "0.1.1", "query1", "0/a", "a", "b"])

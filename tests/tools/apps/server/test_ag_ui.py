@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,29 +23,18 @@ from hopgraph.tools.apps.server.ag_ui import ag_ui_router
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import RuleBasedModel
-from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
+from support.servers.endpoints import QUESTION, USERS, asked, by_model, until_idle
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer
+from support.servers.protocols import agent_request
 from support.servers.scripted_model import ScriptedChatModel
-from support.servers.web_app import WebApp
+from support.servers.web_app import WebApp, open_app, without_page
 
 EVENT: TypeAdapter[Any] = TypeAdapter(ag.Event)
 
 
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
-        yield opened
-
-
-def body(*texts: str, thread: str = "t1", props: Any = None, **more: Any) -> dict[str, Any]:
-    """A request with messages of the user's and the assistant's by turns, as a front end sends them."""
-    messages = [
-        {"id": f"{thread}-{number}", "role": "assistant" if number % 2 else "user", "content": text}
-        for number, text in enumerate(texts)
-    ]
-    given = {"threadId": thread, "runId": "r1", "messages": messages, "tools": [], "context": [], "state": {}}
-    return {**given, "forwardedProps": props or {}, **more}
+def body(*texts: str, props: Any = None, **more: Any) -> dict[str, Any]:
+    return agent_request(*texts, forwardedProps=props or {}, **more)
 
 
 async def stream(app: WebApp, wanted: Any, user: str = "") -> AsyncGenerator[Any]:
@@ -164,7 +153,7 @@ async def test_a_message_that_is_sent_again_is_answered_again(app: WebApp) -> No
 
 
 async def test_a_thread_is_its_users_alone(tmp_path: Path) -> None:
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as app:
+    async with open_app(without_page(tmp_path, keys=USERS)) as app:
         await run(app, body("Who painted Guernica?"), user="ann")
         follow_up = body("And where was he born?")
         follow_up["messages"][0]["id"] = "m2"
@@ -234,17 +223,11 @@ async def test_a_review_pauses_and_goes_on(app: WebApp) -> None:
     assert of(events, ag.StateSnapshotEvent)[0].snapshot["answer"] == "Guadalajara"
 
 
-def slow(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
-    model = f"openai:any?base_url={server.base_url}"
-    return ServingOptions(settings={"model": model, "request_retries": 0}, threads=threads / "t.sqlite", **options)
-
-
 @pytest.mark.slow
-async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_client_that_leaves_stops_its_run(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
-        async with open_endpoints(slow(server, tmp_path)) as app:
+        async with open_app(by_model(server, tmp_path)) as app:
             events = stream(app, body(QUESTION, props={"hopgraph": {"method": "migres"}}))
             async for event in events:
                 if isinstance(event, ag.CustomEvent):
@@ -260,13 +243,10 @@ async def test_a_client_that_leaves_stops_its_run(tmp_path: Path, monkeypatch: p
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
-async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
-        async with open_endpoints(slow(server, tmp_path, max_running=1, max_waiting=0)) as app:
+        async with open_app(by_model(server, tmp_path, max_running=1, max_waiting=0)) as app:
             events = stream(app, body(QUESTION))
             await anext(events)
             for thread in ("t1", "t2"):
@@ -277,32 +257,19 @@ async def test_a_thread_answers_one_turn_at_a_time_and_the_app_so_many(
             await until_idle(app.service)
 
 
-async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=3) as server:
-        async with open_endpoints(slow(server, tmp_path, turn_seconds=0.3)) as app:
+        async with open_app(by_model(server, tmp_path, turn_seconds=0.3)) as app:
             status, detail = await refused(app, json.dumps(body("Who painted Guernica?")).encode())
             assert status == 504
             assert "longer than 0.3 seconds" in detail
             await until_idle(app.service)
 
 
-async def test_a_model_that_fails_ends_the_run_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
-    with OpenAIServer(RuleBasedModel(), api_key="sk-right") as server:
-        async with open_endpoints(slow(server, tmp_path)) as app:
-            async with httpx.AsyncClient(timeout=60) as client:
-                reply = await client.post(f"{app.url}/ag-ui", json=body(QUESTION))
-            assert "sk-wrong-and-secret" not in reply.text
-            assert reply.status_code == 502
-            assert "401" in reply.json()["detail"] or "key" in reply.json()["detail"]
-
-
-async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/answer", server_error())
-        async with open_endpoints(slow(server, tmp_path)) as app:
+        async with open_app(by_model(server, tmp_path)) as app:
             events = await run(app, body(QUESTION))
             assert of(events, ag.CustomEvent)
             assert isinstance(events[-1], ag.RunErrorEvent)
@@ -312,13 +279,10 @@ async def test_a_run_that_fails_on_its_way_says_so(tmp_path: Path, monkeypatch: 
             assert "Guadalajara" in text_of(await run(app, body(QUESTION))), "the thread can be asked again"
 
 
-async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_half_a_surrogate_pair_of_a_models_does_not_end_the_stream(tmp_path: Path) -> None:
     told = json.dumps({"answer": "Malaga \ud83d", "reason": "half \udc00 a pair"})
     with OpenAIServer(ScriptedChatModel(replies=lambda role, messages: told)) as server:
-        async with open_endpoints(slow(server, tmp_path)) as app:
+        async with open_app(by_model(server, tmp_path)) as app:
             props = {"hopgraph": {"method": "direct", "parse_retries": 0}}
             events = await run(app, body("Who painted Guernica?", props=props))
             assert isinstance(events[-1], ag.RunFinishedEvent)
@@ -337,12 +301,11 @@ async def locked(database: sqlite3.Connection) -> None:
 
 
 @pytest.mark.slow
-async def test_a_locked_database_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_locked_database_is_told_in_one_line(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=0.1) as server:
-        async with open_endpoints(slow(server, tmp_path)) as app:
+        async with open_app(by_model(server, tmp_path)) as app:
             await app.service.threads.rows("PRAGMA busy_timeout = 10")
-            other = sqlite3.connect(tmp_path / "t.sqlite", isolation_level=None)
+            other = sqlite3.connect(tmp_path / "threads.sqlite", isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
             status, detail = await refused(app, json.dumps(body(QUESTION)).encode())
             assert status == 503
@@ -401,7 +364,7 @@ async def test_a_sentence_is_one_message_that_comes_in_pieces(tmp_path: Path) ->
     """A system message says how it is to be written."""
     with OpenAIServer(RuleBasedModel()) as server:
         settings = {"model": f"openai:any?base_url={server.base_url}"}
-        async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", settings=settings)) as app:
+        async with open_app(without_page(tmp_path, settings=settings)) as app:
             wanted = body(QUESTION, props={"hopgraph": {"method": "one_step", "answer_type": "sentence"}})
             wanted["messages"].insert(0, {"id": "s", "role": "system", "content": "Answer in Latin."})
             events = [event async for event in stream(app, wanted)]

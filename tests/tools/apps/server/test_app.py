@@ -109,6 +109,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
         (("--method", "tor", "--set", "use_method=migres", *threads), "'use_method' is set by both --method and --set"),
         (("--threads=~nobody-of-this-name/t.sqlite",), "this user's home folder is not known"),
         (("--corpus", str(tmp_path / "none"), *threads), "none"),
+        ((str(tmp_path / "nowhere"), *threads), "nowhere"),
         (("--set", "history_turns=x", *threads), "history_turns"),
         (("--threads", str(blocked / "t.sqlite")), "cannot be opened"),
         (("--host", "192.0.2.1", *threads), "callers must send a key"),

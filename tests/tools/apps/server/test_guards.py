@@ -1,6 +1,5 @@
 """Who is let in, how often and with how much; by bare HTTP against the whole app, and against a small one."""
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -19,12 +18,6 @@ from support.servers.web_app import WebApp, open_app, without_page
 KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
 ASK = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
 COMPLETIONS = "/v1/chat/completions"
-
-
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_app(without_page(tmp_path)) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -294,33 +287,6 @@ async def test_inside_another_server_keys_are_the_lock_and_any_name_is_taken() -
 async def test_web_sockets_are_closed() -> None:
     closed = await passed(SecurityMiddleware(inner, ServingOptions()), scope("/chat/ws", kind="websocket"))
     assert closed == [{"type": "websocket.close", "code": 1008}]
-
-
-async def test_streams_pass_as_they_come() -> None:
-    sent_on = asyncio.Event()
-
-    async def slow(asked: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"first", "more_body": True})
-        await sent_on.wait()
-        await send({"type": "http.response.body", "body": b"last"})
-
-    arrived: list[Message] = []
-
-    async def send(message: Message) -> None:
-        arrived.append(message)
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    going = asyncio.create_task(SecurityMiddleware(slow, ServingOptions())(scope("/v1/x"), receive, send))
-    async with asyncio.timeout(10):
-        while len(arrived) < 2:  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0)
-    assert arrived[1]["body"] == b"first"
-    assert not going.done()
-    sent_on.set()
-    await going
 
 
 def test_a_clock_that_is_set_back_gives_no_more_requests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import httpx2
@@ -15,9 +14,8 @@ from starlette.requests import HTTPConnection
 from hopgraph.tools.apps.server.identity import to_user_id
 from hopgraph.tools.apps.server.page.login import COOKIE, Logins
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from support.servers.app_in_thread import app_in_thread
-from support.servers.browsing import Chat, chromium_browser
 from support.servers.by_hand import by_hand
+from support.servers.protocols import ask
 from support.servers.web_app import WebApp, open_app
 
 KEY = "key-of-ann-0123456789"
@@ -37,21 +35,14 @@ async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         yield opened
 
 
-def agent_input(thread: str) -> dict[str, Any]:
-    message = {"id": "1", "role": "user", "content": QUESTION}
-    told = {"tools": [], "context": [], "state": {}, "forwardedProps": {"hopgraph": {"method": "one_step"}}}
-    return {"threadId": thread, "runId": "r", "messages": [message], **told}
-
-
 @pytest.mark.slow
 async def test_every_endpoint_knows_the_same_user(app: WebApp, caplog: pytest.LogCaptureFixture) -> None:
     """By the function as by the key; whoever it does not know is a stranger."""
     caplog.set_level("INFO", "hopgraph.questions")
     ben = {"X-Test-User": "ben"}
     async with httpx.AsyncClient(base_url=app.url, headers=ben, timeout=60) as client:
-        ask = {"model": "one_step", "messages": [{"role": "user", "content": QUESTION}]}
-        assert (await client.post("/v1/chat/completions", json=ask)).status_code == 200
-        assert "RUN_FINISHED" in (await client.post("/ag-ui", json=agent_input("thread-1"))).text
+        assert (await ask(client, "v1", QUESTION)).status_code == 200
+        assert "RUN_FINISHED" in (await ask(client, "ag-ui", QUESTION)).text
         assert (await client.get("/metrics")).status_code == 200
     async with (
         httpx2.AsyncClient(headers=ben, timeout=60) as http,
@@ -125,23 +116,3 @@ def test_ids_of_users() -> None:
     assert len(set(ids)) == len(names)
     assert all(each.startswith("id-") and len(each) == 35 for each in ids[1:])
     assert to_user_id(ids[1]) != ids[1], "nobody takes another's by its id as a name"
-
-
-@pytest.mark.slow
-def test_people_log_in_and_out_in_a_browser(tmp_path: Path) -> None:
-    options = ServingOptions(threads=tmp_path / "t.sqlite", keys={KEY: "ann"})
-    with app_in_thread(options) as app, chromium_browser() as browser:
-        chat = Chat(app, browser.new_context())
-        chat.page.goto(f"{app.url}/")
-        chat.page.get_by_label("Your key").fill(KEY)
-        chat.page.get_by_role("button", name="Log in").click()
-        chat.ready()
-        chat.page.locator("#hg-account").get_by_text("ann").wait_for()
-        assert "Pablo Picasso" in chat.ask(QUESTION)
-        chat.page.get_by_role("button", name="Log out").click()
-        chat.page.get_by_label("Your key").wait_for()
-        assert chat.page.url == f"{app.url}/chat/login"
-        chat.page.goto(f"{app.url}/chat/")
-        chat.page.get_by_label("Your key").wait_for()
-        chat.page.context.close()
-        assert not chat.errors

@@ -10,9 +10,7 @@ import httpx
 import pytest
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
-from hopgraph.tools.models.offline import RuleBasedModel
 from support.sample import read_sample_passages
-from support.servers.openai_server import OpenAIServer
 from support.servers.web_app import WebApp, open_app
 
 pytestmark = pytest.mark.slow
@@ -64,26 +62,3 @@ def plain_of(title: str) -> str:
     from hopgraph.nodes.core.marked_text import escape_markup
 
     return escape_markup(title)
-
-
-async def test_at_twenty_chats_each_shows_a_step_long_before_its_answer(tmp_path: Path) -> None:
-    """Here the order is tested; how fast it is, tests/benchmarks/test_serving_load.py measures."""
-
-    async def watched(app: WebApp, client: httpx.AsyncClient) -> tuple[float, float]:
-        body = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}], "stream": True}
-        loop = asyncio.get_running_loop()
-        began, first = loop.time(), 0.0
-        async with client.stream("POST", f"{app.base_url}/chat/completions", json=body) as reply:
-            assert reply.status_code == 200
-            async for line in reply.aiter_lines():
-                if "reasoning_content" in line and not first:
-                    first = loop.time() - began
-        return first, loop.time() - began
-
-    with OpenAIServer(RuleBasedModel(), latency=2.0) as server:
-        options = ServingOptions(
-            settings={"model": f"openai:any?base_url={server.base_url}"}, threads=tmp_path / "t.sqlite", page=False
-        )
-        async with open_app(options) as app, httpx.AsyncClient(timeout=280, limits=LIMITS) as client:
-            times = await asyncio.gather(*(watched(app, client) for _ in range(20)))
-    assert all(0 < first < whole - 0.5 for first, whole in times)

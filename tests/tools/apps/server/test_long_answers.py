@@ -11,11 +11,10 @@ import pytest
 from mcp.client.client import Client
 
 from hopgraph.nodes.core.long_answer import LongAnswer
-from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.long_answers import REQUESTS, always, writes
-from support.servers.endpoints import open_endpoints
 from support.servers.openai_server import OpenAIServer
-from support.servers.web_app import WebApp
+from support.servers.protocols import agent_request
+from support.servers.web_app import WebApp, open_app, without_page
 
 SHOWN = 5
 """Passages that `one_step` finds."""
@@ -25,8 +24,7 @@ SHOWN = 5
 async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
     with OpenAIServer(writes()) as model:
         settings = {"model": f"openai:m?base_url={model.base_url}", "use_method": "one_step", "links": False}
-        options = ServingOptions(threads=tmp_path / "threads.sqlite", settings=settings)
-        async with open_endpoints(options) as opened:
+        async with open_app(without_page(tmp_path, settings=settings)) as opened:
             yield opened
 
 
@@ -43,9 +41,8 @@ async def over_openai(client: httpx.AsyncClient, *said: str, stream: bool = Fals
 
 
 async def over_ag_ui(client: httpx.AsyncClient, question: str) -> str:
-    given = {"threadId": str(uuid.uuid4()), "runId": "1", "state": {}, "tools": [], "context": []}
-    message = {"id": "m", "role": "user", "content": question}
-    events = chunks(await client.post("/ag-ui", json={**given, "messages": [message], "forwardedProps": {}}))
+    given = agent_request(question, thread=str(uuid.uuid4()), forwardedProps={})
+    events = chunks(await client.post("/ag-ui", json=given))
     return "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
 
 
@@ -81,8 +78,8 @@ async def test_a_follow_up_knows_a_long_answer_and_its_sources(tmp_path: Path) -
     model = always("Picasso painted it [1].\n\n- It is **large** [2]")
     with OpenAIServer(model) as server:
         settings = {"model": f"openai:m?base_url={server.base_url}", "links": False}
-        options = ServingOptions(threads=tmp_path / "threads.sqlite", settings=settings)
-        async with open_endpoints(options) as app, httpx.AsyncClient(base_url=app.url, timeout=60) as client:
+        options = without_page(tmp_path, settings=settings)
+        async with open_app(options) as app, httpx.AsyncClient(base_url=app.url, timeout=60) as client:
             question = "Explain who painted Guernica."
             said = (await over_openai(client, question)).json()["choices"][0]["message"]
             await over_openai(client, question, said["content"], "And when?")

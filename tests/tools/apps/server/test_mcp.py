@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,13 @@ from mcp.client.stdio import stdio_client
 
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.models.offline import RuleBasedModel
-from support.servers.endpoints import QUESTION, USERS, asked, open_endpoints, until_idle
+from support.servers.endpoints import QUESTION, USERS, asked, by_model, until_idle
 from support.servers.openai_server import OpenAIServer
-from support.servers.web_app import WebApp
+from support.servers.protocols import ACCEPT, HELLO, mcp_request
+from support.servers.web_app import WebApp, open_app, without_page
 
 COMMAND = ["-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())", "mcp"]
-
-
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite")) as opened:
-        yield opened
 
 
 @asynccontextmanager
@@ -42,7 +36,7 @@ async def connected(kind: str, mode: str, place: Path) -> AsyncGenerator[Client]
             yield client
         return
     async with (
-        open_endpoints(ServingOptions(threads=place / "threads.sqlite")) as app,
+        open_app(without_page(place)) as app,
         Client(f"{app.url}/mcp", mode=mode) as client,
     ):
         yield client
@@ -131,18 +125,12 @@ async def test_small_talk_is_answered_without_an_answer(app: WebApp) -> None:
     assert result.structured_content["method"] == ""
 
 
-def by_model(server: OpenAIServer, threads: Path, **options: Any) -> ServingOptions:
-    model = f"openai:any?base_url={server.base_url}"
-    return ServingOptions(settings={"model": model, "request_retries": 0}, threads=threads / "t.sqlite", **options)
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold(after=1)
         async with (
-            open_endpoints(by_model(server, tmp_path)) as app,
+            open_app(by_model(server, tmp_path)) as app,
             Client(f"{app.url}/mcp", mode=mode) as client,
         ):
             begun = asyncio.Event()
@@ -163,58 +151,25 @@ async def test_a_cancelled_call_cancels_its_run(mode: str, tmp_path: Path, monke
             assert len(server.requests) == before < whole, "the model is asked no more"
 
 
-async def test_more_than_the_app_does_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with OpenAIServer(RuleBasedModel()) as server:
-        server.hold()
-        options = by_model(server, tmp_path, max_running=1, max_waiting=0)
-        async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
-            calls = [asyncio.create_task(client.call_tool("migres", {"question": QUESTION})) for _ in range(2)]
-            refused, answered = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
-            server.release()
-            assert not (await answered.pop()).is_error
-    assert "try again" in text_of(await refused.pop())
-
-
-async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+async def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=3) as server:
         options = by_model(server, tmp_path, turn_seconds=0.3)
-        async with open_endpoints(options) as app, Client(f"{app.url}/mcp") as client:
+        async with open_app(options) as app, Client(f"{app.url}/mcp") as client:
             result = await client.call_tool("migres", {"question": QUESTION})
             await until_idle(app.service)
     assert result.is_error
     assert "longer than 0.3 seconds" in text_of(result)
 
 
-async def test_a_model_that_refuses_is_a_tool_error_without_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-and-secret")
-    with OpenAIServer(RuleBasedModel(), api_key="sk-right") as server:
-        async with open_endpoints(by_model(server, tmp_path)) as app, Client(f"{app.url}/mcp") as client:
-            result = await client.call_tool("migres", {"question": QUESTION})
-    assert result.is_error
-    assert "sk-wrong-and-secret" not in text_of(result)
-    assert "\n" not in text_of(result)
-
-
 async def test_a_session_is_its_users_alone(tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    accepted = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-
     async def post(app: WebApp, user: str, method: str, params: Any, session: str = "") -> httpx.Response:
-        headers = {
-            **accepted,
-            "Authorization": f"Bearer key-of-{user}",
-            **({"Mcp-Session-Id": session} if session else {}),
-        }
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {**ACCEPT, "MCP-Protocol-Version": "2025-06-18", "Authorization": f"Bearer key-of-{user}"}
+        headers |= {"Mcp-Session-Id": session} if session else {}
         async with httpx.AsyncClient(timeout=60) as client:
-            return await client.post(f"{app.url}/mcp", json=message, headers=headers)
+            return await client.post(f"{app.url}/mcp", json=mcp_request(method, params), headers=headers)
 
-    async with open_endpoints(ServingOptions(threads=tmp_path / "threads.sqlite", keys=USERS)) as app:
-        session = (await post(app, "ann", "initialize", hello)).headers["mcp-session-id"]
+    async with open_app(without_page(tmp_path, keys=USERS)) as app:
+        session = (await post(app, "ann", "initialize", HELLO)).headers["mcp-session-id"]
         assert (await post(app, "ann", "tools/list", {}, session)).status_code == 200
         assert (await post(app, "bob", "tools/list", {}, session)).status_code == 404
         assert (await post(app, "eve", "tools/list", {})).status_code == 401
@@ -233,9 +188,8 @@ async def test_only_the_tools_that_were_chosen_are_offered() -> None:
 
 @pytest.mark.slow
 def test_standard_output_has_nothing_but_the_protocol() -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": hello},
+        {"id": 1, "method": "initialize", "params": HELLO},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "one_step", "arguments": {"question": QUESTION}}},
         {"id": 3, "method": "nonsense"},

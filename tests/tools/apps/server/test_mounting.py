@@ -8,12 +8,10 @@ import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
-from hopgraph.tools.apps.server.server_options import ServingOptions
-from support.servers.app_in_thread import app_in_thread
-from support.servers.browsing import Chat, chromium_browser
+from support.servers.browsing import Open, Serve
+from support.servers.protocols import chat_request
 from support.servers.web_app import open_app, without_page
 
-ASK = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
 KEYS = {"key-of-ann-0123456789": "ann"}
 
 
@@ -21,7 +19,7 @@ KEYS = {"key-of-ann-0123456789": "ann"}
 async def test_it_answers_below_the_path_where_it_is_mounted(tmp_path: Path, host: Callable[[], Starlette]) -> None:
     async with open_app(without_page(tmp_path), mounted_in=host()) as app, httpx.AsyncClient(timeout=60) as client:
         assert (await client.get(f"{app.url}/health")).json()["status"] == "ok"
-        reply = await client.post(f"{app.base_url}/chat/completions", json=ASK)
+        reply = await client.post(f"{app.base_url}/chat/completions", json=chat_request("Who painted Guernica?"))
         assert reply.json()["hopgraph"]["answer"] == "Pablo Picasso"
         assert (await client.get(f"{app.base_url}/nothing")).status_code == 404
         described = (await client.get(f"{app.base_url}/openapi.json")).json()
@@ -51,14 +49,10 @@ async def test_what_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_page_works_below_the_path(tmp_path: Path) -> None:
-    options = ServingOptions(threads=tmp_path / "threads.sqlite")
-    with app_in_thread(options, FastAPI()) as app, chromium_browser() as browser:
-        chat = Chat(app, browser.new_context())
-        chat.page.goto(f"{app.url}/")
-        chat.ready()
-        assert chat.page.url == f"{app.url}/chat/"
-        assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
-        chat.page.context.close()
-        assert not chat.errors
-        assert all(url.startswith((f"{app.url}/", "data:", "blob:")) for url in chat.requests)
+def test_the_page_works_below_the_path(serve: Serve, open_chat: Open) -> None:
+    chat = open_chat(serve(mounted_in=FastAPI()), wait=False)
+    chat.page.goto(f"{chat.app.url}/")
+    chat.ready()
+    assert chat.page.url == f"{chat.app.url}/chat/"
+    assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
+    assert all(url.startswith((f"{chat.app.url}/", "data:", "blob:")) for url in chat.requests)

@@ -18,7 +18,7 @@ from hopgraph.tools.apps.server.openai_api import citation_annotations, read_req
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.models.offline import RuleBasedModel
-from support.servers.endpoints import QUESTION, asked, until_active, until_idle
+from support.servers.endpoints import QUESTION, asked, by_model, until_active, until_idle
 from support.servers.faults import ErrorStatus, Slow
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -27,12 +27,6 @@ from support.waiting import PATIENCE
 
 ASK: Any = [{"role": "user", "content": QUESTION}]
 GUERNICA: Any = [{"role": "user", "content": "Who painted Guernica?"}]
-
-
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
-    async with open_app(without_page(tmp_path)) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -297,18 +291,13 @@ async def test_markup_and_surrogates_of_a_model_come_out_as_text(tmp_path: Path)
     assert "[DONE]" in streamed.text
 
 
-def failing(server: OpenAIServer) -> ServingOptions:
-    given = {"model": f"openai:any?base_url={server.base_url}", "request_retries": 0}
-    return ServingOptions(settings=given, page=False)
-
-
 async def test_a_model_that_fails_is_told_in_one_line_without_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789abcdef")
     with OpenAIServer(RuleBasedModel(), api_key="sk-another-key-9876543210") as server:
-        options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
+        options = by_model(server, tmp_path)
         async with open_app(options) as app:
             replies = [await posted(app, wanted(model="auto", stream=stream)) for stream in (False, True)]
             async with openai.AsyncOpenAI(base_url=app.base_url, api_key="x") as client:
@@ -332,7 +321,7 @@ async def test_a_stream_whose_first_model_call_fails_has_that_status(
     monkeypatch.setattr("hopgraph.tools.apps.server.openai_api._STATUS_WAITS", PATIENCE)  # a busy machine needs longer
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when(f"{method}/answer", ErrorStatus(500, "out of memory"))
-        options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
+        options = by_model(server, tmp_path)
         async with open_app(options) as app:
             reply = await posted(app, wanted(model=method, stream=True))
     assert reply.status_code == 502
@@ -343,7 +332,7 @@ async def test_a_stream_whose_first_model_call_fails_has_that_status(
 async def test_the_client_raises_what_a_stream_tells_late(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("migres/decide", ErrorStatus(500, "out of memory"))
-        options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
+        options = by_model(server, tmp_path)
         async with (
             open_app(options) as app,
             openai.AsyncOpenAI(base_url=app.base_url, api_key="x", max_retries=0) as client,
@@ -376,9 +365,7 @@ def test_an_earlier_reply_is_read_back() -> None:
 
 async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel(), latency=30) as server:
-        options = ServingOptions(
-            settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, turn_seconds=0.3
-        )
+        options = by_model(server, tmp_path, turn_seconds=0.3)
         async with open_app(options) as app:
             plain = await posted(app, wanted())
             streamed = await posted(app, wanted(stream=True))
@@ -389,31 +376,13 @@ async def test_a_turn_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_client_that_goes_away_ends_its_turn(tmp_path: Path, stream: bool) -> None:
+async def test_a_client_that_goes_away_ends_its_turn_and_frees_its_place(tmp_path: Path, stream: bool) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when("one_step/read", Slow(60))
         server.fail_when("one_step/answer", Slow(60))
-        options = ServingOptions(settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False)
+        options = by_model(server, tmp_path, max_running=1)
         async with open_app(options) as app:
-            going = asyncio.create_task(posted(app, wanted(stream=stream)))
-            async with asyncio.timeout(60):
-                while not server.requests:  # noqa: ASYNC110 - it tells nobody
-                    await asyncio.sleep(0.01)
-            assert app.service.admission.active == 1
-            going.cancel()
-            await until_idle(app.service, 30)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tmp_path: Path, stream: bool) -> None:
-    with OpenAIServer(RuleBasedModel()) as server:
-        server.fail_when("one_step/read", Slow(60))
-        server.fail_when("one_step/answer", Slow(60))
-        options = ServingOptions(
-            settings=failing(server).settings, threads=tmp_path / "t.sqlite", page=False, max_running=1
-        )
-        async with open_app(options) as app:
-            running = asyncio.create_task(posted(app, wanted()))
+            running = asyncio.create_task(posted(app, wanted(stream=stream)))
             await until_active(app.service, 1, 60)
             waiting = asyncio.create_task(posted(app, wanted(stream=stream)))
             await until_active(app.service, 2, 60)
@@ -427,13 +396,7 @@ async def test_a_client_that_goes_away_while_it_waits_frees_its_place_at_once(tm
 async def test_more_than_it_does_at_once_is_refused_and_the_client_tries_again(tmp_path: Path) -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.hold()
-        options = ServingOptions(
-            settings=failing(server).settings,
-            threads=tmp_path / "t.sqlite",
-            page=False,
-            max_running=1,
-            max_waiting=0,
-        )
+        options = by_model(server, tmp_path, max_running=1, max_waiting=0)
         async with open_app(options) as app:
             first = asyncio.create_task(posted(app, wanted()))
             async with asyncio.timeout(60):

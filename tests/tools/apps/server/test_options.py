@@ -65,12 +65,15 @@ def test_names_and_origins_are_read_from_lists(monkeypatch: pytest.MonkeyPatch) 
 
 def test_threads_and_documents_lie_in_the_same_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for given in ("~/kept/x.sqlite", Path("~/kept/x.sqlite"), tmp_path / "kept" / "x.sqlite"):
         options = ServingOptions(threads=given)
         assert options.threads == tmp_path / "kept" / "x.sqlite"
         assert data_folder(options) == tmp_path / "kept"
     address = "postgresql://~ann@localhost/threads"
     assert ServingOptions(threads=address).threads == address
+    for elsewhere in (ServingOptions(), ServingOptions(threads=address)):
+        assert data_folder(elsewhere) == tmp_path / "data" / "hopgraph"
     with pytest.raises(SettingsError, match="threads '~nobody-of-this-name/x': this user's home folder is not known"):
         ServingOptions(threads="~nobody-of-this-name/x")
 

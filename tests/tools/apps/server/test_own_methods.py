@@ -21,6 +21,7 @@ from hopgraph.tools.apps.server.page.review_form import answer_next, review_form
 from hopgraph.tools.apps.server.page.texts import ENGLISH
 from support.own_methods import ASKING, PLAIN, forget_added_methods
 from support.paths import ROOT
+from support.servers.protocols import agent_request
 from support.servers.web_app import WebApp, chat_process, open_app, without_page
 
 EVIL = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
@@ -80,8 +81,7 @@ async def test_a_graph_that_asks_a_person_is_answered_on_the_page_and_by_ag_ui(t
         views = [view async for view in (await page.review("ann", views[-1].thread, answered)).follow()]
         assert views[-1].turns[-1].told["answer"] == "two"
         async with httpx.AsyncClient(base_url=app.url, timeout=60) as http:
-            given: dict[str, Any] = {"threadId": "t1", "runId": "r1", "state": {}, "tools": [], "context": []}
-            given |= {"messages": [{"id": "1", "role": "user", "content": "Who?"}], "forwardedProps": {}}
+            given = agent_request("Who?", forwardedProps={})
             asking = (await http.post("/ag-ui", json=given)).text.splitlines()[-2]
             (pause,) = json.loads(asking.removeprefix("data: "))["outcome"]["interrupts"]
             assert (pause["reason"], pause["message"]) == ("question", '{"which": "one or two?"}')

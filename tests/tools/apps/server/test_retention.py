@@ -18,9 +18,9 @@ from hopgraph.tools.apps.server import audit_log, page, service
 from hopgraph.tools.apps.server.audit_log import AuditLog
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.server_options import ServingOptions, serving_options
-from support.servers.app_in_thread import app_in_thread
-from support.servers.browsing import Chat, chromium_browser
+from support.servers.browsing import Chat
 from support.servers.by_hand import by_hand
+from support.servers.protocols import chat_request
 from support.servers.trap import ANN, BEN
 from support.servers.web_app import WebApp, open_app, without_page
 from support.waiting import until, wait_until
@@ -29,11 +29,9 @@ DAY = 24 * 3600
 
 
 async def ask(app: WebApp, text: str, key: str = ANN, **more: Any) -> httpx.Response:
-    body = {"model": "one_step", "messages": [{"role": "user", "content": text}], **more}
-    async with httpx.AsyncClient(timeout=60) as client:
-        return await client.post(
-            f"{app.base_url}/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"}
-        )
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=app.url, headers=headers, timeout=60) as client:
+        return await client.post("/v1/chat/completions", json=chat_request(text, **more))
 
 
 def entries(path: Path) -> Sequence[dict[str, Any]]:
@@ -191,23 +189,17 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_a_reply_is_rated_with_a_comment_in_a_browser(tmp_path: Path) -> None:
-    with app_in_thread(ServingOptions(threads=tmp_path / "t.sqlite")) as app, chromium_browser() as browser:
-        chat = Chat(app, browser.new_context())
-        chat.page.goto(f"{app.url}/")
-        chat.ready()
-        chat.ask("Who painted Guernica?")
-        chat.last.get_by_role("button", name="Bad").click()
-        chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
-        chat.last.get_by_role("button", name="Send comment").click()
-        chat.last.get_by_text("Thank you for your comment.").wait_for()
-        address = f"{app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
-        expected = "*Rating: Bad*: The year is missing."
-        wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
-        chat.last.get_by_role("button", name="Bad").click()
-        assert chat.last.locator(".hg-comment").count() == 0
-        chat.page.context.close()
-        assert not chat.errors
+def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat) -> None:
+    chat.ask("Who painted Guernica?")
+    chat.last.get_by_role("button", name="Bad").click()
+    chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")
+    chat.last.get_by_role("button", name="Send comment").click()
+    chat.last.get_by_text("Thank you for your comment.").wait_for()
+    address = f"{chat.app.url}/chat/{chat.page.locator('#hg-export a').get_attribute('href')}"
+    expected = "*Rating: Bad*: The year is missing."
+    wait_until(lambda: expected in chat.page.request.get(address).text())  # the server stores it after the thanks
+    chat.last.get_by_role("button", name="Bad").click()
+    assert chat.last.locator(".hg-comment").count() == 0
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "soon"])

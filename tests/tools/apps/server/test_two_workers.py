@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +13,7 @@ from hopgraph.tools.apps.server.threads import open_threads
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.openai_server import OpenAIServer
 from support.servers.postgres import postgres_server
+from support.servers.protocols import agent_request
 from support.servers.web_app import ChatProcess, chat_process
 
 pytestmark = pytest.mark.slow
@@ -31,14 +31,8 @@ def address() -> Iterator[str]:
 
 async def ask(worker: ChatProcess, key: str, thread: str, said: Sequence[str]) -> httpx.Response:
     """Send a conversation whose last message is the question."""
-    messages = [
-        {"id": f"{thread}-{number}", "role": "assistant" if number % 2 else "user", "content": text}
-        for number, text in enumerate(said)
-    ]
-    body: dict[str, Any] = {"threadId": thread, "runId": "r", "state": {}, "messages": messages, "tools": []}
-    body |= {"context": [], "forwardedProps": {"hopgraph": {"method": "one_step"}}}
     async with httpx.AsyncClient(timeout=120, headers={"Authorization": f"Bearer {key}"}) as client:
-        return await client.post(f"{worker.url}/ag-ui", json=body)
+        return await client.post(f"{worker.url}/ag-ui", json=agent_request(*said, thread=thread))
 
 
 async def converse(workers: Sequence[ChatProcess], key: str) -> None:

@@ -133,15 +133,6 @@ class ChatSession:
             return f"{SET}{name}", retriever, rest
         return "", self.settings(TurnOptions()).retriever, key
 
-    def problem(self, user: str, options: TurnOptions) -> str:
-        """Return in one line why a question cannot be asked so; empty where it can."""
-        try:
-            self.settings(options)
-            self.chosen_documents(user, options.corpus)
-        except HopgraphError as error:
-            return error_line(error)
-        return ""
-
     def chosen_documents(self, user: str, corpus: str) -> DocumentChoice:
         """Return what is asked where a corpus was chosen; a SettingsError for one of the user's that was deleted."""
         if corpus.startswith(SET):
@@ -150,13 +141,13 @@ class ChatSession:
         return DocumentChoice(own=own, alone=bool(corpus) and not corpus.endswith(JOINED))
 
     async def describe(self, user: str, options: TurnOptions) -> tuple[str, str]:
-        """Return a line on what a question will run with, or the error, and one on the embedded model, if it does."""
-        try:
-            title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
-            settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
-            _, sets = await self.service().documents.restrict(settings, user, choice)
-        except HopgraphError as error:
-            return error_line(error), ""
+        """Return a line on what a question will run with, and one on the embedded model, if it does.
+
+        A HopgraphError where it cannot be asked so.
+        """
+        title = "Method by the question" if options.method == AUTO else METHODS[options.method].graph.get_name()
+        settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
+        _, sets = await self.service().documents.restrict(settings, user, choice)
         if choice.own:  # the path where the app stores it is not shown
             names = {each["id"]: each["name"] for each in await self.documents.list_for(user)}
             apps = ", ".join(sets) or _name_corpus(settings.retriever or DEFAULT_RETRIEVER)

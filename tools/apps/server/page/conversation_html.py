@@ -40,10 +40,6 @@ _TITLE_BY_KIND: Final = {"model": "model_knowledge", "reviewer": "by_reviewer"}
 _REMARKS: Final = {UNCITED: "uncited", DOUBTS: "doubts", CUT_SHORT: "cut_short"}
 
 
-def _no_link(_turn: PageTurn, _citation: Citation) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class View:
     """How conversations are drawn."""
@@ -54,7 +50,7 @@ class View:
     welcome: str = ""
     """HTML in place of the page's own greeting."""
     examples: Sequence[str] = ()
-    link: Callable[[PageTurn, Citation], str] = _no_link
+    link: Callable[[PageTurn, Citation], str] = lambda turn, citation: ""
     """Returns the address of the document that a citation is from; empty where it cannot be opened."""
 
 

@@ -25,6 +25,7 @@ from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import find_upload, make_guarded_blocks
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import model_names
+from hopgraph.tools.apps.server.turn import error_line
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.text.sanitize import sanitize_line
 
@@ -231,12 +232,14 @@ class _PageEvents:
 
     async def _notice(self, request: Request, options: TurnOptions) -> str:
         """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
-        line, stand_in = await self.session.describe(_user(request), options)
         t = page_texts(request)
+        try:
+            line, stand_in = await self.session.describe(_user(request), options)
+        except HopgraphError as error:
+            return f"<p>{inline_html(t.problem(error_line(error)))}</p>"
         no_model = f"<p>{inline_html(t('no_model'))}</p>" if stand_in else ""
         if self.parts.simple:
-            problem = self.session.problem(_user(request), options)
-            return f"<p>{inline_html(t.problem(problem))}</p>" if problem else no_model or "<p></p>"
+            return no_model or "<p></p>"
         changed = f" · {t('changed_settings', names=', '.join(options.changes))}" if options.changes else ""
         return f"<p>{inline_html(t.problem(line) + changed)}</p>{no_model}"
 

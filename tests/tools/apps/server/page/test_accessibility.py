@@ -1,18 +1,14 @@
 """The page in each of its states under axe-core: no serious or critical finding."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.paths import ROOT
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 AXE = ROOT / "tests" / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 PHONE = {"width": 390, "height": 780}

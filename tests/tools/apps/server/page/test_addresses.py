@@ -1,6 +1,5 @@
 """Conversations have addresses, go on while another one is begun, and are exported; sources lead to their documents."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -9,13 +8,10 @@ import pytest
 from hopgraph.tools.models.offline.offline_model import RuleBasedModel
 from hopgraph.tools.retrieval import build_index
 from support.company_folder import write_company
-from support.servers.browsing import Chat
+from support.servers.browsing import Chat, Open, Serve
 from support.servers.openai_server import OpenAIServer
-from support.servers.web_app import WebApp
 from support.waiting import wait_until
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 WHO, HOPS = "Who painted Guernica?", "Where was the painter of Guernica born?"
 
 
@@ -81,8 +77,7 @@ def test_another_conversation_begins_while_one_is_answered(serve: Serve, open_ch
 
 
 @pytest.mark.slow
-def test_a_conversation_is_exported_as_markdown(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_a_conversation_is_exported_as_markdown(chat: Chat) -> None:
     chat.ask(HOPS)
     chat.ask("Hello!")
     chat.manage()

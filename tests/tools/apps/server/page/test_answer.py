@@ -77,11 +77,11 @@ def test_each_mark_has_a_number_and_a_name_of_its_own() -> None:
 
 
 def test_what_a_mark_opens_names_the_file_and_page_or_links_to_the_address() -> None:
-    file = citation("Oslo is dry.", 20, source="norway/<weather>.pdf", page=3)
+    file = citation("Oslo is dry.", 20, source="norway/<weather>.pdf", page=3, section="Rain")
     link = citation("Oslo is dry.", 20, source="https://example.org/a?b", url='https://example.org/a?b="c"')
     bad = citation("Oslo is dry.", 20, url="javascript:alert(1)")
     page = parsed(drawn(told(file, link, bad), passage()))
-    assert "<weather>.pdf, page 3" in shown(opened(page, 1))
+    assert "<weather>.pdf, page 3, Rain" in shown(opened(page, 1))
     [anchor] = opened(page, 2).iter("a")
     assert (anchor.get("href"), anchor.get("rel")) == ('https://example.org/a?b="c"', "noopener noreferrer")
     assert anchor.text == "example.org/a"

@@ -1,9 +1,8 @@
 """The page's work without its looks: what a tab is shown, and what is left of a turn that did not end well."""
 
 import asyncio
-import signal
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,8 @@ from hopgraph.tools.apps.server.page.review_form import answer_next
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.models.offline import RuleBasedModel
-from support.servers.by_hand import by_hand
 from support.servers.faults import slow
 from support.servers.openai_server import OpenAIServer
-from support.servers.web_app import chat_process
 
 QUESTION = "Who painted Guernica?"
 HOPS = "Where was the painter of Guernica born?"
@@ -235,31 +232,3 @@ async def test_a_page_that_closes_ends_its_turns_and_keeps_them(tmp_path: Path) 
             (kept,) = (await chat_session.turn_store.load(USER, thread)).values()
     assert (kept.asked, kept.ended) == (QUESTION, "stopped")
     assert kept.lines
-
-
-@pytest.mark.long
-def test_an_app_that_is_stopped_ends_its_turns_and_keeps_them(tmp_path: Path) -> None:
-    with ExitStack() as running:
-        server = running.enter_context(OpenAIServer(RuleBasedModel()))
-        server.fail_when("one_step/answer", slow(100))
-        chat = running.enter_context(chat_process(tmp_path, "--model", f"openai:any?base_url={server.base_url}"))
-
-        async def ask_and_stop() -> None:
-            async with by_hand(chat.url) as person:
-                asking = asyncio.create_task(person.call("ask", [None, QUESTION, "one_step", None, "", []]))
-                await until_asked(server, 100)
-                assert await asyncio.to_thread(chat.stop, signal.SIGINT) == 0
-                await asyncio.gather(asking, return_exceptions=True)
-
-        asyncio.run(ask_and_stop())
-        assert "Traceback" not in chat.said(), chat.said()
-
-    async def kept() -> PageTurn:
-        async with opened(tmp_path) as chat_session:
-            (thread,) = await chat_session.service().threads.list_for("local")
-            (turn,) = (await chat_session.open("local", thread["id"])).turns
-            return turn
-
-    turn = asyncio.run(kept())
-    assert (turn.asked, turn.ended) == (QUESTION, "stopped")
-    assert turn.lines

@@ -1,17 +1,12 @@
 """What a question is asked with: the method, its settings, one's own documents, a review."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.made_documents import Part, write_document
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 HOPS = "Where was the painter of Guernica born?"
 
 
@@ -58,8 +53,7 @@ def test_own_documents_join_the_apps_and_are_changed(serve: Serve, open_chat: Op
 
 
 @pytest.mark.slow
-def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_method_and_settings(chat: Chat) -> None:
     chat.choose("Method", "MIGRES")
     chat.settled("MIGRES · model offline:extractive")
     chat.unfold("Settings")
@@ -79,8 +73,7 @@ def test_method_and_settings(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.long
-def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_a_conversation_comes_back_with_its_settings(chat: Chat) -> None:
     chat.choose("Method", "Tree of Reviews (ToR)")
     chat.settled("Tree of Reviews · model")
     chat.unfold("Settings")
@@ -111,8 +104,7 @@ def test_a_conversation_comes_back_with_its_settings(serve: Serve, open_chat: Op
 
 
 @pytest.mark.slow
-def test_a_wrong_setting_is_told_before_anything_runs(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_a_wrong_setting_is_told_before_anything_runs(chat: Chat) -> None:
     chat.unfold("Settings")
     chat.unfold("Model")
     field = chat.page.get_by_label("Temperature")
@@ -142,8 +134,7 @@ def test_a_method_that_cannot_be_had_is_told_and_another_one_works(
 
 
 @pytest.mark.long
-def test_what_is_wrong_with_a_setting_is_told_at_its_field(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_what_is_wrong_with_a_setting_is_told_at_its_field(chat: Chat) -> None:
     chat.choose("Method", "Tree of Reviews (ToR)")
     chat.unfold("Settings")
     field = chat.page.get_by_label("Widths")
@@ -192,41 +183,8 @@ def test_own_documents(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     assert "Pablo Picasso" in chat.ask("Who painted Guernica?")
 
 
-@pytest.mark.long
-def test_a_word_document_is_cited_with_its_heading_and_file(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
-    parts = [Part("Vacation", "All employees get 30 days per year."), Part("Sick leave", "Call Maria before nine.")]
-    chat = open_chat(serve())
-    chat.unfold("Add your own documents")
-    chat.page.locator("#hg-documents input[type=file]").set_input_files(
-        [write_document(tmp_path / "handbook.docx", "Employee handbook", parts)]
-    )
-    chat.page.get_by_role("button", name="Index them").click()
-    chat.page.get_by_text("“handbook.docx”: 2 passages indexed.").wait_for()
-    assert "30" in chat.ask("How many vacation days do employees get?")
-    chat.last.get_by_role("button", name="Source 1", exact=True).click()
-    opened = chat.page.get_by_role("dialog").filter(visible=True)
-    assert "Employee handbook > Vacation" in opened.locator(".hg-head").inner_text()
-    place = opened.locator(".hg-place")
-    assert place.inner_text() == f"handbook.docx{place.get_by_role('link').inner_text()}"
-    assert place.get_by_role("link").inner_text() == "Open the document"
-
-
-@pytest.mark.long
-def test_an_upload_that_cannot_be_read_is_one_line(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
-    (tmp_path / "broken.jsonl").write_text("{]")
-    chat = open_chat(serve())
-    chat.unfold("Add your own documents")
-    chat.page.locator("#hg-documents input[type=file]").set_input_files([tmp_path / "broken.jsonl"])
-    chat.page.get_by_role("button", name="Index them").click()
-    problem = chat.page.locator("#hg-indexed [role=alert]")
-    problem.wait_for()
-    assert problem.inner_text().startswith("broken.jsonl")
-    assert chat.page.get_by_role("button", name="Index them").is_enabled()
-
-
 @pytest.mark.slow
-def test_review_of_queries(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_review_of_queries(chat: Chat) -> None:
     chat.choose("Method", "MIGRES")
     chat.page.get_by_role("checkbox", name="queries").check()
     chat.settled("review_queries")
@@ -262,6 +220,7 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
     ticks, texts = form.get_by_role("checkbox"), form.locator("textarea")
     count = ticks.count()
     assert count == texts.count() > 1
+    assert texts.first.is_disabled(), "a passage says what it says"
     for number in range(count):
         assert ticks.nth(number).is_enabled()
         box = texts.nth(number).bounding_box()
@@ -272,23 +231,6 @@ def test_a_review_uses_what_is_ticked_on_a_phone(serve: Serve, open_chat: Open) 
     form.wait_for(state="detached")
     chat.ended()
     assert f"evidence, edit: {count - 1} of {count} kept" in (chat.last.locator(".hg-steps").text_content() or "")
-
-
-@pytest.mark.long
-def test_review_of_evidence(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
-    chat.choose("Method", "OneR-Direct")
-    chat.page.get_by_role("checkbox", name="evidence").check()
-    chat.settled("review_evidence")
-    chat.write("Who painted Guernica?")
-    form = chat.page.locator(".hg-review")
-    form.get_by_text("Review the evidence").wait_for()
-    assert form.locator("textarea").first.is_disabled(), "a passage says what it says"
-    form.get_by_role("button", name="Reject all").click()
-    chat.last.locator(".hg-answer, .hg-said").wait_for()
-    chat.ended()
-    assert not chat.last.get_by_role("button", name="Source 1").count()
-    assert "evidence, reject: 0 of" in (chat.last.locator(".hg-steps").text_content() or "")
 
 
 @pytest.mark.long

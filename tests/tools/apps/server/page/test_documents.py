@@ -19,8 +19,7 @@ import pytest
 from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UploadJob, UserCorpus, build_corpus, document_id
 from hopgraph.tools.apps.server.page import document_store as module
-from hopgraph.tools.apps.server.page.document_store import UserDocuments, data_folder, remove_old_files
-from hopgraph.tools.apps.server.server_options import ServingOptions
+from hopgraph.tools.apps.server.page.document_store import UserDocuments, remove_old_files
 from hopgraph.tools.retrieval import resolve_retriever
 
 PARAGRAPHS = [
@@ -324,20 +323,6 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
 
 
 @pytest.mark.slow
-async def test_an_upload_that_is_stopped_leaves_nothing(documents_in_process: UserDocuments, uploads: Path) -> None:
-    lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
-    async with aclosing(documents_in_process.index("anna", written(uploads, a__jsonl=lines))) as stages:
-        async for each in stages:
-            assert isinstance(each, IndexingStage)
-            break
-    until = time.monotonic() + 60
-    while kept_in(documents_in_process.folder) and time.monotonic() < until:
-        await asyncio.to_thread(time.sleep, 0.01)
-    assert kept_in(documents_in_process.folder) == []
-    assert await documents_in_process.list_for("anna") == []
-
-
-@pytest.mark.slow
 async def test_a_change_that_is_stopped_leaves_everything_as_it_was(
     documents_in_process: UserDocuments, uploads: Path
 ) -> None:
@@ -420,20 +405,6 @@ async def test_a_change_that_ends_anywhere_is_whole_or_not_at_all(
     assert texts == {"Snow.", "Fog."}
 
 
-@pytest.mark.long
-async def test_other_work_goes_on_while_documents_are_indexed(
-    documents_in_process: UserDocuments, uploads: Path
-) -> None:
-    lines = "".join(json.dumps({"_id": str(n), "text": f"Rain number {n} falls."}) + "\n" for n in range(9_000))
-    task = asyncio.create_task(added(documents_in_process, "anna", written(uploads, a__jsonl=lines)))
-    turns = 0
-    while not task.done():
-        await asyncio.sleep(0.001)
-        turns += 1
-    assert (await task)[1]["passages"] == 9_000
-    assert turns > 10
-
-
 async def test_a_user_has_only_so_many(
     documents: UserDocuments, uploads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -468,17 +439,6 @@ async def test_several_at_once_wait_for_each_other(documents: UserDocuments, upl
     assert len({corpus["id"] for _, corpus in made}) == 3
     assert any(stages[0].name == "waiting" for stages, _ in made)
     assert len(await documents.list_for("anna")) == 3
-
-
-def test_documents_lie_beside_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    options: dict[Any, Path] = {
-        None: tmp_path / "hopgraph",
-        tmp_path / "x" / "t.sqlite": tmp_path / "x",
-        "postgresql://u@h/d": tmp_path / "hopgraph",
-    }
-    for threads, folder in options.items():
-        assert data_folder(ServingOptions(threads=threads)) == folder
 
 
 async def test_those_under_way_count_too(

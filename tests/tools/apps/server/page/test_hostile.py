@@ -1,18 +1,14 @@
 """Text that would do something in a page: in the question, a passage, a title, a file's name, what a model says."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.servers.browsing import Chat
+from support.servers.browsing import Chat, Open, Serve
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
-from support.servers.web_app import WebApp
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 ATTACK = (
     "<img src=x onerror=window.hit=1><script>window.hit=1</script> [x](javascript:window.hit=1) "
     "![x](http://127.0.0.1:1/leak.png) <svg onload=window.hit=1> ${window.hit=1} {{value}} `${window.hit=1}`"
@@ -85,8 +81,7 @@ def test_in_what_a_model_says(serve: Serve, open_chat: Open) -> None:
 
 
 @pytest.mark.slow
-def test_the_browser_is_told_to_fetch_nothing_from_elsewhere(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_the_browser_is_told_to_fetch_nothing_from_elsewhere(chat: Chat) -> None:
     blocked = chat.page.evaluate(
         """() => new Promise((done) => {
           document.addEventListener("securitypolicyviolation", (event) => done(event.blockedURI));

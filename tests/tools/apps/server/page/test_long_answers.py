@@ -1,7 +1,6 @@
 """Long answers on the page: twelve requests at three widths, and Markdown that would do something."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,12 +10,9 @@ from hopgraph.nodes.core.long_answer import LongAnswer
 from hopgraph.tools.apps.server.page.markdown_html import markdown_html
 from support.hostile_markdown import HOSTILE_MARKDOWN
 from support.long_answers import REQUESTS, writes
-from support.servers.browsing import Chat
+from support.servers.browsing import Chat, Open, Serve
 from support.servers.openai_server import OpenAIServer
-from support.servers.web_app import WebApp
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 WIDTHS = {1280: 800, 820: 1000, 360: 780}
 TAGS = ["ul", "ol", "li", "table", "tr", "pre", "blockquote", "hr", "strong", "em", "s"]
 COUNTS = "(each, tags) => Object.fromEntries(tags.map(tag => [tag, each.querySelectorAll(tag).length]))"
@@ -71,8 +67,7 @@ def test_twelve_long_answers_are_drawn_right_at_three_widths(serve: Serve, open_
 
 
 @pytest.mark.slow
-def test_hostile_markdown_draws_nothing_active(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_hostile_markdown_draws_nothing_active(chat: Chat) -> None:
     marks = ['<button type="button">1</button>'] * 2
     for text in HOSTILE_MARKDOWN:
         for written in (text, LongAnswer(2).write(text)):

@@ -1,6 +1,6 @@
 """The page on a wide and a narrow screen, light and dark, and without a mouse."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 LONG = "Where was the painter of Guernica born" + " and when" * 3 + "?"
 OUTSIDE = """() => [...document.querySelectorAll("#hg-top *, #hg-middle *")].filter((each) => {
   const box = each.getBoundingClientRect();
@@ -77,8 +74,7 @@ def test_nothing_is_cut_off_and_colours_follow_the_system(serve: Serve, open_cha
 
 
 @pytest.mark.long
-def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_everything_is_reached_by_tab_and_is_seen_to_be(chat: Chat) -> None:
     chat.ask("Who painted Guernica?")
     chat.page.add_style_tag(content="*{transition:none !important}")
     for title in ("Add your own documents", "Settings", "Chat"):
@@ -122,8 +118,7 @@ def test_everything_is_reached_by_tab_and_is_seen_to_be(serve: Serve, open_chat:
 
 
 @pytest.mark.slow
-def test_every_passage_opens_in_the_middle(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_every_passage_opens_in_the_middle(chat: Chat) -> None:
     chat.ask("Where was the painter of Guernica born?")
     marks = chat.last.locator(".hg-cite")
     assert marks.count() == 2

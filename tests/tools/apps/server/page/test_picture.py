@@ -1,4 +1,3 @@
-import itertools
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -7,23 +6,13 @@ import pytest
 from hypothesis import example, given, settings
 
 from hopgraph.state import Passage, StepEvent
-from hopgraph.tools.apps.drawing import text_width
 from hopgraph.tools.apps.runs.run_tree import group_paragraphs, limit_nodes
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.apps.server.page.conversation_html import picture
 from support.hostile_text import ANY_TEXT
+from support.pictures import SVG, check_layout
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
-
-SVG = "{http://www.w3.org/2000/svg}"
-SIZES = {
-    "word": (12, True),
-    "label": (12, False),
-    "text": (13.5, False),
-    "note": (12, False),
-    "asked": (13.5, True),
-    "answer": (13.5, True),
-}
 
 
 def drawn(html: str) -> list[ET.Element]:
@@ -63,27 +52,10 @@ def large_run(count: int) -> list[StepEvent]:
 def test_every_method_has_a_narrow_picture_with_each_text_in_its_card(method: str, variant: int) -> None:
     events, passages, answer = recorded(method, variant)
     for svg in drawn(picture(QUESTION, events, {each["id"]: each for each in passages})):
-        assert_narrow_and_whole(svg, answer)
-
-
-def assert_narrow_and_whole(svg: ET.Element, answer: str) -> None:
-    width, height = (float(value) for value in svg.get("viewBox", "").split()[2:])
-    assert width <= 340
-    assert svg.get("role") == "img"
-    assert (f"Answer: {answer}" if answer else "No answer") in svg.get("aria-label", "")
-    sides = ("x", "y", "width", "height")
-    cards = [{side: float(each.get(side, "nan")) for side in sides} for each in svg.iter(f"{SVG}rect")]
-    assert all(each["x"] >= 0 and each["x"] + each["width"] <= width for each in cards)
-    assert all(each["y"] >= 0 and each["y"] + each["height"] <= height for each in cards)
-    for above, below in itertools.pairwise(cards):
-        assert above["y"] + above["height"] < below["y"]
-    for text in svg.iter(f"{SVG}text"):
-        size, bold = SIZES[text.get("class", "")]
-        x, y = float(text.get("x", "nan")), float(text.get("y", "nan"))
-        end = x + text_width(text.text or "", size, bold=bold)
-        assert any(each["x"] < x and end <= each["x"] + each["width"] + 1 and each["y"] < y for each in cards), (
-            text.text
-        )
+        assert float(svg.get("viewBox", "").split()[2]) <= 340
+        assert svg.get("role") == "img"
+        assert (f"Answer: {answer}" if answer else "No answer") in svg.get("aria-label", "")
+        check_layout(svg)
 
 
 def test_without_events_there_is_none() -> None:
@@ -129,23 +101,15 @@ def test_hostile_text_is_only_text(text: str) -> None:
     assert not {name for name in attributes if name.startswith("on") or name in ("href", "src")}
 
 
-def test_a_large_run_is_folded_and_keeps_the_way_to_its_answer() -> None:
+def test_the_way_to_the_answer_of_a_large_run_comes_first_and_the_rest_is_folded() -> None:
     html = picture("Q?", large_run(500), {})
     assert len(html) < 200_000
-    assert "Title 499" in html
-    svg = parsed(html)
-    stars = len(list(svg.iter(f"{SVG}polygon")))
-    assert stars == 7  # 499 and what it hangs from: 166, 55, 18, 5, 1, 0
+    way, whole = drawn(html)
+    assert len(list(way.iter(f"{SVG}rect"))) == 8  # the question, and 7 on the way: 499, 166, 55, 18, 5, 1, 0
+    assert len(list(whole.iter(f"{SVG}polygon"))) == 7
     assert re.search(r">\d+ more<", html)
-
-
-def test_the_way_to_the_answer_comes_first_and_the_rest_is_folded() -> None:
-    html = picture("Q?", large_run(500), {})
-    way, _ = drawn(html)
-    assert len(list(way.iter(f"{SVG}rect"))) == 8  # the question, and 7 on the way
     assert html.index("Title 499") < html.index("<summary>The whole search: 493 more</summary>")
-    unfinished = picture("Q?", large_run(500)[:-1], {})
-    assert "<details" not in unfinished
+    assert "<details" not in picture("Q?", large_run(500)[:-1], {})
 
 
 def test_a_large_text_is_cut() -> None:

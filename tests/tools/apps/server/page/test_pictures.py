@@ -1,7 +1,6 @@
 """The guide's pictures: states of the page, and a run's tree; `make pictures` draws them again, in `docs/pictures`."""
 
 import os
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,8 @@ from hopgraph.tools.apps.cli import main
 from hopgraph.tools.retrieval import build_index
 from support.company_folder import write_company
 from support.paths import ROOT
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 REWRITE = "HOPGRAPH_REWRITE_PICTURES"
 PICTURES = ROOT / "docs" / "pictures"
 QUESTION = "In which city was the director of the film Pan's Labyrinth born?"

@@ -1,7 +1,6 @@
 """The page for people who only ask, in their language, with its operator's looks."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,25 +10,27 @@ from hopgraph.tools.apps.server.page.colors import BLACK, DARK_PAGE, WHITE, cont
 from hopgraph.tools.apps.server.page.texts import ENGLISH, LANGUAGES, read_problems, texts_by_language, texts_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import build_index
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 HOPS = "Where was the painter of Guernica born?"
 HIDDEN = ["#hg-method", "#hg-reviewed", "#hg-settings", "#hg-picture"]
 
 
 @pytest.mark.slow
-def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open) -> None:
+def test_it_has_question_answer_and_sources_alone(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>")
     look = {
-        "title": "Ask ACME",
+        "title": "Ask <ACME>",
+        "logo": tmp_path / "logo.svg",
         "color": "#0f766e",
         "welcome": "## Welcome\n\nAsk about the *handbook*. <script>alert(1)</script> [bad](javascript:alert(1))",
         "footer": "Internal · [Privacy](https://example.org/privacy)",
-        "examples": (HOPS,),
+        "examples": (HOPS, "<b>?"),
     }
     chat = open_chat(serve(simple=True, **look))
+    assert chat.page.get_by_role("heading", level=1).inner_text() == "Ask <ACME>"
+    assert str(chat.page.locator("#hg-top img").get_attribute("src")).startswith("data:image/svg+xml;base64,")
+    assert chat.page.locator(".hg-examples button").all_inner_texts() == [HOPS, "<b>?"]
     welcome = chat.page.locator(".hg-welcome")
     assert welcome.locator("h2").inner_text() == "Welcome"
     assert welcome.locator("em").inner_text() == "handbook"
@@ -119,15 +120,6 @@ def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: 
 
 
 @pytest.mark.slow
-def test_the_line_below_the_box_is_in_the_browsers_language(serve: Serve, open_chat: Open) -> None:
-    notice = open_chat(serve(), locale="de-DE").page.locator("#hg-notice")
-    assert notice.inner_text().split("\n\n") == [
-        "Methode nach der Frage · Modell offline:extractive · Dokumente sample (mitgeliefertes Beispiel)",
-        texts_for("de")("no_model"),
-    ]
-
-
-@pytest.mark.slow
 def test_what_goes_wrong_is_said_in_the_browsers_language(serve: Serve, open_chat: Open, tmp_path: Path) -> None:
     settings = {"model": "openai:any?base_url=http://127.0.0.1:9/v1", "request_retries": 0}
     chat = open_chat(serve(simple=True, settings=settings), wait=False, locale="de-DE")
@@ -176,6 +168,10 @@ def test_a_problem_is_found_behind_what_it_is_about() -> None:
     assert german.problem("a: b.txt: the file is empty") == "a: b.txt: die Datei ist leer"
     assert german.problem("the question has 9 characters; the limit is 5") == (
         "Die Frage hat 9 Zeichen; höchstens 5 sind möglich."
+    )
+    about = "Method by the question · model offline:extractive · corpus sample (bundled sample)"
+    assert german.problem(about) == (
+        "Methode nach der Frage · Modell offline:extractive · Dokumente sample (mitgeliefertes Beispiel)"
     )
     for line in ("", "another: thing", "x: " * 2_000):
         assert german.problem(line) == line

@@ -1,7 +1,6 @@
 """Conversations on the left, and whose they are."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,8 @@ from hopgraph.tools.apps.server.page.chat_session import ChatSession, TurnOption
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.service import open_service
 from hopgraph.tools.io.background import run_in_background
-from support.servers.browsing import Chat
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve
 
-Serve = Callable[..., WebApp]
-Open = Callable[..., Chat]
 ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
 
 
@@ -25,8 +21,7 @@ def titles(chat: Chat, count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_new_choose_rename_delete(serve: Serve, open_chat: Open) -> None:
-    chat = open_chat(serve())
+def test_new_choose_rename_delete(chat: Chat) -> None:
     chat.ask("Who painted Guernica?")
     chat.page.get_by_role("button", name="New conversation").click()
     chat.page.get_by_text("Ask your documents").wait_for()
@@ -95,7 +90,7 @@ def test_many_conversations_scroll_and_are_one_stop_of_tab(serve: Serve, open_ch
 
 
 @pytest.mark.slow
-def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
+def test_users_log_in_and_out_and_see_their_own(serve: Serve, open_chat: Open) -> None:
     app = serve(keys={ANN: "ann", BEN: "ben"})
     ann = open_chat(app, wait=False)
     log_in(ann, "key-of-nobody-0123456789")
@@ -113,6 +108,11 @@ def test_users_log_in_and_see_their_own(serve: Serve, open_chat: Open) -> None:
     ben.unfold("Limits")
     assert ben.page.locator("#hg-setting-max_llm_calls").count() == 1
     assert ben.page.locator("#hg-setting-model").count() == 0
+    ben.page.locator("#hg-account").get_by_text("ben").wait_for()
+    ben.page.get_by_role("button", name="Log out").click()
+    ben.page.get_by_label("Your key").wait_for()
+    ben.page.goto(f"{app.url}/chat/")
+    ben.page.get_by_label("Your key").wait_for()
 
 
 def log_in(chat: Chat, key: str) -> None:

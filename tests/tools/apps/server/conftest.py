@@ -1,6 +1,6 @@
-"""A real browser before the real app."""
+"""The real app, and a real browser before it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,18 @@ import pytest
 
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from support.servers.app_in_thread import app_in_thread
-from support.servers.browsing import Chat, chromium_browser
-from support.servers.web_app import WebApp
+from support.servers.browsing import Chat, Open, Serve, chromium_browser
+from support.servers.web_app import WebApp, open_app, without_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[WebApp]:
+    """The app without its page, in the loop of the test."""
+    async with open_app(without_page(tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +31,19 @@ def chromium() -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., WebApp]]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
     """Start apps, whose threads and documents lie in the test's own folder."""
     with ExitStack() as running:
 
-        def start(**options: Any) -> WebApp:
+        def start(mounted_in: Any = None, **options: Any) -> WebApp:
             given = dict[str, Any](threads=tmp_path / "threads.sqlite") | options
-            return running.enter_context(app_in_thread(ServingOptions(**given)))
+            return running.enter_context(app_in_thread(ServingOptions(**given), mounted_in))
 
         yield start
 
 
 @pytest.fixture
-def open_chat(chromium: "Browser") -> Iterator[Callable[..., Chat]]:
+def open_chat(chromium: "Browser") -> Iterator[Open]:
     """Open the page in a browser of its own; nothing that it does may reach beyond the app, or fail in it."""
     opened: list[Chat] = []
 
@@ -55,6 +62,12 @@ def open_chat(chromium: "Browser") -> Iterator[Callable[..., Chat]]:
         hosts = {urlsplit(url).netloc for url in chat.requests if not url.startswith(("data:", "blob:"))}
         assert hosts == {urlsplit(chat.app.url).netloc}
         assert not chat.errors
+
+
+@pytest.fixture
+def chat(serve: Serve, open_chat: Open) -> Chat:
+    """The page of an app with no options of its own."""
+    return open_chat(serve())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,42 @@
+"""Requests as the clients of the app's endpoints send them."""
+
+from typing import Any
+
+import httpx
+
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+"""What a client of MCP accepts, and how it begins a session."""
+
+
+def chat_request(question: str, method: str = "one_step", **more: Any) -> dict[str, Any]:
+    """A body of `/v1/chat/completions`."""
+    return {"model": method, "messages": [{"role": "user", "content": question}], **more}
+
+
+def agent_request(*texts: str, thread: str = "t1", method: str = "one_step", **more: Any) -> dict[str, Any]:
+    """A body of `/ag-ui`, with messages of the user's and the assistant's by turns."""
+    messages = [
+        {"id": f"{thread}-{number}", "role": "assistant" if number % 2 else "user", "content": text}
+        for number, text in enumerate(texts)
+    ]
+    given = {"threadId": thread, "runId": "r1", "messages": messages, "tools": [], "context": [], "state": {}}
+    return {**given, "forwardedProps": {"hopgraph": {"method": method}}, **more}
+
+
+def mcp_request(method: str, params: Any = None) -> dict[str, Any]:
+    """A body of `/mcp`."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+
+
+async def ask(client: httpx.AsyncClient, way: str, question: str, method: str = "one_step") -> httpx.Response:
+    """Ask in one of the ways v1, v1 stream, ag-ui and mcp."""
+    if way.startswith("v1"):
+        body = chat_request(question, method, stream=way == "v1 stream")
+        return await client.post("/v1/chat/completions", json=body)
+    if way == "ag-ui":
+        return await client.post("/ag-ui", json=agent_request(question, method=method))
+    begun = await client.post("/mcp", json=mcp_request("initialize", HELLO), headers=ACCEPT)
+    session = {**ACCEPT, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    call = {"name": method, "arguments": {"question": question}, "_meta": {"progressToken": 1}}
+    return await client.post("/mcp", json=mcp_request("tools/call", call), headers=session)
