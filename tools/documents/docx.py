@@ -28,8 +28,6 @@ _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
 """Elements that are deleted, hidden in fields, or read separately."""
-
-
 # ruff: noqa: RUF001 - mathematical signs
 _SYMBOLS = {
     "Symbol": dict(
@@ -193,8 +191,8 @@ class _Reader:
         return f"{'  ' * depth}{mark}"
 
     def _table(self, node: Any) -> Iterator[Element]:
-        lines = [each for each in node.iter("{*}tr") if _table_of(each) is node]
-        cells = [[each for each in line.iter("{*}tc") if _row_of(each) is line] for line in lines]
+        lines = [each for each in node.iter("{*}tr") if next(each.iterancestors("{*}tbl")) is node]
+        cells = [[each for each in line.iter("{*}tc") if next(each.iterancestors("{*}tr")) is line] for line in lines]
         if all(len(line) == 1 for line in cells):  # a frame
             for line in cells:
                 yield from self.read(line[0])
@@ -278,17 +276,14 @@ class _Reader:
 
 
 def _write_number(number: int, form: str) -> str:
-    if number > _LARGEST_IN_LETTERS:
-        mark = str(number)
-    elif form.endswith("Letter"):
+    mark = str(number)
+    if form.endswith("Letter") and number <= _LARGEST_IN_LETTERS:
         mark = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form.endswith("Roman"):
+    elif form.endswith("Roman") and number <= _LARGEST_IN_LETTERS:
         mark, rest = "", number
         for value, letters in _ROMAN:
             mark += letters * (rest // value)
             rest %= value
-    else:
-        mark = str(number)
     return mark.upper() if form.startswith("upper") else mark
 
 
@@ -355,11 +350,9 @@ def _scripts(node: Any) -> str:
 
 
 def _delimited(node: Any) -> str:
-    begin, end = (_child(node, "dPr", name) for name in ("begChr", "endChr"))
-    inside = "|".join("".join(_texts(each)).strip() for each in node.iterchildren("{*}e"))
-    return (
-        f"{'(' if begin is None else _attribute(begin, 'val')}{inside}{')' if end is None else _attribute(end, 'val')}"
-    )
+    found = (_child(node, "dPr", name) for name in ("begChr", "endChr"))
+    begin, end = (usual if each is None else _attribute(each, "val") for each, usual in zip(found, "()", strict=True))
+    return f"{begin}{'|'.join(''.join(_texts(each)).strip() for each in node.iterchildren('{*}e'))}{end}"
 
 
 _FORMULAS: dict[str, Callable[[Any], str]] = {
@@ -377,11 +370,3 @@ def _text_boxes(node: Any) -> Iterator[Any]:
         inside = inside[: inside.index("p")]
         if "Fallback" not in inside:  # the same for older programs
             yield box
-
-
-def _table_of(node: Any) -> Any:
-    return next(node.iterancestors("{*}tbl"), None)
-
-
-def _row_of(node: Any) -> Any:
-    return next(node.iterancestors("{*}tr"), None)

@@ -31,13 +31,13 @@ class Element(NamedTuple):
     """A page (a slide) and a sheet begin where they stand; an item is one of a list, with its mark."""
     text: str = ""
     number: int = 0
-    """Level of a heading, number of a page, or first row of a table; all from 1."""
+    """Level of a heading, number of a page, first row of a table, or the line of a plain text; all from 1."""
     rows: Sequence[Row] = ()
     """Rows of a table, column names first, all empty if it has none."""
     links: Sequence[tuple[str, str]] = ()
     """Text and relative address of its links to other documents."""
     mark: str = ""
-    """Number of a heading, as `4.2`, which stands before it in paths."""
+    """Number of a heading, as `4.2`, which stands before it in paths; language of code, by its file suffix."""
 
 
 @dataclass

@@ -50,7 +50,7 @@ _FOOTNOTE_MARK = re.compile(r"\W{0,5}(?:\w{1,3}|[*†‡§¶])\W{0,5}")
 
 
 def read_html_file(file: BinaryIO) -> Document:
-    """Read a page whose encoding is UTF-8, or what it says, or else guessed."""
+    """Read a page as `read_page` does."""
     return read_page(file.read())
 
 
@@ -262,7 +262,8 @@ def _read_table(table: Any) -> Iterator[Element]:
         values, tags = list[str](), {cell.tag for cell in cells}
         for cell in cells:
             _fill_down(values, spans)
-            text = _text_of(cell)
+            parts = _walk(cell) if cell.child is not None else []
+            text = join_text(each._replace(text=each.text.removeprefix("- ")) for each in parts)
             width, height = (min(_number(cell, name, 1), _MOST_SPAN) or 1 for name in ("colspan", "rowspan"))
             if height > 1:
                 spans[len(values)] = (height - 1, text)
@@ -285,8 +286,3 @@ def _fill_down(values: list[str], spans: dict[int, tuple[int, str]]) -> None:
         values.append(text)
         if left > 1:
             spans[place] = (left - 1, text)
-
-
-def _text_of(node: Any) -> str:
-    found = _walk(node) if node.child is not None else []
-    return join_text(each._replace(text=each.text.removeprefix("- ")) for each in found)

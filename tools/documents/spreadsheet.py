@@ -30,6 +30,7 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[[<>=]")
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """Formats that Excel shows in the reader's local order: written as year, month, day."""
+_NAMES = {"mmm": "%b", "mmmm": "%B", "ddd": "%a", "dddd": "%A"}
 
 
 def read_xlsx(file: BinaryIO) -> Document:
@@ -141,7 +142,7 @@ def show_value(value: object, number_format: str = "General") -> str:
 def _show_number(value: float, number_format: str) -> str:
     sections = _sections("General" if _CONDITION.search(number_format) else number_format)
     section = sections[0]
-    number = Decimal(value) if isinstance(value, int) else _decimal(value)
+    number = Decimal(value if isinstance(value, int) else format(value, ".15g"))  # all the digits that Excel keeps
     if number < 0 and len(sections) > 1:
         section, number = sections[1], -number
     elif not number and len(sections) > 2:
@@ -199,10 +200,6 @@ def _tokens(section: str) -> list[str]:
     return _TOKEN.findall(section)
 
 
-def _decimal(value: float) -> Decimal:
-    return Decimal(format(value, ".15g"))  # all the digits that Excel keeps
-
-
 def _plain(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -242,8 +239,8 @@ def _show_part(value: datetime, mark: str, *, twelve: bool) -> str:
     if "." in mark:
         whole, _, parts = mark.partition(".")
         return f"{value.second:0{len(whole)}}.{f'{value.microsecond:06}'[: len(parts)]}"
-    if (kind, length) in (("m", 3), ("m", 4), ("d", 3), ("d", 4)):
-        return value.strftime({("m", 3): "%b", ("m", 4): "%B", ("d", 3): "%a", ("d", 4): "%A"}[kind, length])
+    if mark in _NAMES:
+        return value.strftime(_NAMES[mark])
     hour = value.hour % 12 or 12 if twelve else value.hour
     number = {"m": value.month, "d": value.day, "h": hour, "n": value.minute, "s": value.second}[kind]
     return f"{number:02}" if length > 1 else str(number)

@@ -38,11 +38,31 @@ def paragraph(text: str, style: str = "", numbered: int | None = None) -> str:
 def read_docx(path: Path, body: str, **parts: str) -> Document:
     with ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", f"<w:document {W} {M}><w:body>{body}</w:body></w:document>")
-        archive.writestr("word/styles.xml", f"<w:styles {W}>{STYLES}</w:styles>")
-        archive.writestr("word/numbering.xml", f"<w:numbering {W}>{NUMBERING}</w:numbering>")
-        for name, content in parts.items():
+        for name, content in {"styles": STYLES, "numbering": NUMBERING, **parts}.items():
             archive.writestr(f"word/{name}.xml", f"<w:part {W}>{content}</w:part>")
     return convert_document(path)
+
+
+def row(*cells: str, properties: str = "") -> str:
+    return f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr>"
+
+
+ODF = " ".join(
+    f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
+    for each in ("office", "text", "table", "draw", "style")
+)
+
+
+def read_odf(path: Path, content: str, styles: str = "") -> list[Element]:
+    with ZipFile(path, "w") as archive:
+        for name, body in (("content", content), ("styles", styles)):
+            archive.writestr(f"{name}.xml", f"<office:document {ODF}>{body}</office:document>")
+    return convert_document(path).elements
+
+
+def odf_row(*texts: str, properties: str = "") -> str:
+    cells = "".join(f"<table:table-cell><text:p>{each}</text:p></table:table-cell>" for each in texts)
+    return f"<table:table-row{properties}>{cells}</table:table-row>"
 
 
 def test_title_headings_numbers_headers_formulas_and_changes(tmp_path: Path) -> None:
@@ -73,9 +93,6 @@ def test_items_with_large_numbers_are_not_as_long_as_texts(tmp_path: Path) -> No
 
 
 def test_the_first_row_of_a_table_has_its_names_and_merged_cells_repeat_downwards(tmp_path: Path) -> None:
-    def row(*cells: str) -> str:
-        return f"<w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr>"
-
     begins, goes_on = '<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>', "<w:tcPr><w:vMerge/></w:tcPr>"
     wide = '<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>'
     rows = [
@@ -132,20 +149,13 @@ def test_numbers_are_those_of_the_page(tmp_path: Path) -> None:
     numbers = "".join(
         f'<w:num w:numId="{key}"><w:abstractNumId w:val="1"/>{more}</w:num>' for key, more in ((7, ""), (8, restart))
     )
-    styles = '<w:style w:styleId="H"><w:name w:val="heading 1"/></w:style>'
     body = paragraph("Term", "H", 0) + "".join(
         paragraph(*each) for each in (("It begins.", "", 1), ("It ends.", "", 1))
     )
     body += paragraph("on notice", "", 2) + paragraph("Pay", "H", 0) + paragraph("In May.", "", 1)
     body += paragraph("In June.", "", 1).replace('w:numId w:val="7"', 'w:numId w:val="8"')
-    with ZipFile(tmp_path / "a.docx", "w") as archive:
-        archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
-        archive.writestr("word/styles.xml", f"<w:styles {W}>{styles}</w:styles>")
-        archive.writestr(
-            "word/numbering.xml",
-            f'<w:numbering {W}><w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{numbers}</w:numbering>',
-        )
-    found = convert_document(tmp_path / "a.docx").elements
+    numbering = f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>{numbers}'
+    found = read_docx(tmp_path / "a.docx", body, numbering=numbering).elements
     assert [f"{each.mark} {each.text}".strip() for each in found] == [
         "Article 1 Term",
         "1.1 It begins.",
@@ -159,17 +169,13 @@ def test_numbers_are_those_of_the_page(tmp_path: Path) -> None:
 
 
 def test_rows_that_begin_later_headers_in_tables_and_diagrams(tmp_path: Path) -> None:
-    def row(*cells: str, properties: str = "") -> str:
-        return (
-            f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
-        )
-
-    rows = row("1", "2", "3", properties="<w:tblHeader/>") + row("a", "b", "c")
-    rows += row("d", "e", properties='<w:gridBefore w:val="1"/>')
+    rows = row(*map(paragraph, "123"), properties="<w:tblHeader/>") + row(*map(paragraph, "abc"))
+    rows += row(*map(paragraph, "de"), properties='<w:gridBefore w:val="1"/>')
+    header = f"<w:tbl>{row(paragraph('QX-7781'), paragraph('Revision 3'))}</w:tbl>"
     found = read_docx(
         tmp_path / "a.docx",
         f"<w:tbl>{rows}</w:tbl>",
-        **{"header1": f"<w:tbl>{row('QX-7781', 'Revision 3')}</w:tbl>", "diagrams/data1": paragraph("Valve opens")},
+        **{"header1": header, "diagrams/data1": paragraph("Valve opens")},
     )
     assert found.elements == [
         Element("text", "QX-7781 Revision 3"),
@@ -179,25 +185,14 @@ def test_rows_that_begin_later_headers_in_tables_and_diagrams(tmp_path: Path) ->
 
 
 def test_notes_and_boxes_of_an_odt_part_no_sentence(tmp_path: Path) -> None:
-    names = " ".join(
-        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
-        for each in ("office", "text", "table", "draw", "style")
-    )
     inner = "<text:note-citation>1</text:note-citation><text:note-body><text:p>By Otto.</text:p></text:note-body>"
     note = f"<text:note>{inner}</text:note>"
     box = "<draw:frame><draw:text-box><text:p>A box.</text:p></draw:text-box></draw:frame>"
-    cells = (
-        '<table:table-cell table:number-columns-repeated="2"/><table:table-cell><text:p>{}</text:p></table:table-cell>'
-    )
-    row = "<table:table-row>{}</table:table-row>"
-    full = "".join(f"<table:table-cell><text:p>{each}</text:p></table:table-cell>" for each in "abc")
-    table = f"<table:table>{row.format(full)}{row.format(cells.format('3'))}</table:table>"
-    with ZipFile(tmp_path / "a.odt", "w") as archive:
-        body = f"<office:text><text:p>The tower{note} was{box} built.</text:p>{table}</office:text>"
-        archive.writestr("content.xml", f"<office:document {names}>{body}</office:document>")
-        header = "<style:header><text:p>QX-7781</text:p></style:header>"
-        archive.writestr("styles.xml", f"<office:document {names}>{header}</office:document>")
-    assert convert_document(tmp_path / "a.odt").elements == [
+    last = odf_row("3").replace("row>", 'row><table:table-cell table:number-columns-repeated="2"/>', 1)
+    table = f"<table:table>{odf_row(*'abc')}{last}</table:table>"
+    body = f"<office:text><text:p>The tower{note} was{box} built.</text:p>{table}</office:text>"
+    header = "<style:header><text:p>QX-7781</text:p></style:header>"
+    assert read_odf(tmp_path / "a.odt", body, header) == [
         Element("text", "QX-7781"),
         Element("text", "The tower was built."),
         Element("text", "By Otto."),
@@ -207,34 +202,18 @@ def test_notes_and_boxes_of_an_odt_part_no_sentence(tmp_path: Path) -> None:
 
 
 def test_sheets_and_slides_of_open_document_files(tmp_path: Path) -> None:
-    names = " ".join(
-        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
-        for each in ("office", "text", "table", "draw")
-    )
-    row, cell = "<table:table-row{}>{}</table:table-row>", "<table:table-cell>{}</table:table-cell>"
-
-    def line(*texts: str) -> str:
-        return row.format("", "".join(cell.format(f"<text:p>{each}</text:p>") for each in texts))
-
-    empty = row.format(
-        ' table:number-rows-repeated="1048000"', '<table:table-cell table:number-columns-repeated="999"/>'
-    )
-    sheet = f"{line('Name', 'Price')}{line('Lamp', '12,50<text:s/>€')}{empty}{line('Bell &lt; 3', '3,00 €')}"
+    empty = odf_row("", properties=' table:number-rows-repeated="1048000"')
+    empty = empty.replace("<table:table-cell>", '<table:table-cell table:number-columns-repeated="999">')
+    sheet = f"{odf_row('Name', 'Price')}{odf_row('Lamp', '12,50<text:s/>€')}{empty}{odf_row('Bell &lt; 3', '3,00 €')}"
     slide = "<draw:frame><draw:text-box><text:p>It opens at 3 bar.</text:p></draw:text-box></draw:frame>"
-    for suffix, body in (
-        ("ods", f'<table:table table:name="Prices">{sheet}</table:table>'),
-        ("odp", f"<draw:page>{slide}</draw:page>" * 2),
-    ):
-        with ZipFile(tmp_path / f"a.{suffix}", "w") as archive:
-            archive.writestr("content.xml", f"<office:document {names}>{body}</office:document>")
-    assert [
-        (each.kind, each.text, each.number, each.rows) for each in convert_document(tmp_path / "a.ods").elements
-    ] == [
+    sheets = read_odf(tmp_path / "a.ods", f'<table:table table:name="Prices">{sheet}</table:table>')
+    assert [(each.kind, each.text, each.number, each.rows) for each in sheets] == [
         ("sheet", "Prices", 0, ()),
         ("table", "", 1, [["Name", "Price"], ["Lamp", "12,50 €"]]),
         ("table", "", 1048002, [["Name", "Price"], ["Bell < 3", "3,00 €"]]),
     ]
-    assert [(each.text, each.number) for each in convert_document(tmp_path / "a.odp").elements] == [
+    slides = read_odf(tmp_path / "a.odp", f"<draw:page>{slide}</draw:page>" * 2)
+    assert [(each.text, each.number) for each in slides] == [
         ("", 1),
         ("It opens at 3 bar.", 0),
         ("", 2),
@@ -292,21 +271,14 @@ def test_chapters_of_a_book_are_xhtml(tmp_path: Path, chapter: str, encoding: st
 
 
 def test_an_odt_is_read_with_its_headings_lists_and_tables(tmp_path: Path) -> None:
-    names = " ".join(
-        f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in ("office", "text", "table")
-    )
     content = (
         '<text:h text:outline-level="2">Setup</text:h><text:p>Turn<text:s/>it <text:span>on</text:span>.'
         "<office:annotation><text:p>Really?</text:p></office:annotation></text:p>"
         "<text:list><text:list-item><text:p>First</text:p></text:list-item></text:list>"
-        "<table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell>"
-        "<text:p>b</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>1</text:p>"
-        "</table:table-cell><table:table-cell><text:p>2</text:p></table:table-cell></table:table-row></table:table>"
+        f"<table:table>{odf_row(*'ab')}{odf_row(*'12')}</table:table>"
     )
-    with ZipFile(tmp_path / "a.odt", "w") as archive:
-        body = f"<office:body><office:text>{content}</office:text></office:body>"
-        archive.writestr("content.xml", f"<office:document {names}>{body}</office:document>")
-    assert convert_document(tmp_path / "a.odt").elements == [
+    body = f"<office:body><office:text>{content}</office:text></office:body>"
+    assert read_odf(tmp_path / "a.odt", body) == [
         Element("heading", "Setup", 2),
         Element("text", "Turn it on."),
         Element("item", "- First"),

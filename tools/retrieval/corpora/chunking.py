@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.documents.elements import Row, tidy, write_table
+from hopgraph.tools.documents.elements import Element, Row, tidy, write_table
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sentences import LINE_UNIT
 
@@ -20,22 +20,6 @@ _LONGEST_KEY = 20
 _MOST_LINKS = 100
 """Of a block, or a passage; in longer tables of links the last ones are not followed."""
 _PIECE_LETTERS = 7  # characters for each word of a piece, of a text without spaces, too
-
-
-class Block(NamedTuple):
-    """A part of a text that belongs together."""
-
-    line: int
-    """On which it begins, from 1; of a table of a spreadsheet its row."""
-    text: str
-    kind: Literal["prose", "heading", "list", "lines", "table"] = "prose"
-    """A list is cut at its items, lines (code) at their ends, and each part of a table has its column names."""
-    rows: Sequence[Row] = ()
-    """Rows of a table, column names first, empty if it has none."""
-    language: str = ""
-    """Language of code, by its file suffix."""
-    links: Sequence[tuple[str, str]] = ()
-    """Text and address of its links."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,7 @@ class _Unit(NamedTuple):
     line: int
     text: str
     words: int
-    block: Block
+    block: Element
     head: str = ""
     """The column names above a row, and a rule."""
 
@@ -78,10 +62,11 @@ class CutPassage(NamedTuple):
     """Addresses of the links in it."""
 
 
-def cut_passages(blocks: Iterable[Block], chunking: ChunkOptions) -> Iterator[CutPassage]:
+def cut_passages(blocks: Iterable[Element], chunking: ChunkOptions) -> Iterator[CutPassage]:
     """Yield passages: sentences, rows, items and lines, gathered until another one would lead further from the length.
 
     None of them is cut, unless it is more than twice as long; a heading within a text stands with what follows it.
+    A list is cut at its items, code at the ends of its lines, and each part of a table has its column names.
     """
     taken: list[_Unit] = []
     words = new = 0
@@ -111,19 +96,19 @@ def _passage_of(units: list[_Unit]) -> CutPassage:
     return CutPassage(units[0].line, units[-1].line, _join(units), tuple(linked)[:_MOST_LINKS])
 
 
-def _units(blocks: Iterable[Block], words: int) -> Iterator[_Unit]:
+def _units(blocks: Iterable[Element], words: int) -> Iterator[_Unit]:
     for block in blocks:
         if block.kind == "table":
             yield from _rows(block, words)
-        elif block.kind == "lines":
-            yield from (_Unit(block.line, piece, count_words(piece), block) for piece in _cut_lines(block, words))
-        elif block.kind == "list":
+        elif block.kind == "code":
+            yield from (_Unit(block.number, piece, count_words(piece), block) for piece in _cut_lines(block, words))
+        elif block.kind == "item":
             for item in LINE_UNIT.split(block.text.strip("\n")):
                 short = count_words(item) <= 2 * words
                 for piece in [item] if short else _sentences(item, words):
-                    yield _Unit(block.line, piece, count_words(piece), block)
+                    yield _Unit(block.number, piece, count_words(piece), block)
         else:
-            yield from (_Unit(block.line, each, count_words(each), block) for each in _sentences(block.text, words))
+            yield from (_Unit(block.number, each, count_words(each), block) for each in _sentences(block.text, words))
 
 
 def _sentences(text: str, words: int) -> Iterator[str]:
@@ -133,11 +118,11 @@ def _sentences(text: str, words: int) -> Iterator[str]:
         yield from (found[0] for found in _piece(words).finditer(sentence)) if long else [sentence]
 
 
-def _rows(block: Block, words: int) -> Iterator[_Unit]:
+def _rows(block: Element, words: int) -> Iterator[_Unit]:
     names, *rows = block.rows
-    line = block.line + any(name.strip() for name in names)
+    line = block.number + any(name.strip() for name in names)
     if max(map(count_words, names)) > _LONGEST_KEY:  # they are not names
-        names, rows, line = [""] * len(names), block.rows, block.line
+        names, rows, line = [""] * len(names), block.rows, block.number
     groups = _group_columns(names, words)
     for number, row in enumerate(rows, line):
         for group in groups:
@@ -187,14 +172,14 @@ _LANGUAGES = {"py": "python", "rs": "rust", "rb": "ruby", "h": "cpp", "cs": "csh
 """Suffix → the language by whose functions and classes code is cut, where that has another name."""
 
 
-def _cut_lines(block: Block, words: int) -> Iterable[str]:
+def _cut_lines(block: Element, words: int) -> Iterable[str]:
     """Cut at functions, empty lines, else at line ends, a line that is too long between words."""
     text = block.text.strip("\n")
     if count_words(text) <= words:
         return [text]
     from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
 
-    language = _LANGUAGES.get(block.language, block.language)
+    language = _LANGUAGES.get(block.mark, block.mark)
     known = language in {each.value for each in Language}
     separators = RecursiveCharacterTextSplitter.get_separators_for_language(Language(language)) if known else []
     splitter = RecursiveCharacterTextSplitter(
@@ -212,11 +197,11 @@ def _join(units: list[_Unit]) -> str:
     parts = [_headed(units[0])]
     for before, unit in pairwise(units):
         if before.block is unit.block or (unit.head and unit.head == before.head):
-            is_prose = unit.block.kind in ("prose", "heading")
+            is_prose = unit.block.kind in ("text", "heading")
             space = " " if before.text[-1:] < "\u3000" else ""  # Chinese has none
             parts += [space if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
         else:
-            together = before.block.kind == unit.block.kind == "list"
+            together = before.block.kind == unit.block.kind == "item"
             parts += ["\n" if together else "\n\n", _headed(unit)]
     return "".join(parts)
 

@@ -13,8 +13,9 @@ from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.state.errors import did_you_mean
+from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.data_formats import describe_nearest, read_data_formats, recognize
 from hopgraph.tools.retrieval.corpora.plain_formats import split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
@@ -105,62 +106,45 @@ def _string(value: JsonValue, name: str) -> str:
     return value
 
 
-def read_beir(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read passages with `_id` (or `id`), `title`, `text` and an object `metadata`; it and the title may be missing."""
-    return _read_objects(path, reading, lambda value, line: [_passage(value, path, line)])
+def _flashrag_passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
+    """Yield the passage in `contents`, whose first line is the title, in FlashRAG's form in quotation marks."""
+    contents = _string(value.get("contents"), "contents")
+    title, text = split_contents(contents)
+    first, _, rest = contents.partition("\n")
+    if not title and "title" not in value and len(first) <= _LONGEST_TITLE and rest.strip():
+        title, text = first, rest
+    return _passages({**value, "title": title or value.get("title"), "text": text}, path, line)
 
 
-def read_flashrag(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read passages with `id` and `contents`, whose first line is the title, in FlashRAG's form in quotation marks."""
-
-    def passage(value: Object, line: int) -> list[SourceRecord]:
-        contents = _string(value.get("contents"), "contents")
-        title, text = split_contents(contents)
-        first, _, rest = contents.partition("\n")
-        if not title and "title" not in value and len(first) <= _LONGEST_TITLE and rest.strip():
-            title, text = first, rest
-        return [_passage({**value, "title": title or value.get("title"), "text": text}, path, line)]
-
-    return _read_objects(path, reading, passage)
+def _browsecomp_passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
+    known = {"_id": value.get("docid"), "metadata": {"url": value["url"]} if "url" in value else {}}
+    return _passages({**value, **known}, path, line)
 
 
-def read_browsecomp_plus(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read documents with `docid` and `text`; their `url` is carried along."""
-
-    def passage(value: Object, line: int) -> list[SourceRecord]:
-        known = {"_id": value.get("docid"), "metadata": {"url": value["url"]} if "url" in value else {}}
-        return [_passage({**value, **known}, path, line)]
-
-    return _read_objects(path, reading, passage)
-
-
-def read_multihop_rag(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read articles with `title` and `body`, cut into passages; what else they have is carried along."""
-
-    def passages(value: Object, line: int) -> Iterator[SourceRecord]:
-        title, body = _titled_text(value, "body")
-        others = plain_metadata({key: each for key, each in value.items() if key not in ("title", "body")})
-        for number, piece in enumerate(cut_passages([Block(line, body)], ChunkOptions()), 1):
-            yield SourceRecord(f"{hash_passage(title, body)}#{number}", title, piece.text, path, line, others)
-
-    return _read_objects(path, reading, passages)
+def _article_passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
+    """Yield the passages into which an article of MultiHop-RAG is cut; what else it has is carried along."""
+    title, body = _titled_text(value, "body")
+    others = plain_metadata({key: each for key, each in value.items() if key not in ("title", "body")})
+    for number, piece in enumerate(cut_passages([Element("text", body, line)], ChunkOptions()), 1):
+        yield SourceRecord(f"{hash_passage(title, body)}#{number}", title, piece.text, path, line, others)
 
 
 def _read_objects(
-    path: Path, reading: CorpusReading, records_of: Callable[[Object, int], Iterable[SourceRecord]]
+    path: Path, reading: CorpusReading, passages_of: Callable[[Object, Path, int], Iterator[SourceRecord]]
 ) -> Iterator[SourceRecord]:
     for line, value in read_json_values(path, reading):
         try:
             if not isinstance(value, dict):
                 raise MalformedError(f"expected an object, found a {type(value).__name__}")
-            records = list(records_of(value, line))
+            records = list(passages_of(value, path, line))
         except MalformedError as error:
             reading.reject(path, line, str(error))
         else:
             yield from records
 
 
-def _passage(value: Object, path: Path, line: int) -> SourceRecord:
+def _passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
+    """Yield the passage with `_id` (or `id`), `title`, `text` and `metadata`; the last one and title may be missing."""
     name = value.get("_id", value.get("id"))
     if isinstance(name, int) and not isinstance(name, bool):
         name = str(name)
@@ -173,7 +157,7 @@ def _passage(value: Object, path: Path, line: int) -> SourceRecord:
         raise MalformedError("title is not text")
     metadata = value.get("metadata")
     carried = plain_metadata(metadata) if isinstance(metadata, dict) else {}
-    return SourceRecord(name, title or "", text, path, line, carried)
+    yield SourceRecord(name, title or "", text, path, line, carried)
 
 
 def read_pooled(
@@ -185,7 +169,7 @@ def read_pooled(
     """
     seen: set[str] = set()
 
-    def new_paragraphs(question: Object, line: int) -> Iterator[SourceRecord]:
+    def new_paragraphs(question: Object, _: Path, line: int) -> Iterator[SourceRecord]:
         for title, text in list(paragraphs_of(question)):  # a bad one spoils its question before any is noted
             name = hash_passage(title, text)
             if text and name not in seen:
@@ -232,13 +216,13 @@ CORPUS_FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]
     "nq": partial(read_pooled, paragraphs_of=read_titled_paragraphs),
     "2wikimultihopqa": partial(read_pooled, paragraphs_of=read_hotpotqa_context),
     "hotpotqa": partial(read_pooled, paragraphs_of=read_hotpotqa_context),
-    "beir": read_beir,
-    "flashrag": read_flashrag,
-    "browsecomp_plus": read_browsecomp_plus,
+    "beir": partial(_read_objects, passages_of=_passages),
+    "flashrag": partial(_read_objects, passages_of=_flashrag_passages),
+    "browsecomp_plus": partial(_read_objects, passages_of=_browsecomp_passages),
     "hipporag": partial(read_pooled, paragraphs_of=lambda value: iter([_titled_text(value)])),
     "dpr": read_dpr,
     "msmarco": read_msmarco,
-    "multihop_rag": read_multihop_rag,
+    "multihop_rag": partial(_read_objects, passages_of=_article_passages),
     TEXT: None,
 }
 """The corpora of the table of formats, with their readers; None for documents, which are cut.
@@ -329,7 +313,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        files = list_files(folder, _ignore, exclude=exclude)
+        files = list_files(folder, lambda _: None, exclude=exclude)  # whoever reads a file gets its error
         others = [each.name for each in files if each.name not in _BEIR_FILES and each.parent.name != "qrels"]
         named = ", ".join(others[:3]) + ", …" * (len(others) > 3)
         beside = f"{pluralize(len(others), 'document')} beside {_BEIR_FILE} not read (--format text would): {named}"
@@ -364,10 +348,6 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
             f"{folder}: {has}; it needs {_BEIR_FILE}, or documents with text ({', '.join(readable_suffixes())})"
         )
     return Corpus(folder, TEXT, texts, left_out=left_out, unread=unread)
-
-
-def _ignore(_: OSError) -> None:
-    """Leave an error to whoever reads the file."""
 
 
 def _is_question_set(file: Path) -> bool:

@@ -13,8 +13,8 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.documents.html import read_html
-from hopgraph.tools.retrieval.corpora.chunking import Block
 
 _FRONT_MATTER = re.compile(
     r"(?:---[ \t]*\n(.{0,65536}?\n)(?:---|\.\.\.)|\+\+\+[ \t]*\n(.{0,65536}?\n)\+\+\+)[ \t]*(?:\n|\Z)", re.DOTALL
@@ -26,12 +26,12 @@ _LONGEST_PAGE = 1 << 20  # characters
 _CELL_END = re.compile(r"(?<!\\)\|")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONG = 1 << 22  # characters
-_Kind = Literal["prose", "list", "lines", "table"]
+_Kind = Literal["text", "item", "code", "table"]
 _KINDS: dict[str, _Kind] = {
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
-    "code_block": "lines",
-    "fence": "lines",
+    "bullet_list_open": "item",
+    "ordered_list_open": "item",
+    "code_block": "code",
+    "fence": "code",
     "table_open": "table",
 }
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
@@ -46,7 +46,8 @@ class Section(NamedTuple):
     line: int = 1
     """On which its heading stands, from 1."""
     page: int | None = None
-    blocks: Iterable[Block] = ()
+    blocks: Iterable[Element] = ()
+    """A list is one item; their numbers are lines."""
     metadata: Mapping[str, object] = MappingProxyType({})
     is_headed: bool = False
     """True if its last heading stands in its text, too."""
@@ -103,7 +104,7 @@ def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
 
 def _read_sections(text: str) -> Iterator[Section]:
     lines, done = text.split("\n"), 0
-    path, begins, blocks = list[tuple[int, str]](), 1, list[Block]()
+    path, begins, blocks = list[tuple[int, str]](), 1, list[Element]()
     for start, end, token, after in _top_level(lines):
         blocks += _block(done, lines[done:start])  # link definitions
         done = end
@@ -149,7 +150,7 @@ def _parts(lines: list[str]) -> Iterator[tuple[int, int]]:
     yield start, len(lines)
 
 
-def _blocks_of(token: Token, start: int, lines: list[str]) -> Iterator[Block]:
+def _blocks_of(token: Token, start: int, lines: list[str]) -> Iterator[Element]:
     if token.type == "blockquote_open":
         inner = [_QUOTED.sub("", line) for line in lines]
         for first, last, each, _ in _top_level(inner):
@@ -158,25 +159,25 @@ def _blocks_of(token: Token, start: int, lines: list[str]) -> Iterator[Block]:
         text = _COMMENT.sub("", "\n".join(lines))
         yield from _page(start, text) if _ELEMENT.search(text) else _block(start, text.split("\n"))
     elif token.type != "hr":
-        yield from _block(start, lines, _KINDS.get(token.type, "prose"))
+        yield from _block(start, lines, _KINDS.get(token.type, "text"))
 
 
-def _page(start: int, text: str) -> Iterator[Block]:
+def _page(start: int, text: str) -> Iterator[Element]:
     """Yield what HTML says; as it is written where there is no parser for it."""
     if len(text) > _LONGEST_PAGE or not find_spec("selectolax"):
         yield from _block(start, text.split("\n"))
         return
     for each in read_html(text).elements:
-        yield Block(start + 1, each.text, "table" if each.rows else "prose", each.rows)
+        yield Element("table" if each.rows else "text", each.text, start + 1, each.rows)
 
 
-def _block(start: int, lines: list[str], kind: _Kind = "prose") -> list[Block]:
+def _block(start: int, lines: list[str], kind: _Kind = "text") -> list[Element]:
     if kind == "table":
         rows = [_cells(line) for number, line in enumerate(lines) if number != 1 and line.strip()]
         width = max(map(len, rows))
-        return [Block(start + 2, "", kind, [[*row, *[""] * (width - len(row))] for row in rows])]
+        return [Element(kind, "", start + 2, [[*row, *[""] * (width - len(row))] for row in rows])]
     text = "\n".join(lines)
-    return [Block(start + 1, text, kind)] if text.strip() else []
+    return [Element(kind, text, start + 1)] if text.strip() else []
 
 
 def _cells(line: str) -> list[str]:

@@ -11,9 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from hopgraph.tools.documents.elements import UnreadableFileError, has_names, make_tables
+from hopgraph.tools.documents.elements import Element, UnreadableFileError, has_names, make_tables
 from hopgraph.tools.documents.encodings import open_text
-from hopgraph.tools.retrieval.corpora.chunking import Block
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
@@ -57,13 +56,9 @@ def read_table(path: Path, encoding: str) -> Iterator[Section]:
     rows = [row for row in taken if any(row)]
     if path.suffix.lower() == ".tsv" and not has_names(rows) and min(map(len, rows), default=0) > 1:
         for line, (key, *cells) in enumerate(rows, 1):
-            yield Section((), line, None, [Block(line, " ".join(filter(None, cells)))], {"id": key})
+            yield Section((), line, None, [Element("text", " ".join(filter(None, cells)), line)], {"id": key})
         return
-    blocks = [
-        Block(each.number, each.text, "table" if each.rows else "prose", each.rows)
-        for each in make_tables(enumerate(taken, 1))
-    ]
-    yield Section(blocks=blocks, in_rows=True)
+    yield Section(blocks=list(make_tables(enumerate(taken, 1))), in_rows=True)
 
 
 def _read_rows(path: Path, encoding: str) -> list[list[str]]:
@@ -147,7 +142,7 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
             rest = "\n".join(_flatten(fields if texts else others if fields else value))
         except RecursionError:
             raise UnreadableFileError(f"line {line}: it is nested too deeply") from None
-        blocks = [*(Block(line, text) for text in texts), *([Block(line, rest, "lines")] if rest else [])]
+        blocks = [*(Element("text", text, line) for text in texts), *([Element("code", rest, line)] if rest else [])]
         if any(block.text.strip() for block in blocks):
             yield Section((title,) if title else (), line, None, blocks, others if texts else {})
 
@@ -218,7 +213,11 @@ def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
         return
     fields = value if isinstance(value, dict) else {}
     lists = {key: each for key, each in fields.items() if isinstance(each, list) and _has_objects(each)}
-    inner = {key: each for key, each in fields.items() if depth and isinstance(each, dict) and _has_list(each)}
+    inner = {
+        key: each
+        for key, each in fields.items()
+        if depth and isinstance(each, dict) and any(map(_has_objects, each.values()))
+    }
     for each in lists.values():
         yield from each
     for each in inner.values():
@@ -228,12 +227,8 @@ def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
         yield rest if fields else value
 
 
-def _has_objects(values: list[JsonValue]) -> bool:
-    return bool(values) and all(isinstance(each, dict) for each in values)
-
-
-def _has_list(fields: Mapping[str, JsonValue]) -> bool:
-    return any(isinstance(each, list) and _has_objects(each) for each in fields.values())
+def _has_objects(value: JsonValue) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
 def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:

@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
 
 from pydantic import JsonValue
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
-from hopgraph.tools.documents.elements import Document, UnreadableFileError, make_table
+from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
@@ -34,13 +33,6 @@ _LARGEST_STRUCTURE = 1 << 26
 _MOST_LINES = 10_000
 _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
-_BLOCK_KINDS: dict[str, Literal["prose", "heading", "list", "lines", "table"]] = {
-    "text": "prose",
-    "heading": "heading",
-    "item": "list",
-    "code": "lines",
-    "table": "table",
-}
 _HEADING = re.compile(r"#{1,6}\s")
 _COLUMN_GAP = re.compile(r" {3,}|\t+|(?<![.!?:\s]) {2}(?=\S)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
@@ -161,14 +153,9 @@ def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOp
         if len(full) > _LONGEST_TITLE:
             full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
         shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
-        blocks = chain(
-            (
-                Block(section.line, each.removeprefix(section.mark).strip(), "heading", links=section.links)
-                for each in shown
-            ),
-            section.blocks,
-        )
-        for passage in cut_passages(blocks, chunking):
+        texts = (each.removeprefix(section.mark).strip() for each in shown)
+        heading = (Element("heading", text, section.line, links=section.links) for text in texts)
+        for passage in cut_passages(chain(heading, section.blocks), chunking):
             number += 1
             if section.in_rows:
                 rows = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
@@ -233,8 +220,9 @@ def _open_document(path: Path, reading: CorpusReading, converter: DocumentConver
 
 def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
     """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
-    path, section, blocks = list[tuple[int, str]](), Section(), list[Block]()
-    for kind, text, number, rows, links, mark in document.elements:
+    path, section, blocks = list[tuple[int, str]](), Section(), list[Element]()
+    for element in document.elements:
+        kind, text, number, _, links, mark = element
         if kind in ("page", "sheet") or (kind == "heading" and not flat):
             if blocks or (path and kind == "heading" and number <= path[-1][0]):
                 yield section._replace(blocks=blocks)
@@ -246,7 +234,7 @@ def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
             headings = tuple(each for _, each in path)
             section = Section(headings, 1, page, in_rows=in_rows, is_headed=kind == "heading", links=links, mark=mark)
         else:
-            blocks.append(Block(max(number, 1), text, _BLOCK_KINDS[kind], rows, links=links))
+            blocks.append(element._replace(number=max(number, 1)))
     if blocks or path:
         yield section._replace(blocks=blocks)
 
@@ -258,17 +246,17 @@ def _title(path: Path, encoding: str) -> str:
         return next(filter(None, headings), "")
 
 
-def _lines(path: Path, encoding: str) -> Iterator[Block]:
+def _lines(path: Path, encoding: str) -> Iterator[Element]:
     """Yield the lines of code, a log or settings in parts; code is parted where its functions begin."""
     language = path.suffix.lower().removeprefix(".")
     with open_text(path, encoding) as file:
         number = 1
         while text := "".join(islice(file, _MOST_LINES)):
-            yield Block(number, text, "lines", language=language)
+            yield Element("code", text, number, mark=language)
             number += text.count("\n")
 
 
-def _blocks(path: Path, encoding: str) -> Iterator[Block]:
+def _blocks(path: Path, encoding: str) -> Iterator[Element]:
     """Yield the paragraphs of a file; headings and blank lines part them."""
     lines: list[str] = []
     start, length = 1, 0
@@ -286,10 +274,10 @@ def _blocks(path: Path, encoding: str) -> Iterator[Block]:
         yield _paragraph(start, lines)
 
 
-def _paragraph(start: int, lines: list[str]) -> Block:
-    """Make a block of lines: a list has items, and columns that tabs or spaces part are a table."""
+def _paragraph(start: int, lines: list[str]) -> Element:
+    """Make an element of lines: a list has items, and columns that tabs or spaces part are a table."""
     rows = [_COLUMN_GAP.split(line.strip()) for line in lines]
     if len(rows[0]) > 1 and len(rows) > 1 and len(set(map(len, rows))) == 1:
-        return Block(start, "", "table", next(make_table(rows)).rows)
+        return next(make_table(rows))._replace(number=start)
     text = "".join(lines)
-    return Block(start, text, "list" if LINE_UNIT.match(f"\n{text}") else "prose")
+    return Element("item" if LINE_UNIT.match(f"\n{text}") else "text", text, start)

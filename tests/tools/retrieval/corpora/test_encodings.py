@@ -67,7 +67,7 @@ def test_a_text_in_another_code_page_stays_right(encoding: str, text: str) -> No
     assert content.decode(guess) == text
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "iso2022_jp", "utf-8"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "iso2022_jp", "utf-8"])
 @pytest.mark.parametrize(
     "text", ["灯台守は毎晩、港の明かりを\nともしました。", "Москва\nэто столица", "Room 7\nin Kiel"]
 )
@@ -93,6 +93,10 @@ def test_a_file_that_is_not_utf_8_is_noted_once(tmp_path: Path) -> None:
     reading = CorpusReading()
     assert "Liège" in next(open_corpus(tmp_path).records(reading)).text
     reading.notes.clear()
-    list(open_corpus(tmp_path).records(reading))
+    (tmp_path / "f.txt").write_bytes("Die Universität Zürich und ".encode() + b"\xff")
+    *_, last = open_corpus(tmp_path).records(reading)
+    assert last.text == "Die Universität Zürich und \ufffd"
+    *notes, damaged = reading.notes
     names = ("a.txt", "b.md", "c.csv", "d.jsonl")
-    assert reading.notes == [f"{tmp_path / name}: not UTF-8, read as cp1252" for name in names]
+    assert notes == [f"{tmp_path / name}: not UTF-8, read as cp1252" for name in names]
+    assert damaged == f"{tmp_path / 'f.txt'}: UTF-8 with damaged bytes"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hopgraph.state import CorpusError
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, open_corpus, text_files
 
 
 def records(source: Path, **options: bool | list[str]) -> list[SourceRecord]:
@@ -19,6 +20,20 @@ def write(folder: Path, name: str, content: object) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(content if isinstance(content, str) else json.dumps(content))
     return place
+
+
+def test_without_the_extra_its_files_are_counted_and_the_others_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_files, "can_convert", lambda: False)
+    for name in ("a.pdf", "b.PDF", "c.docx", "d.png", "e"):
+        (tmp_path / name).write_bytes(b"x\0")
+    assert [each.text for each in records(write(tmp_path, "f.md", "A fox.").parent)] == ["A fox."]
+    install = "(pip install 'hopgraph[documents]')"
+    left_out = f"5 files not read: .pdf ×2 {install}, .docx ×1 {install}, .png ×1, no suffix ×1"
+    assert open_corpus(tmp_path).left_out == left_out
+    with pytest.raises(CorpusError, match=r"a\.pdf: 1 file not read: \.pdf ×1 \(pip install 'hopgraph\[documents"):
+        open_corpus(tmp_path / "a.pdf")
 
 
 def test_links_and_sockets_are_named_and_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,43 +93,15 @@ def test_answers_of_question_sets_are_not_indexed(tmp_path: Path, name: str, con
     assert corpus.left_out == f"question sets, to be indexed by themselves: {name}"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "passages"),
-    [
-        (
-            "a.csv",  # frequent questions, no data set
-            "question,answer\nWho approves it?,The head of the department approves all travel beforehand.\n",
-            [
-                (
-                    "a",
-                    "| question | answer |\n|---|---|\n"
-                    "| Who approves it? | The head of the department approves all travel beforehand. |",
-                )
-            ],
-        ),
-        (
-            "a.json",
-            {"repo": "x", "issues": [{"title": "Lamp", "body": "It burns."}, {"title": "Bell", "body": "It rings."}]},
-            [("a > Lamp", "It burns."), ("a > Bell", "It rings."), ("a", "repo: x")],
-        ),
-        ("a.json", {"result": {"hits": [{"text": "It burns."}]}}, [("a", "It burns.")]),
-        ("a.json", '{"text": "One."}\n{"text": "Two."}\n', [("a", "One."), ("a", "Two.")]),
-        ("a.ndjson", '{"text": "One."}\n{"text": "Two."}\n', [("a", "One."), ("a", "Two.")]),
-        ("a.json", [{"text": "Short.", "content": "The mill burnt down."}], [("a", "Short.\n\nThe mill burnt down.")]),
-        ("a.json", [{"contents": '"Arden"\nA tower.'}], [("a > Arden", "A tower.")]),
-        ("a.tsv", "1\tThe tower.\n2\tThe river.\n", [("a", "The tower."), ("a", "The river.")]),
-        ("a.tsv", "part\tprice\n7\t12\n", [("a", "| part | price |\n|---|---|\n| 7 | 12 |")]),
-        (
-            "a.csv",
-            "Prices of 2026,,\npart,price\n7,12\n",
-            [("a", "Prices of 2026\n\n| part | price |\n|---|---|\n| 7 | 12 |")],
-        ),
-    ],
-)
-def test_records_of_every_form(tmp_path: Path, name: str, content: object, passages: list[tuple[str, str]]) -> None:
-    write(tmp_path, "z.md", "It rains.")
-    write(tmp_path, name, content)
-    assert [(each.title, each.text) for each in records(tmp_path) if each.id.startswith("a.")] == passages
+def test_what_a_record_has_beside_its_text_is_its_metadata(tmp_path: Path) -> None:
+    (found,) = records(write(tmp_path, "a.jsonl", {"text": "30 days.", "url": "https://example.org/a"}).parent)
+    assert found.metadata["url"] == "https://example.org/a"
+
+
+def test_frequent_questions_are_no_question_set(tmp_path: Path) -> None:
+    rows = "question,answer\nWho approves it?,The head of the department approves all travel beforehand.\n"
+    (found,) = records(write(tmp_path, "a.csv", rows).parent)
+    assert found.text.endswith("| Who approves it? | The head of the department approves all travel beforehand. |")
 
 
 def test_passages_of_flashrag_have_their_ids_and_titles(tmp_path: Path) -> None:
@@ -134,16 +121,6 @@ def test_documents_beside_a_corpus_are_named(tmp_path: Path) -> None:
     assert corpus.format == "beir"
     assert corpus.left_out.startswith("2 documents beside corpus.jsonl not read")
     assert corpus.left_out.endswith("handbook.MD, notes.json")
-
-
-def test_a_comment_in_code_of_restructured_text_is_no_heading(tmp_path: Path) -> None:
-    text = (
-        "Guide\n=====\n\nRun:\n\n.. code-block:: python\n\n   # load\n   x = 1\n\nThen::\n\n   # stop\n\nIt is green.\n"
-    )
-    ((title, said),) = [(each.title, each.text) for each in records(write(tmp_path, "a.rst", text).parent)]
-    assert title == "Guide"
-    assert "# load" in said
-    assert "It is green." in said
 
 
 def test_the_passages_of_one_file_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -144,51 +143,23 @@ def test_every_format_tells_itself_from_the_others(shared_data: Path) -> None:
     assert len(records(shared_data / "hotpotqa" / "train_100.json")) == 994
 
 
-def an_unknown_object(folder: Path) -> Path:
-    (folder / "x.jsonl").write_text('{"claim": "c", "label": "l"}\n')
-    return folder / "x.jsonl"
-
-
-def broken_json(folder: Path) -> Path:
-    (folder / "x.json").write_text('{"claim": \n "c"}')
-    return folder / "x.json"
-
-
-def not_json(folder: Path) -> Path:
-    (folder / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
-    return folder / "x.png"
-
-
-def an_empty_file(folder: Path) -> Path:
-    (folder / "x.jsonl").write_text("\n \n")
-    return folder / "x.jsonl"
-
-
-def a_folder_without_text(folder: Path) -> Path:
-    (folder / "train.json").write_text('[{"question": "q", "context": []}]')
-    (folder / "empty.txt").write_text("")
-    return folder
-
-
-def nothing(folder: Path) -> Path:
-    return folder / "missing"
-
-
 @pytest.mark.parametrize(
-    ("make", "reason"),
+    ("name", "content", "reason"),
     [
-        (an_unknown_object, "its first record has claim, label; no known format has any of them (musique, nq, "),
-        (broken_json, "x.json:1: not valid JSON"),
-        (not_json, "1 file not read: .png ×1; what can be: .csv, .docx"),
-        (an_empty_file, "it is empty"),
-        (a_folder_without_text, "no text in this folder (question sets, to be indexed by themselves: train.json)"),
-        (nothing, "no such file or folder"),
+        ("x.jsonl", b'{"claim": "c"}', "its first record has claim; no known format has any of them (musique, nq, "),
+        ("x.json", b'{"claim": \n "c"}', "x.json:1: not valid JSON"),
+        ("x.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "1 file not read: .png ×1; what can be: .csv, .docx"),
+        ("x.jsonl", b"\n \n", "it is empty"),
+        ("docs/train.json", b'[{"question": "q", "context": []}]', "no text in this folder (question sets, to be "),
+        ("docs/empty.txt", b"", "no text in this folder; it needs corpus.jsonl"),
+        ("", b"", "no such file or folder"),
     ],
 )
-def test_what_cannot_be_a_corpus_is_refused_in_one_line(
-    tmp_path: Path, make: Callable[[Path], Path], reason: str
-) -> None:
-    source = make(tmp_path)
+def test_what_cannot_be_a_corpus_is_refused_in_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    source = tmp_path / (name.split("/")[0] or "missing")
+    if name:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(CorpusError) as error:
         open_corpus(source)
     assert str(source) in str(error.value)

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import CorpusError, SettingsError
+from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, markdown_sections, open_corpus
-from hopgraph.tools.retrieval.corpora.chunking import Block, ChunkOptions, count_words, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, count_words, cut_passages
 
 
 def records(source: Path) -> list[SourceRecord]:
@@ -56,14 +57,6 @@ def test_text_without_sentences_is_cut_into_pieces_too(tmp_path: Path, text: str
     assert "".join("".join(passage.text.split()) for passage in passages) == "".join(text.split())
     assert max(len(passage.text) for passage in passages) <= 1400
     assert len(passages) > 100
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "shift_jis"])
-def test_a_text_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
-    text = "Die Brücke über den Fluß wurde später für Fußgänger geöffnet. " * 5
-    text = "灯台守は毎晩、港の明かりをともしました。" * 20 if encoding == "shift_jis" else text
-    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
-    assert "".join(each.text for each in records(tmp_path)).replace(" ", "") == text.replace(" ", "")
 
 
 def test_a_file_that_is_no_text_is_skipped_and_named(tmp_path: Path) -> None:
@@ -150,18 +143,6 @@ def test_a_long_text_is_read_in_parts_as_in_one(tmp_path: Path, monkeypatch: pyt
     assert [each.line for each in records(tmp_path / "h.md")][:3] == [5, 14, 26]
 
 
-def test_a_title_is_given_by_front_matter_or_the_one_heading_above_all_else_the_name(tmp_path: Path) -> None:
-    for text, titles in (
-        ("---\ntitle: Leave\n---\n# A\n\nOne.\n", ["Leave > A"]),
-        ("# A\n\nOne.\n\n# B\n\nTwo.\n", ["a > A", "a > B"]),
-        ("## B\n\nTwo.\n\n# A\n\nOne.\n", ["a > B", "a > A"]),
-        ("No heading.\n", ["a"]),
-        (f"# {'x' * 300}\n\n## Last\n\nOne.", [f"{'x' * 100} > Last"]),
-        ("---\nno: [matter\n---\nOne.\n", ["no: [matter"]),
-    ):
-        assert [title for title, _ in cut(tmp_path, "a.md", text)] == titles
-
-
 def test_prose_without_headings_is_cut_as_text_is(tmp_path: Path) -> None:
     text = f"{prose(9)}\n{prose(40, 30)}\n\n{prose(3, 250)}\n\n  {prose(2)}\r\n"
     assert [each for _, each in cut(tmp_path, "a.md", text)] == [each for _, each in cut(tmp_path, "a.txt", text)]
@@ -192,25 +173,6 @@ def test_length_and_overlap_can_be_chosen(tmp_path: Path, words: int, overlap: i
     for bad in ((5, 0), (100, 51), (100, -1)):
         with pytest.raises(SettingsError):
             ChunkOptions(*bad)
-
-
-def test_tables_of_values_json_and_restructured_text(tmp_path: Path) -> None:
-    assert cut(tmp_path, "staff.csv", 'name;room\n"Ada L.";12\nBob;\n') == [
-        ("staff", "| name | room |\n|---|---|\n| Ada L. | 12 |\n| Bob |  |")
-    ]
-    records_ = (
-        '{"title": "Leave", "text": "30 days.", "url": "https://example.org/a"}\n{"team": {"lead": ["Ada", "Bob"]}}\n'
-    )
-    assert cut(tmp_path, "a.jsonl", records_) == [
-        ("a > Leave", "30 days."),
-        ("a", "team lead 1: Ada\nteam lead 2: Bob"),
-    ]
-    assert records(tmp_path / "a.jsonl")[0].metadata["url"] == "https://example.org/a"
-    (tmp_path / "docs").mkdir()
-    assert cut(tmp_path / "docs", "a.rst", "=====\nGuide\n=====\n\nHi.\n\nSetup\n-----\n\nRun it::\n\n    make\n") == [
-        ("Guide", "Guide\n\nHi."),
-        ("Guide > Setup", "Setup\n\nRun it::\n\n    make"),
-    ]
 
 
 def test_padding_rules_and_pipes_are_no_words_and_a_row_stays_whole(tmp_path: Path) -> None:
@@ -244,54 +206,10 @@ def test_a_row_of_a_file_of_values_is_named_and_none_is_lost(tmp_path: Path) -> 
 
 
 def test_a_heading_within_a_text_stands_with_what_follows_it() -> None:
-    blocks = [Block(1, prose(6)), Block(2, "Pay", "heading"), Block(3, prose(8))]
+    blocks = [Element("text", prose(6)), Element("heading", "Pay"), Element("text", prose(8))]
     first, second, *_ = (each.text for each in cut_passages(blocks, ChunkOptions(60)))
     assert "Pay" not in first
     assert second.startswith("Pay\n\nSentence 0")
-
-
-def test_a_notebook_has_its_texts_and_its_code(tmp_path: Path) -> None:
-    cells = [
-        {"cell_type": "markdown", "source": ["# Lamps\n", "\n", "They burn."]},
-        {"cell_type": "code", "source": "print(3)", "outputs": [{"text": ["3\n"]}]},
-    ]
-    assert cut(tmp_path, "a.ipynb", json.dumps({"cells": cells})) == [
-        ("Lamps", "Lamps\n\nThey burn.\n\n```\nprint(3)\n```\n\n```\n3\n```")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("Wartung: 7 Jahre für die Pumpe".encode("utf-16-le"), "Wartung: 7 Jahre für die Pumpe"),
-        ("Wartung: 7 Jahre".encode("utf-32"), "Wartung: 7 Jahre"),
-        (
-            "Die Universität Zürich und \xff".encode("latin-1")
-            .replace(b"\xe4", b"\xc3\xa4")
-            .replace(b"\xfc", b"\xc3\xbc"),
-            "Die Universität Zürich und \ufffd",
-        ),
-    ],
-)
-def test_utf_16_without_a_mark_and_one_bad_byte_are_no_reason_to_refuse(
-    tmp_path: Path, content: bytes, text: str
-) -> None:
-    (tmp_path / "a.txt").write_bytes(content)
-    reading = CorpusReading()
-    assert [each.text for each in open_corpus(tmp_path / "a.txt").records(reading)] == [text]
-    assert len(reading.notes) == 1
-
-
-def test_titles_years_and_rows_without_names(tmp_path: Path) -> None:
-    titled = "Sales 2024\nconfidential\n\nregion,2021,2022\nNorth,10,1.50\n"
-    assert cut(tmp_path, "a.csv", titled) == [
-        ("a", "Sales 2024\n\nconfidential\n\n| region | 2021 | 2022 |\n|---|---|---|\n| North | 10 | 1.50 |")
-    ]
-    assert cut(tmp_path, "b.csv", "1,Kiel\n2,Bonn\n") == [("b", "| 1 | Kiel |\n| 2 | Bonn |")]
-    assert cut(tmp_path, "c.tsv", "d1\tThe tower is old.\nd2\tThe bridge is new.\n") == [
-        ("c", "The tower is old."),
-        ("c", "The bridge is new."),
-    ]
 
 
 def test_a_long_cell_stays_one_cell_in_each_part_of_its_row(tmp_path: Path) -> None:
@@ -299,22 +217,6 @@ def test_a_long_cell_stays_one_cell_in_each_part_of_its_row(tmp_path: Path) -> N
     passages = cut(tmp_path, "a.csv", f"id,remark,price\nNP-440,{remark},12.50\n")
     assert all(text.startswith("| id | remark |") and "| NP-440 | The pump" in text for _, text in passages)
     assert passages[-1][1].endswith("| 12.50 |")
-
-
-def test_what_an_object_says_beside_its_text_is_searched_as_it_is_written(tmp_path: Path) -> None:
-    ticket = (
-        '{"id": "T-17", "subject": "Leak", "body": "It drips.", "price": 9.50, "open": false, "url": "https://x.org"}'
-    )
-    assert cut(tmp_path, "a.jsonl", ticket) == [("a > Leak", "It drips.\n\nid: T-17\nprice: 9.50\nopen: false")]
-
-
-def test_lists_and_columns_of_a_plain_text_keep_their_lines(tmp_path: Path) -> None:
-    columns = "Name      Room\nMara K.   A-3\nUdo B.    C-17\n"
-    text = f"Offices.  All in Kiel.\nOpen now.  Ask us.\n\n* first\n* second\n\n{columns}"
-    table = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
-    assert cut(tmp_path, "a.txt", text) == [
-        ("a", f"Offices. All in Kiel. Open now. Ask us.\n\n* first\n* second\n\n{table}")
-    ]
 
 
 def test_a_wide_table_is_cut_by_columns_that_keep_their_names_and_the_key(tmp_path: Path) -> None:
@@ -346,6 +248,10 @@ NAMES = "| name | price |\n|---|---|\n"
         ("Who are you?,How old?\nAda,36\n", "| Who are you? | How old? |\n|---|---|"),
         (f"name,{'of the price ' * 6}\nLamp,12\n", f"| name | {'of the price ' * 6}|\n|---|---|"),
         ("Sales,,,2024\nname,Q1,Q2,Q3\nLamp,1,2,3\n", "Sales 2024\n\n| name | Q1 | Q2 | Q3 |\n|---|---|---|---|"),
+        ('name;price\n"Ada L.";12\nBob;\n', f"{NAMES}| Ada L. | 12 |\n| Bob |  |"),
+        ("Prices of 2026,,\nname,price\nLamp,12\n", f"Prices of 2026\n\n{NAMES}| Lamp | 12 |"),
+        ("A\nB\n\nname,2021,2022\nX,10,1.50\n", "A\n\nB\n\n| name | 2021 | 2022 |\n|---|---|---|\n| X | 10 | 1.50 |"),
+        ("1,Kiel\n2,Bonn\n", "| 1 | Kiel |\n| 2 | Bonn |"),
         (f"name,price\nLamp,{'x ' * 70_000}\nBell,3\n", f"{NAMES}| Lamp | x x"),
     ],
 )
@@ -353,64 +259,75 @@ def test_values_as_programs_and_people_write_them(tmp_path: Path, content: str, 
     assert cut(tmp_path, "a.csv", content)[0][1].startswith(text)
 
 
-def test_a_stray_quotation_mark_joins_no_records(tmp_path: Path) -> None:
-    rows = 'd1\tThe tower is old\nd2\t"So be it, said Otto\nd3\tThe bridge is new\nd4\t"No\n'
-    assert [text for _, text in cut(tmp_path, "a.tsv", rows)] == [
-        "The tower is old",
-        '"So be it, said Otto',
-        "The bridge is new",
-        '"No',
-    ]
+QUOTED = "> The tower\n> is old.\n>\n> | a | b |\n> |---|---|\n> | 1 | 2 |\n"
+DETAILS = "<details><summary>Prices</summary>\n<table><tr><th>a<th>b<tr><td>1<td>2 &lt; 3</table></details>\n"
+CELLS = [
+    {"cell_type": "markdown", "source": ["# Lamps\n", "\n", "They burn."]},
+    {"cell_type": "code", "source": "print(3)", "outputs": [{"text": ["3\n"]}]},
+]
+ISSUES = [{"title": "Lamp", "body": "One."}, {"title": "Bell", "body": "Two."}]
+TICKET = '{"id": "T-17", "subject": "Leak", "body": "It drips.", "price": 9.50, "open": false, "url": "https://x.org"}'
+PLAIN = "Offices.  All in Kiel.\nAsk us.\n\n* first\n* second\n\nName      Room\nMara K.   A-3\nUdo B.    C-17\n"
+RULED = "=====  =====\nName   Price\n=====  =====\nLamp   12\n=====  ====="
+ROOMS = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
+QUOTES = [("a", "Old"), ("a", '"So be it, said Otto'), ("a", "New"), ("a", '"No')]
+TEAM = [("a > Leave", "30 days."), ("a", "team lead 1: Ada\nteam lead 2: Bob")]
+TWO = [("a", "One."), ("a", "Two.")]
+RAIN = ("It rains. " * 30).strip()
+COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It is\n   green."
 
 
 @pytest.mark.parametrize(
     ("name", "content", "passages"),
     [
-        ("a.json", '{\n"text": "One."\n}\n{\n"text": "Two."\n}', ["One.", "Two."]),
-        ("a.jsonl", '{\n"text": "One."\n},\n{\n"text": "Two."\n}', ["One.", "Two."]),
-        ("a.json", '{"text": "One."}\nno\n{"text": "Two."}', ["One.", "Two."]),
-        ("a.json", '[{"dose": 0.00000001, "rate": 1.5E3, "x": NaN}]', ["dose: 0.00000001\nrate: 1.5E3\nx: NaN"]),
-        ("a.json", '[{"text": {"en": "One."}}]', ["text en: One."]),
-        ("a.json", '[{"contents": ["One.", "Two."]}]', ["contents 1: One.\ncontents 2: Two."]),
-    ],
-)
-def test_json_as_programs_write_it(tmp_path: Path, name: str, content: str, passages: list[str]) -> None:
-    (tmp_path / name).write_text(content)
-    assert [each.text for each in records(tmp_path)] == passages
-
-
-def test_a_summary_that_is_a_text_is_no_title(tmp_path: Path) -> None:
-    ((title, text),) = cut(tmp_path, "a.json", json.dumps([{"summary": "It rains. " * 30, "body": "It snows."}]))
-    assert title == "a"
-    assert text.count("It rains.") == 30
-
-
-@pytest.mark.parametrize(
-    ("content", "passage"),
-    [
-        ('+++\ntitle = "Pumps"\n+++\nIt leaks.\n', ("Pumps", "It leaks.")),
+        ("a.md", "---\ntitle: Leave\n---\n# A\n\nOne.\n", [("Leave > A", "A\n\nOne.")]),
+        ("a.md", "# A\n\nOne.\n\n# B\n\nTwo.\n", [("a > A", "A\n\nOne."), ("a > B", "B\n\nTwo.")]),
+        ("a.md", "## B\n\nTwo.\n\n# A\n\nOne.\n", [("a > B", "B\n\nTwo."), ("a > A", "A\n\nOne.")]),
+        ("a.md", f"# {'x' * 300}\n\n## Last\n\nOne.", [(f"{'x' * 100} > Last", "Last\n\nOne.")]),
+        ("a.md", '+++\ntitle = "Pumps"\n+++\nIt leaks.\n', [("Pumps", "It leaks.")]),
+        ("a.md", QUOTED, [("a", "The tower is old.\n\n| a | b |\n|---|---|\n| 1 | 2 |")]),
+        ("a.md", f"# A\n\n{DETAILS}\nEnd.\n", [("A", "A\n\nPrices\n\n| a | b |\n|---|---|\n| 1 | 2 < 3 |\n\nEnd.")]),
         (
-            "> The tower\n> is old.\n>\n> | a | b |\n> |---|---|\n> | 1 | 2 |\n",
-            ("a", "The tower is old.\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+            "a.rst",
+            f"=====\nGuide\n=====\n\nHi.\n\nSetup\n-----\n\nRun it::\n\n    make\n\n{COMMENT}\n\n{RULED}\n",
+            [
+                ("Guide", "Guide\n\nHi."),
+                (
+                    "Guide > Setup",
+                    "Setup\n\nRun it::\n\n    make\n\n.. code-block:: python\n\n```\n   # load\n   x = 1\n```\n\n"
+                    f".. note::\n\nIt is green.\n\n```\n{RULED}\n```",
+                ),
+            ],
         ),
+        ("a.txt", PLAIN, [("a", f"Offices. All in Kiel. Ask us.\n\n* first\n* second\n\n{ROOMS}")]),
+        ("a.ipynb", {"cells": CELLS}, [("Lamps", "Lamps\n\nThey burn.\n\n```\nprint(3)\n```\n\n```\n3\n```")]),
+        ("a.tsv", "1\tThe tower.\n2\tThe river.\n", [("a", "The tower."), ("a", "The river.")]),
+        ("a.tsv", 'd1\tOld\nd2\t"So be it, said Otto\nd3\tNew\nd4\t"No\n', QUOTES),
+        ("a.tsv", "part\tprice\n7\t12\n", [("a", "| part | price |\n|---|---|\n| 7 | 12 |")]),
+        (
+            "a.json",
+            {"repo": "x", "issues": ISSUES},
+            [("a > Lamp", "One."), ("a > Bell", "Two."), ("a", "repo: x")],
+        ),
+        ("a.json", {"result": {"hits": [{"text": "It burns."}]}}, [("a", "It burns.")]),
+        ("a.jsonl", '{"title": "Leave", "text": "30 days."}\n{"team": {"lead": ["Ada", "Bob"]}}\n', TEAM),
+        ("a.json", '{"text": "One."}\n{"text": "Two."}\n', TWO),
+        ("a.ndjson", '{"text": "One."}\n{"text": "Two."}\n', TWO),
+        ("a.json", '{\n"text": "One."\n}\n{\n"text": "Two."\n}', TWO),
+        ("a.jsonl", '{\n"text": "One."\n},\n{\n"text": "Two."\n}', TWO),
+        ("a.json", '{"text": "One."}\nno\n{"text": "Two."}', TWO),
+        ("a.json", [{"text": "Short.", "content": "The mill burnt down."}], [("a", "Short.\n\nThe mill burnt down.")]),
+        ("a.json", [{"contents": '"Arden"\nA tower.'}], [("a > Arden", "A tower.")]),
+        ("a.json", [{"contents": ["One.", "Two."]}], [("a", "contents 1: One.\ncontents 2: Two.")]),
+        ("a.json", [{"text": {"en": "One."}}], [("a", "text en: One.")]),
+        ("a.json", '[{"dose": 0.00000001, "rate": 1.5E3, "x": NaN}]', [("a", "dose: 0.00000001\nrate: 1.5E3\nx: NaN")]),
+        ("a.jsonl", TICKET, [("a > Leak", "It drips.\n\nid: T-17\nprice: 9.50\nopen: false")]),
+        ("a.json", [{"summary": "It rains. " * 30, "body": "It snows."}], [("a", f"It snows.\n\nsummary: {RAIN}")]),
     ],
 )
-def test_front_matter_in_toml_and_quotations(tmp_path: Path, content: str, passage: tuple[str, str]) -> None:
-    assert cut(tmp_path, "a.md", content) == [passage]
-
-
-def test_html_in_markdown_is_read_as_html(tmp_path: Path) -> None:
-    pytest.importorskip("selectolax")
-    page = "<details><summary>Prices</summary>\n<table><tr><th>a<th>b<tr><td>1<td>2 &lt; 3</table></details>\n"
-    assert cut(tmp_path, "a.md", f"# Pumps\n\n{page}\nEnd.\n") == [
-        ("Pumps", "Pumps\n\nPrices\n\n| a | b |\n|---|---|\n| 1 | 2 < 3 |\n\nEnd.")
-    ]
-
-
-def test_what_a_directive_or_a_table_of_restructured_text_has_keeps_its_lines(tmp_path: Path) -> None:
-    table = "=====  =====\nName   Price\n=====  =====\nLamp   12\n=====  ====="
-    text = f"Guide\n=====\n\n.. testcode::\n\n   # load\n   x = 1\n\n.. note::\n\n   It is\n   green.\n\n{table}\n"
-    ((title, said),) = cut(tmp_path, "b.rst", text)
-    assert title == "Guide"
-    for part in ("   # load\n   x = 1", "It is green.", table):
-        assert part in said
+def test_every_form_of_file_becomes_passages(
+    tmp_path: Path, name: str, content: object, passages: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "z.md").write_text("It rains.")
+    (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    assert [(each.title, each.text) for each in records(tmp_path) if each.id != "z.md#1"] == passages
