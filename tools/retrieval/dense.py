@@ -82,11 +82,10 @@ def open_dense_retriever(spec: str) -> IndexRetriever:
     named = read_spec(spec, ("model", "bm25_weight") if is_hybrid else ("model",))
     source, path = f"{named.kind}:{named.name}", Path(named.name).expanduser()
     weight = share_option(named, "bm25_weight", BM25_WEIGHT)
-    dense = open_dense(path, named.options.get("model"), source)
-    if not is_hybrid:
-        return IndexRetriever(index=with_links(dense, path, PassageFile(path)))
-    bm25 = open_index(path)
-    return IndexRetriever(index=with_links(FusedIndex(source, bm25, dense, weight), path, bm25.passages))
+    index = open_dense(path, named.options.get("model"), source)
+    if is_hybrid:
+        index = FusedIndex(source, open_index(path), index, weight)
+    return IndexRetriever(index=with_links(index, path, PassageFile(path)))
 
 
 @dataclass(frozen=True)

@@ -151,12 +151,9 @@ class VectorStore:
         self._index = index = _read(path, faiss.IO_FLAG_MMAP if kind == "ivfpq" else faiss.IO_FLAG_MMAP_IFC)
         self._exact = kind == "flat"
         classes = {"flat": faiss.IndexFlat, "hnsw": faiss.IndexHNSWFlat, "ivfpq": faiss.IndexIVFPQ}
-        if not isinstance(index, classes[kind]) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
-            raise damaged(path, f"it is no {kind} index by inner product")
-        if index.d != dimension:
-            raise damaged(path, f"it has vectors of {index.d} numbers instead of {dimension}")
-        if index.ntotal != passages:
-            raise damaged(path, f"it has {index.ntotal:,} vectors instead of {passages:,}")
+        is_kind = isinstance(index, classes[kind]) and index.metric_type == faiss.METRIC_INNER_PRODUCT
+        if not is_kind or (index.ntotal, index.d) != (passages, dimension):
+            raise damaged(path, f"it is no {kind} index by inner product of {passages:,} × {dimension} numbers")
         if kind == "hnsw":
             index.hnsw.efSearch = _HNSW_SEARCH
         if kind == "ivfpq":

@@ -13,16 +13,15 @@ from pathlib import Path
 from langchain_core.embeddings import Embeddings
 
 from hopgraph.state import CorpusError, SettingsError
-from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
+from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.dense import VectorPlan, find_kept_vectors, plan_vectors
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.index import FOLDER, RANKS
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
-from hopgraph.tools.retrieval.index_manifest import COLBERT, Manifest, load_analyser, read_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, load_analyser, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
-    FileChanges,
     SourcePlan,
     hash_files,
     plan_copies,
@@ -125,16 +124,16 @@ def update_index(
         corpus = with_own_chunking(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_deleted=keep_deleted)
-    recalled = recall_problems(corpus, goal, plans)
+    reading = CorpusReading(skip_invalid)
+    recall_problems(reading, corpus, goal, plans)
     lacks_links = not (goal / LINKS).is_dir()  # as it was made by an earlier version
     if dry_run or (old and not (changes or delete or lacks_links or (vectors and not vectors.old))):
-        report = _report_unwritten(goal, corpus, old, changes)
-    else:
-        reading, gone = CorpusReading(skip_invalid), frozenset(delete)
-        writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, gone)
-        report = replace(_replace(writer, plans), changes=changes if old else None)
-    first = (*report.first_skipped, *recalled.first_skipped)
-    return replace(report, skipped=report.skipped + recalled.skipped, first_skipped=first)
+        count, terms, have = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
+        skipped = reading.skipped, tuple(reading.first_skipped)
+        report = IndexReport(goal, corpus.format, count, terms, corpus.left_out, *skipped, before=count, dense=have)
+        return replace(report, changes=changes)
+    writer = IndexWriter(goal, corpus, analyser, vectors, reading, progress or ignore_progress, old, frozenset(delete))
+    return replace(_replace(writer, plans), changes=changes if old else None)
 
 
 def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | None = None) -> int:
@@ -168,12 +167,6 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
     except OSError as error:
         raise _unwritable(goal, error) from None
     return replace(report, seconds=time.perf_counter() - started)
-
-
-def _report_unwritten(goal: Path, corpus: Corpus, old: Manifest | None, changes: FileChanges) -> IndexReport:
-    passages, terms, dense = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
-    report = IndexReport(goal, corpus.format, passages, terms, corpus.left_out, before=passages)
-    return replace(report, dense=dense, changes=changes)
 
 
 def _check_place(out: Path) -> Path:

@@ -201,15 +201,13 @@ def plan_update(
     return plans, changes
 
 
-def recall_problems(corpus: Corpus, goal: Path, plans: Iterable[SourcePlan]) -> CorpusReading:
-    """Return the bad records of a source's files that an update of the index `goal` copies, as if they were read."""
-    recalled, paths = CorpusReading(), {corpus.name_of(path): path for path in corpus.files}
-    place = place_of(corpus.path, goal)
+def recall_problems(reading: CorpusReading, corpus: Corpus, goal: Path, plans: Iterable[SourcePlan]) -> None:
+    """Count the bad records of a source's files that an update of the index `goal` copies, as if they were read."""
+    paths, place = {corpus.name_of(path): path for path in corpus.files}, place_of(corpus.path, goal)
     copied = (each.record for source, files in plans if source.path == place for each in files if each.path is None)
     for record in copied:
         if record.skipped and record.name in paths:
             problems = record.problems or ()
             for line, reason in problems:
-                recalled.skip(paths[record.name], line, reason)
-            recalled.skipped += record.skipped - len(problems)
-    return recalled
+                reading.skip(paths[record.name], line, reason)
+            reading.skipped += record.skipped - len(problems)

@@ -15,6 +15,8 @@ from hopgraph.tools.io.background import gather_or_cancel, run_user_code
 from hopgraph.tools.io.runnables import leaves_of
 from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 
+_ASYNC = "_aget_relevant_documents"
+
 
 class JoinedRetriever(AsyncRetriever):
     """Searches corpora that have nothing to do with each other, and takes from each in turn, best first.
@@ -65,29 +67,25 @@ async def fetch_documents(retriever: Runnable[str, Any], query: str, count: int)
     So does that of another Runnable (`.with_retry()`, `.with_fallbacks()`, a chain) that returns documents.
     """
     if not isinstance(retriever, BaseRetriever):
-        takes_k = all(isinstance(each, BaseRetriever) and _async_takes_k(type(each)) for each in leaves_of(retriever))
+        inner = leaves_of(retriever)
+        takes_k = all(isinstance(each, BaseRetriever) and _takes_k(_own_method(each, _ASYNC)) for each in inner)
         options: dict[str, Any] = {"k": count} if takes_k else {}
         return await retriever.ainvoke(query, **options)
-    own_async = _own_method(type(retriever), "_aget_relevant_documents")
-    method = own_async or _own_method(type(retriever), "_get_relevant_documents")
-    options = {"k": count} if method and _takes_k(method) else {}
+    own_async = _own_method(retriever, _ASYNC)
+    takes_k = _takes_k(own_async or _own_method(retriever, "_get_relevant_documents"))
+    options = {"k": count} if takes_k else {}
     if own_async:
         return await retriever.ainvoke(query, **options)
     # The inherited async method would not pass `k` on to the sync one.
     return await run_user_code(retriever.invoke, query, **options)
 
 
-def _async_takes_k(cls: type[BaseRetriever]) -> bool:
-    method = _own_method(cls, "_aget_relevant_documents")
-    return method is not None and _takes_k(method)
-
-
-def _own_method(cls: type[BaseRetriever], name: str) -> Callable[..., Any] | None:
-    method = getattr(cls, name)
+def _own_method(retriever: BaseRetriever, name: str) -> Callable[..., Any] | None:
+    method = getattr(type(retriever), name)
     return None if method is getattr(BaseRetriever, name) else method
 
 
 @cache
-def _takes_k(method: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(method).parameters.values()
+def _takes_k(method: Callable[..., Any] | None) -> bool:
+    parameters = inspect.signature(method).parameters.values() if method else ()
     return any(each.name == "k" or each.kind is each.VAR_KEYWORD for each in parameters)

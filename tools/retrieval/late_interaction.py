@@ -192,10 +192,8 @@ class TokenVectors:
         self._ends = map_array(folder / _ENDS, facts.passages)
         path, wanted = folder / _VECTORS, facts.tokens * facts.dimension * 2
         size = path.stat().st_size if path.is_file() else 0
-        if size != wanted:
-            raise damaged(folder, f"{_VECTORS} has {size} bytes instead of {wanted}")
-        if self._ends[-1] != facts.tokens or self._ends[0] < 1:
-            raise damaged(folder, f"{_ENDS} does not fit {FACTS}")
+        if size != wanted or self._ends[-1] != facts.tokens or self._ends[0] < 1:
+            raise damaged(folder, f"{_VECTORS} or {_ENDS} does not fit {FACTS}")
         mapped = np.memmap(path, dtype=np.float16, mode="r", shape=(facts.tokens, facts.dimension))
         self._vectors: NDArray[np.float16] = np.asarray(mapped)
 

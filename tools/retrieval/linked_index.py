@@ -74,8 +74,9 @@ class LinkedIndex:
         return [Hit(passage, 1.0, each) for each, passage in found if _unit_of(passage, whole) == unit]
 
     def _hit(self, found: LinkedRow, known: Hit | None) -> Hit:
-        source = "" if found.source is None else self._name(found.source)
-        return Hit(known.passage if known else self.passages[found.row], found.score, found.row, source)
+        source = None if found.source is None else self.passages[found.source]
+        name = source.title or source.id if source else ""
+        return Hit(known.passage if known else self.passages[found.row], found.score, found.row, name)
 
     async def _by_row(self, hits: Sequence[Hit]) -> dict[int, Hit]:
         if all(hit.row is not None for hit in hits):
@@ -97,9 +98,6 @@ class LinkedIndex:
         place = bisect_left(self.by_id, key, key=lambda row: self.passages[row].id)
         row = int(self.by_id[place]) if place < len(self.by_id) else None
         return row if row is not None and self.passages[row].id == key else None
-
-    def _name(self, row: int) -> str:
-        return self.passages[row].title or self.passages[row].id
 
 
 def _unit_of(passage: StoredPassage, whole: Whole | None) -> object:

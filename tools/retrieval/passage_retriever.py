@@ -1,8 +1,11 @@
-"""Indexes as LangChain retrievers, one by one or several fused."""
+"""Indexes as LangChain retrievers, one by one or several fused, which name copies of a passage and show one."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -13,12 +16,17 @@ from pydantic import SkipValidation
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.async_retriever import AsyncRetriever
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passage_copies import drop_copies
 from hopgraph.tools.retrieval.passage_metadata import HREFS, INDEX, LINKED_FROM
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 
 BM25_WEIGHT = 0.4
 """BM25's share of a fused score, the vectors have the rest; docs/models.md says how it was chosen."""
+COPIES = "copies"
+"""The key of a passage's metadata that has the ids of its copies."""
+_ALIKE = 0.95
+"""The share of their pairs of neighbouring words that copies have in common: one other word in the middle of a passage
+is two pairs that neither shares, four of two hundred."""
+_WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d[\d.,]*")
 _DEPTH_OF_COPIES = 4
 """How many times as many hits as are wanted are looked through where there are copies among them."""
 DEPTH = 100
@@ -87,6 +95,42 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
     return [hits[key]._replace(score=scores[key]) for key in order]
 
 
+def drop_copies(hits: Sequence[Hit], k: int) -> list[Hit]:
+    """Return the first k hits without the copies of those before, which name them by their ids.
+
+    A copy stands in another document, has the same numbers and nearly the same words. Passages without a source, as
+    those of a data set, have none.
+    """
+    kept: list[Hit] = []
+    copies: list[list[str]] = []
+    for hit in hits:
+        first = next((number for number, each in enumerate(kept) if _is_copy(hit, each)), None)
+        if first is not None:
+            copies[first].append(hit.passage.id)
+        elif len(kept) < k:
+            kept.append(hit)
+            copies.append([])
+    return [
+        hit._replace(passage=hit.passage._replace(metadata={**hit.passage.metadata, COPIES: list(ids)})) if ids else hit
+        for hit, ids in zip(kept, copies, strict=True)
+    ]
+
+
+def _is_copy(one: Hit, other: Hit) -> bool:
+    sources = [hit.passage.metadata.get("source") for hit in (one, other)]
+    if not all(sources) or sources[0] == sources[1]:
+        return False
+    (pairs, numbers), (other_pairs, other_numbers) = (_shape(hit.passage.text) for hit in (one, other))
+    return numbers == other_numbers and len(pairs & other_pairs) >= _ALIKE * len(pairs | other_pairs)
+
+
+@lru_cache(maxsize=4096)
+def _shape(text: str) -> tuple[frozenset[tuple[str, str]], tuple[str, ...]]:
+    """Return the pairs of neighbouring words of a text, and its numbers."""
+    words = ["", *_WORD.findall(text.lower()), ""]
+    return frozenset(pairwise(words)), tuple(_NUMBER.findall(text))
+
+
 class IndexRetriever(AsyncRetriever):
     """A LangChain retriever whose documents come best first, with their passage's metadata, title, score and source.
 
@@ -101,12 +145,9 @@ class IndexRetriever(AsyncRetriever):
     async def search(self, query: str, k: int) -> list[Document]:
         """Search the index, deeper where copies take places."""
         hits = await self.index.asearch(query, k)
-        if self._has_copies(hits, k):
+        if not self.keep_copies and len(drop_copies(hits, k)) < len(hits):
             hits = drop_copies(await self.index.asearch(query, _DEPTH_OF_COPIES * k), k)
         return self.to_documents(hits)
-
-    def _has_copies(self, hits: Sequence[Hit], k: int) -> bool:
-        return not self.keep_copies and len(drop_copies(hits, k)) < len(hits)
 
     def to_documents(self, hits: Sequence[Hit]) -> list[Document]:
         """Return hits as documents, in their order."""

@@ -154,20 +154,14 @@ def test_damage_is_refused(tmp_path: Path) -> None:
     (index / FILE).write_bytes(b"x" * len(whole))
     with pytest.raises(CorpusError, match=r"vectors\.faiss: damaged"):
         open_dense(index, HashedWords())
-    other = faiss.IndexFlatIP(16)
-    other.add(np.zeros((100, 16), np.float32))
-    faiss.write_index(other, str(index / FILE))
-    manifest = json.loads((index / "manifest.json").read_text())
-    manifest["files"][FILE] = (index / FILE).stat().st_size
-    (index / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(CorpusError, match="has vectors of 16 numbers instead of 32"):
-        open_dense(index, HashedWords())
-    other = faiss.IndexFlatL2(32)
-    faiss.write_index(other, str(index / FILE))
-    manifest["files"][FILE] = (index / FILE).stat().st_size
-    (index / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(CorpusError, match="is no flat index by inner product"):
-        open_dense(index, HashedWords())
+    for other in (faiss.IndexFlatIP(16), faiss.IndexFlatL2(32), faiss.IndexFlatIP(32)):
+        other.add(np.zeros((50 if other.d == 16 else 49, other.d), np.float32))
+        faiss.write_index(other, str(index / FILE))
+        manifest = json.loads((index / "manifest.json").read_text())
+        manifest["files"][FILE] = (index / FILE).stat().st_size
+        (index / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(CorpusError, match="is no flat index by inner product of 50 × 32 numbers"):
+            open_dense(index, HashedWords())
 
 
 def test_specs_that_cannot_work_say_what_to_do(built: Path, tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from hopgraph.tools.retrieval import build_index
 from hopgraph.tools.retrieval.index import Hit
-from hopgraph.tools.retrieval.passage_copies import COPIES, drop_copies
-from hopgraph.tools.retrieval.passage_retriever import Bm25Retriever
+from hopgraph.tools.retrieval.passage_retriever import COPIES, Bm25Retriever, drop_copies
 from hopgraph.tools.retrieval.passage_store import StoredPassage
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 

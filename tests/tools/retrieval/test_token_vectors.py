@@ -95,8 +95,8 @@ def same_corpus(folder: Path) -> None:
         (lambda folder: (folder / "facts.json").unlink(), "it has no vectors for colbert; build it with"),
         (lambda folder: (folder / "facts.json").write_text("{"), "facts.json: damaged, or of another version"),
         (edit(lambda facts: facts.update(format_version=2)), r"another version of hopgraph \(format_version: "),
-        (edit(lambda facts: facts.update(dimension=4)), "damaged .vectors.f16 has 48 bytes instead of 24"),
-        (lambda folder: (folder / "vectors.f16").write_bytes(b"x" * 47), "vectors.f16 has 47 bytes instead of 48"),
+        (edit(lambda facts: facts.update(dimension=4)), "vectors.f16 or ends.npy does not fit facts.json"),
+        (lambda folder: (folder / "vectors.f16").write_bytes(b"x" * 47), "damaged .vectors.f16 or ends.npy does not"),
         (lambda folder: np.save(folder / "ends.npy", np.array([2])), "ends.npy does not fit facts.json"),
         (
             lambda folder: np.save(folder / "ends.npy", np.array([{}]), allow_pickle=True),
