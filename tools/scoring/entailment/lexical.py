@@ -106,22 +106,16 @@ class LexicalEntailment:
         return [self._score(_read(premise), _read(statement)) for premise, statement in pairs]
 
     def _score(self, premise: _Text, statement: _Text) -> float:
-        both = premise.terms and statement.terms
-        if both and are_in_different_languages(premise.language, statement.language):
+        wanted, shared = statement.terms, len(statement.terms & premise.terms)
+        if wanted and premise.terms and are_in_different_languages(premise.language, statement.language):
             return self.threshold
-        return _score(premise, statement)
+        if not shared or not statement.numbers <= premise.supported_numbers or _contradicts(premise, statement):
+            return 0.0
+        return shared / len(wanted) if all(map(premise.has_name, statement.names)) else 0.0
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
         return await score_by_code(self.score, pairs)
-
-
-def _score(premise: _Text, statement: _Text) -> float:
-    wanted = statement.terms
-    shared = len(wanted & premise.terms)
-    if not shared or not statement.numbers <= premise.supported_numbers or _contradicts(premise, statement):
-        return 0.0
-    return shared / len(wanted) if all(map(premise.has_name, statement.names)) else 0.0
 
 
 def _contradicts(premise: _Text, statement: _Text) -> bool:

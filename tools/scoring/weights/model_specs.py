@@ -203,24 +203,15 @@ def _cached(hub: Any, named: NamedModel) -> Path | None:
 
 
 def _downloaded(hub: Any, named: NamedModel) -> Path:
-    errors = require("huggingface_hub.errors")
-    address = os.environ.get("HF_ENDPOINT") or hub.constants.ENDPOINT
-    tried = f"tried the folder {Path(named.name).absolute()}, the cache and {address}/{named.name}"
-    revision = named.options.get("revision")
+    address, revision = os.environ.get("HF_ENDPOINT") or hub.constants.ENDPOINT, named.options.get("revision")
     try:
         about = hub.HfApi(endpoint=address).model_info(named.name, revision=revision, timeout=REACH_SECONDS)
         wanted = wanted_files([each.rfilename for each in about.siblings or ()])
         return Path(hub.snapshot_download(named.name, revision=revision, allow_patterns=wanted, endpoint=address))
-    except errors.GatedRepoError:
-        raise SpecError(f"{named.spec!r}: this model asks for consent; give it on its page and set HF_TOKEN") from None
-    except errors.RepositoryNotFoundError:
-        raise SpecError(f"{named.spec!r}: there is no such model; {tried}") from None
-    except errors.RevisionNotFoundError:
-        raise SpecError(f"{named.spec!r}: the model has no revision {revision!r}") from None
-    except (OSError, errors.HfHubHTTPError, *_transport_errors()) as error:
-        said = " ".join(str(error).split())[:160] or type(error).__name__
-        problem = "the model is not on this machine and the hub cannot be reached"
-        raise SpecError(f"{named.spec!r}: {problem}; {tried} ({said})") from None
+    except (OSError, require("huggingface_hub.errors").HfHubHTTPError, *_transport_errors()) as error:
+        tried = f"tried the folder {Path(named.name).absolute()}, the cache and {address}/{named.name}"
+        said = " ".join(str(error).split())[:400] or type(error).__name__
+        raise SpecError(f"{named.spec!r}: the model cannot be found; {tried} ({said})") from None
 
 
 def _transport_errors() -> list[type[Exception]]:

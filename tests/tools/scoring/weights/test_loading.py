@@ -64,7 +64,6 @@ def test_an_unreachable_hub_is_reported_at_once_with_what_was_tried(monkeypatch:
         resolve_reranker("bge:BAAI/bge-reranker-base")
     said = str(raised.value)
     assert "\n" not in said
-    assert "the hub cannot be reached" in said
     for tried in ("tried the folder", "the cache", "http://127.0.0.1:9/BAAI/bge-reranker-base"):
         assert tried in said
 
@@ -114,7 +113,7 @@ def test_a_model_comes_from_the_hub_once(model: Path, monkeypatch: pytest.Monkey
 def test_an_unknown_model_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LoopbackServer(hub_with(model, gone=True)) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
-        with pytest.raises(SpecError, match=r"'bge:owner/tiny': there is no such model; tried the folder"):
+        with pytest.raises(SpecError, match=r"'bge:owner/tiny': the model cannot be found; .*Repository Not Found"):
             locate(read_spec("bge:owner/tiny"))
 
 
