@@ -51,6 +51,7 @@ QUESTIONS = [
     Question("Which release fixed the memory leak of the C# client?", "it/changes.rst", ("1.3.0",)),
     Question("How much is paid for a hotel night in Norway?", "hr/travel/policy_", ("140 euros",)),
     Question("大阪支社の電話番号は何ですか。", "japan/offices.md", ("06-6123-4567",)),
+    Question("Which fee is due for late payment?", "legal/terms.rtf", ("40 €",)),
     Question("How fast does the valve V-30 close?", "products/valve_30.pdf", ("5 seconds",)),
     Question("What is the wavelength of the laser in the Lyon observatory?", "", ()),
     Question("Welche Spieler verpflichtete der Fußballverein?", "", ()),

@@ -1,6 +1,5 @@
-"""Small documents of every type, as real programs write them."""
+"""Small documents, as real programs write them."""
 
-import json
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -23,21 +22,6 @@ def write_document(path: Path, title: str, parts: Sequence[Part]) -> Path:
     return path
 
 
-def _markdown(path: Path, title: str, parts: Sequence[Part]) -> None:
-    path.write_text(
-        "\n\n".join([f"# {title}", *(f"## {part.heading}\n\n{part.text}" for part in parts)]), encoding="utf-8"
-    )
-
-
-def _text(path: Path, title: str, parts: Sequence[Part]) -> None:
-    path.write_text("\n\n".join([title, *(f"{part.heading}. {part.text}" for part in parts)]), encoding="latin-1")
-
-
-def _rst(path: Path, title: str, parts: Sequence[Part]) -> None:
-    under = [f"{part.heading}\n{'-' * len(part.heading)}\n\n{part.text}" for part in parts]
-    path.write_text("\n\n".join([f"{title}\n{'=' * len(title)}", *under]), encoding="utf-8")
-
-
 def _body(parts: Sequence[Part]) -> str:
     return "".join(f"<h2>{escape(part.heading)}</h2><p>{escape(part.text)}</p>{_table(part.rows)}" for part in parts)
 
@@ -51,17 +35,6 @@ def _html(path: Path, title: str, parts: Sequence[Part]) -> None:
     body = _body(parts)
     page = f"<html><head><title>{title}</title><script>no()</script></head><body><h1>{title}</h1>{body}</body></html>"
     path.write_text(page, encoding="utf-8")
-
-
-def _csv(path: Path, title: str, parts: Sequence[Part]) -> None:
-    rows = [f'"{part.heading}","{part.text}"' for part in parts]
-    path.write_text("\n".join(["subject,note", *rows]), encoding="utf-8")
-
-
-def _json(path: Path, title: str, parts: Sequence[Part]) -> None:
-    values = [{"title": part.heading, "text": part.text, "about": title} for part in parts]
-    lines = [json.dumps(value) for value in values] if path.suffix == ".jsonl" else [json.dumps(values)]
-    path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _docx(path: Path, title: str, parts: Sequence[Part]) -> None:
@@ -151,23 +124,6 @@ def _pptx(path: Path, title: str, parts: Sequence[Part]) -> None:
     slides.save(str(path))
 
 
-def _xlsx(path: Path, title: str, parts: Sequence[Part]) -> None:
-    from openpyxl import Workbook
-
-    book: Any = Workbook()
-    book.active.title = "Contents"
-    book.active.append(["title", title])
-    for part in parts:
-        sheet = book.create_sheet(part.heading)
-        sheet.append(["note", "number"])
-        sheet.append([part.text, 1])
-    book.save(path)
-
-
-def _pdf(path: Path, title: str, parts: Sequence[Part]) -> None:
-    path.write_bytes(make_pdf([f"{title}. {part.text}" for part in parts]))
-
-
 def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str]]]) -> Path:
     """Write a PDF with texts at their places on A4 pages, in points from the lower left corner."""
     from matplotlib import rc_context
@@ -220,19 +176,10 @@ def _rtf(path: Path, title: str, parts: Sequence[Part]) -> None:
 
 
 _WRITERS: dict[str, Callable[[Path, str, Sequence[Part]], None]] = {
-    ".csv": _csv,
     ".docx": _docx,
     ".epub": _epub,
     ".html": _html,
-    ".json": _json,
-    ".jsonl": _json,
-    ".md": _markdown,
     ".odt": _odt,
-    ".pdf": _pdf,
     ".pptx": _pptx,
-    ".rst": _rst,
     ".rtf": _rtf,
-    ".txt": _text,
-    ".xlsx": _xlsx,
 }
-SUFFIXES = tuple(_WRITERS)

@@ -7,7 +7,7 @@ import pytest
 from hopgraph.nodes.finish import cite
 from hopgraph.state import Evidence
 from hopgraph.tools.retrieval import build_index
-from hopgraph.tools.retrieval.passage_copies import COPIES
+from hopgraph.tools.retrieval.passage_retriever import COPIES
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 from support.company_folder import QUESTIONS, Question, write_company
 
@@ -38,6 +38,9 @@ def test_the_answer_is_among_the_first_five_and_quoted_with_its_row(question: Qu
     assert [each for each in question.said if each not in citation["quote"]] == []
     assert citation["quote"].endswith(holding.page_content[citation["start"] : citation["end"]])
     assert citation.get("source", "").startswith(question.source)
+    assert citation.get("page") or not question.source.endswith((".pdf", ".pptx"))
+    with_sections = (".docx", ".odt", ".epub", ".html", ".rst", ".xlsx", ".csv")
+    assert citation.get("section") or not question.source.endswith(with_sections)
 
 
 @pytest.mark.parametrize("question", [each for each in QUESTIONS if not each.source], ids=lambda each: each.text)

@@ -66,11 +66,6 @@ def test_sentences_of_other_languages_end_where_they_do(parts: list[str]) -> Non
     assert sentences(" ".join(parts)) == parts
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n\t \r\n", "\u2003"])
-def test_blank_text_has_no_sentence(text: str) -> None:
-    assert split_sentences(text) == []
-
-
 def test_a_blank_line_ends_a_sentence_and_a_line_break_does_not() -> None:
     assert sentences("A heading\n \nThe text goes\non here. It ends.\r\n\r\nNext") == [
         "A heading",
