@@ -31,8 +31,14 @@ from hopgraph.tools.retrieval.embeddings.embedding_model import (
     prefixes_by_name,
     to_vector,
 )
-from hopgraph.tools.scoring.weights.batched import Batched, estimate_tokens, run_in_batches, shared, tokens_per_batch
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.batched import (
+    Batched,
+    SingleForward,
+    estimate_tokens,
+    run_in_batches,
+    shared,
+    tokens_per_batch,
+)
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
     NamedModel,

@@ -8,8 +8,7 @@ from typing import Any
 from hopgraph.state import Reranker, SpecError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.scoring.pair_scorers import Pair
-from hopgraph.tools.scoring.weights.batched import estimate_tokens, run_in_batches, tokens_per_batch
-from hopgraph.tools.scoring.weights.flag_embedding import SingleForward
+from hopgraph.tools.scoring.weights.batched import SingleForward, estimate_tokens, run_in_batches, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_specs import M3_HEADS, NamedModel, Placement, number_option, read_spec
 from hopgraph.tools.scoring.weights.text_model import (
     USUAL_LENGTH,

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import EntailmentChecker
-from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
+from hopgraph.tools.scoring.entailment.lexical import (
+    LanguageSigns,
+    LexicalEntailment,
+    are_in_different_languages,
+    read_language_signs,
+)
 from hopgraph.tools.text import split_sentences
 
 ED_WOOD = (
@@ -130,7 +135,7 @@ def test_a_score_depends_on_nothing_but_its_pair(pairs: list[tuple[str, str]], r
 def test_passages_entail_their_own_sentences_and_hardly_any_other(shared_data: Path) -> None:
     pairs: list[tuple[str, str]] = []
     others: list[tuple[str, str]] = []
-    for question in json.loads((shared_data / "hotpotqa/train_100.json").read_text(encoding="utf-8"))[:20]:
+    for question in json.loads((shared_data / "hotpotqa/train_100.json").read_text(encoding="utf-8"))[:8]:
         passages = [(title, "".join(sentences)) for title, sentences in question["context"]]
         for (title, text), other in zip(passages, [*passages[1:], passages[0]], strict=True):
             for start, end in split_sentences(text):
@@ -163,3 +168,34 @@ GERMAN = (
 def test_a_statement_in_another_language_is_let_pass(premise: str, statement: str, passes: bool) -> None:
     checker = LexicalEntailment()
     assert (checker.score([(premise, statement)])[0] >= checker.threshold) == passes
+
+
+@pytest.mark.parametrize(
+    ("text", "script", "language"),
+    [
+        ("She was a painter who lived in the old town", "LATIN", "en"),
+        ("Sie war eine Malerin, die in der alten Stadt lebte", "LATIN", "de"),
+        ("Elle était une peintre qui vivait dans la vieille ville", "LATIN", "fr"),
+        ("Она была художницей и жила в старом городе", "CYRILLIC", "ru"),
+        ("彼女は古い町に住んでいた", "CJK", ""),
+        ("Dilwale Dulhania Le Jayenge", "LATIN", ""),
+        ("1781", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_signs(text: str, script: str, language: str) -> None:
+    assert read_language_signs(text, text.split()) == LanguageSigns(script, language)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "different"),
+    [
+        (("LATIN", "en"), ("LATIN", "de"), True),
+        (("LATIN", "en"), ("LATIN", ""), False),
+        (("LATIN", "en"), ("CYRILLIC", ""), True),
+        (("LATIN", "en"), ("", ""), False),
+        (("LATIN", "en"), ("LATIN", "en"), False),
+    ],
+)
+def test_only_sure_signs_tell_languages_apart(first: tuple[str, str], second: tuple[str, str], different: bool) -> None:
+    assert are_in_different_languages(LanguageSigns(*first), LanguageSigns(*second)) == different

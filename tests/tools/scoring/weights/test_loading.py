@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from hopgraph.state import SpecError
 from hopgraph.tools.scoring.resolve import resolve_reranker
-from hopgraph.tools.scoring.weights.model_specs import LOCAL_OPTIONS, locate, placement_of, read_spec, wanted_files
+from hopgraph.tools.scoring.weights.model_specs import locate, placement_of, read_spec, wanted_files
 from support import tiny_models
 from support.servers.loopback import LoopbackServer
 
@@ -226,7 +226,3 @@ def test_the_environment_gives_defaults_and_the_spec_wins(monkeypatch: pytest.Mo
 def test_numbers_are_checked(value: str, model: Path) -> None:
     with pytest.raises(SpecError, match=r"option 'batch_tokens' of .* must be a whole number of at least 1"):
         resolve_reranker(f"bge:{model}?batch_tokens={value}")
-
-
-def test_every_option_is_one_that_a_spec_takes() -> None:
-    assert read_spec(f"bge:x?{'&'.join(f'{name}=1' for name in LOCAL_OPTIONS)}").name == "x"
