@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.state import BadRecordError, CorpusError, ModelError, SettingsError
+from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.tools.retrieval import build_index, delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.dense import STEP, find_kept_vectors, open_dense
 from hopgraph.tools.retrieval.faiss_store import FILE
@@ -104,23 +104,6 @@ def test_another_model_does_not_take_what_is_left(tmp_path: Path) -> None:
     source, out = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES)), tmp_path / "index"
     killed_while_embedding(source, out, 4 * STEP)
     assert build_index(source, out, dense=Negated()).reused == 0
-    assert hidden(tmp_path) == []
-
-
-def test_a_model_that_fails_leaves_the_old_index_and_what_it_made(tmp_path: Path) -> None:
-    class Failing(HashedWords):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            if self.texts > 4 * STEP:
-                raise ModelError("the server is gone")
-            return super().embed_documents(texts)
-
-    Failing.__name__ = "HashedWords"
-    out = build_index(write_corpus(tmp_path / "old.jsonl", range(5), "hen"), tmp_path / "index").path
-    source = write_corpus(tmp_path / "corpus.jsonl", range(PASSAGES))
-    with pytest.raises(ModelError, match="the server is gone"):
-        build_index(source, out, dense=Failing())
-    assert [hit.passage.id for hit in open_index(out).search("hen", 1)] == ["hen0"]
-    assert build_index(source, out, dense=HashedWords()).reused == 4 * STEP
     assert hidden(tmp_path) == []
 
 

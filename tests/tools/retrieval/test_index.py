@@ -61,9 +61,13 @@ def hotpotqa(shared_data: Path) -> Path:
     return shared_data / "hotpotqa" / "train_100.json"
 
 
-def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, tmp_path: Path) -> None:
-    build_index(hotpotqa, tmp_path / "index")
-    index = open_index(tmp_path / "index")
+@pytest.fixture(scope="module")
+def built(hotpotqa: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return open_index(build_index(hotpotqa, tmp_path_factory.mktemp("hotpotqa") / "index").path)
+
+
+def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, built: Index) -> None:
+    index = built
     records = list(open_corpus(hotpotqa).records(CorpusReading()))
     direct = DirectBm25s(records, lambda text: get_analyser("en").terms(text))
     assert len(index) == len(records)
@@ -122,19 +126,16 @@ def test_titles_are_searched_too() -> None:
     assert [name for name, _ in found(index, "hens", 5)] == ["2"]
 
 
-def test_a_query_of_100000_characters_works(hotpotqa: Path) -> None:
-    records = list(open_corpus(hotpotqa).records(CorpusReading()))
-    query = " ".join(r.text for r in records)[:100_000]
-    assert len(found(index_in_memory(records, "test"), query, 50)) == 50
+def test_a_query_of_100000_characters_works(built: Index) -> None:
+    query = " ".join(passage.text for passage in built.passages)[:100_000]
+    assert len(found(built, query, 50)) == 50
 
 
-def test_threads_may_share_an_index(hotpotqa: Path, tmp_path: Path) -> None:
-    build_index(hotpotqa, tmp_path / "index")
-    index = open_index(tmp_path / "index")
+def test_threads_may_share_an_index(hotpotqa: Path, built: Index) -> None:
     queries = [question["question"] for question in json.loads(hotpotqa.read_bytes())] * 3
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(partial(found, index, k=20), queries))
-    assert together == [found(index, query, 20) for query in queries]
+        together = list(pool.map(partial(found, built, k=20), queries))
+    assert together == [found(built, query, 20) for query in queries]
 
 
 @pytest.mark.parametrize(
@@ -181,19 +182,12 @@ def delete(name: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (
-            write("manifest.json", b"{"),
-            r"manifest.json: damaged, .*\(content: Invalid JSON",
-        ),
-        (write("manifest.json", b"\xff\xfe"), r"manifest.json: damaged, .*\(content: Invalid JSON"),
-        (write("manifest.json", b"[]"), r"manifest.json: damaged, .*\(content: Input should be an object"),
-        (edit(lambda content: content.pop("kind")), r"manifest.json: damaged, .*\(kind: Field required\)"),
+        (write("manifest.json", b"{"), r"manifest.json: damaged, .*\(content: Invalid JSON"),
         (
             edit(lambda content: content.update(format_version=99)),
             r"another version .*\(format_version: Input should be 1",
         ),
         (edit(lambda content: content["analyser"].update(stemmer="none")), r"version of the analyser \(stemmer\)"),
-        (edit(lambda content: content["bm25"].update(method="plus")), r"\(bm25\.method: Input should be"),
         (edit(lambda content: content.pop("corpus")), r"\(corpus: Field required\)"),
         (cut("passages.jsonl"), r"passages.jsonl: damaged \(it has .* bytes instead of"),
         (cut("bm25/data.csc.index.npy"), r"data.csc.index.npy: damaged \(it has"),

@@ -1,6 +1,5 @@
 """Late interaction with a real model: a small BERT with a projection, saved by PyLate."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -122,13 +121,6 @@ async def test_blank_queries_and_no_passages_find_nothing(index: Path) -> None:
     retriever = resolve_retriever(f"colbert:{index}")
     assert await retriever.ainvoke("  ") == []
     assert await retriever.ainvoke("x", k=0) == []
-
-
-async def test_many_searches_at_once_give_what_one_gives(index: Path) -> None:
-    retriever = resolve_retriever(f"colbert:{index}")
-    alone = [await retriever.ainvoke(question, k=5) for question in QUESTIONS]
-    together = await asyncio.gather(*(retriever.ainvoke(question, k=5) for question in QUESTIONS * 8))
-    assert [[e.id for e in found] for found in together] == [[e.id for e in found] for found in alone * 8]
 
 
 def test_nothing_in_it_is_pickled(index: Path) -> None:

@@ -178,15 +178,6 @@ def test_an_update_gives_an_index_of_an_earlier_version_its_links(tmp_path: Path
     assert isinstance(with_links(open_index(index), index), LinkedIndex)
 
 
-def test_an_index_without_links_is_searched_without(films: Path, tmp_path: Path) -> None:
-    assert Links.load(tmp_path, 4) is None
-    index = open_index(films)
-    for file in (films / FOLDER).iterdir():
-        file.unlink()
-    (films / FOLDER).rmdir()
-    assert Links.load(films, len(index)) is None
-
-
 async def test_links_that_lead_nowhere_are_damage(films: Path) -> None:
     path = films / FOLDER / "forward_targets.npy"
     np.save(path, np.full_like(np.load(path), 99))

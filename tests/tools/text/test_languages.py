@@ -57,15 +57,15 @@ def test_languages_are_found_by_code_or_name_and_unknown_ones_named() -> None:
         get_analyser("tlh")
 
 
-@pytest.mark.parametrize("language", CORE)
-def test_every_language_stems_and_describes_itself(language: str) -> None:
-    analyser = get_analyser(language)
-    description = analyser.describe()
-    assert json.loads(json.dumps(description)) == description
-    assert description["language"] == analyser.language
-    assert analyser.terms("2024 Xyzzy")[0] == "2024"
-    others = [get_analyser(code).describe() for code in CORE if code != language]
-    assert description not in others
+def test_every_language_stems_and_describes_itself_as_no_other_does() -> None:
+    described = set[str]()
+    for analyser in map(get_analyser, CORE):
+        description = analyser.describe()
+        assert json.loads(json.dumps(description)) == description
+        assert description["language"] == analyser.language
+        assert analyser.terms("2024 Xyzzy")[0] == "2024"
+        described.add(json.dumps(description, sort_keys=True))
+    assert len(described) == len(CORE)
 
 
 @pytest.mark.parametrize("language", ["da", "de", "es", "fr", "it", "nl", "no", "pt", "ru", "sv", "tr"])

@@ -1,7 +1,6 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,6 @@ from support.servers.search_server import Fault, SearchServer
 pytest.importorskip("langchain_community.utilities", reason="the extra web is not installed")
 
 KEY = "3f9a1c7be2d04568a1b2c3d4e5f60718"
-
-
-@pytest.fixture
-def server() -> Iterator[SearchServer]:
-    server = SearchServer()
-    server.start()
-    yield server
-    server.close()
 
 
 def searx(server: SearchServer, options: str = "") -> Any:
@@ -53,11 +44,11 @@ async def test_a_retrievers_documents_are_cleaned_and_cut_and_cited_by_their_add
     assert "\u202e" not in found[1].page_content
 
 
-async def test_results_are_cached_by_class_and_options(server: SearchServer, tmp_path: Path) -> None:
-    once = await remote(server, f"&cache={tmp_path}").ainvoke("x", k=5)
-    assert await remote(server, f"&cache={tmp_path}").ainvoke("x", k=5) == once
+def test_results_are_cached_by_class_and_options_for_all_event_loops(server: SearchServer, tmp_path: Path) -> None:
+    once = remote(server, f"&cache={tmp_path}").invoke("x", k=5)
+    assert asyncio.run(remote(server, f"&cache={tmp_path}").ainvoke("x", k=5)) == once
     assert len(server.seen) == 1
-    await searx(server, f"&cache={tmp_path}").ainvoke("x", k=5)
+    asyncio.run(searx(server, f"&cache={tmp_path}").ainvoke("x", k=5))
     assert len(server.seen) == 2
 
 
@@ -79,12 +70,6 @@ async def test_what_a_class_raises_is_one_line_without_the_key(
     with pytest.raises(CorpusError, match=r"^web:community:RemoteLangChainRetriever: JSONDecodeError: ") as error:
         await remote(server).ainvoke("x")
     assert "\n" not in str(error.value)
-
-
-def test_it_works_without_an_event_loop_and_in_several(server: SearchServer) -> None:
-    retriever = searx(server)
-    assert len(retriever.invoke("x", k=2)) == 2
-    assert len(asyncio.run(retriever.ainvoke("y", k=2))) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,6 @@ from hopgraph.tools.retrieval import resolve_retriever
 from support.servers.search_server import Fault, SearchServer, article
 
 KEY = "3f9a1c7be2d04568a1b2c3d4e5f60718"
-
-
-@pytest.fixture
-def server() -> Iterator[SearchServer]:
-    server = SearchServer()
-    server.start()
-    yield server
-    server.close()
 
 
 @pytest.fixture(autouse=True)
