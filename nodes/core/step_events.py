@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import UnknownEvent
-from hopgraph.tools.io.callbacks import callback_handlers
+from hopgraph.tools.io.runnables import callback_handlers
 
 _OUTER = "hopgraph_outer"
 """The metadata key under which a graph inside another finds the position of the task that runs it."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server import request_body
+from hopgraph.tools.apps.server import refusal
 from hopgraph.tools.apps.server.server_options import ServingOptions, proxies_from_environment
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.by_hand import by_hand
@@ -42,7 +42,7 @@ def head(path: str, length: int) -> bytes:
 async def test_a_body_that_does_not_come_is_not_waited_for(
     app: WebApp, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_body, "_BODY_SECONDS", 0.1)
+    monkeypatch.setattr(refusal, "_BODY_SECONDS", 0.1)
     reader, writer = await connected(app)
     writer.write(head(path, 1000) + b'{"model": ')
     reply = await reader.read()  # until it is closed

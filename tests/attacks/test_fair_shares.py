@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hopgraph.tools.apps.server import mcp_server, request_body
+from hopgraph.tools.apps.server import mcp_server, refusal
 from hopgraph.tools.apps.server.index_upload import IndexingStage
 from hopgraph.tools.apps.server.mcp_server import SHARE
 from hopgraph.tools.apps.server.page.document_store import UserDocuments
@@ -120,7 +120,7 @@ async def test_uploads_that_are_broken_off_count(page: WebApp, tmp_path: Path) -
 
 
 async def test_what_is_stated_and_not_sent_takes_nothing(page: WebApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_body, "_SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(refusal, "_SILENT_SECONDS", 1.0)
     async with by_hand(page.url, ANN) as ann, by_hand(page.url, BEN) as ben:
         cookies = "; ".join(f"{each.name}={each.value}" for each in ann.client.cookies.jar)
         head = f"POST /chat/gradio_api/upload HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\n"

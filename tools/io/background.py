@@ -127,10 +127,6 @@ class SharedLimit:
         self._waiting = deque[asyncio.Future[None]]()
         self._lock = threading.Lock()
 
-    def locked(self) -> bool:
-        """Return whether who comes now has to wait."""
-        return not self._free
-
     async def __aenter__(self) -> None:
         with self._lock:
             if self._free:

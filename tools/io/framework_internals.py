@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from langchain_core.runnables import RunnableConfig
 
-from hopgraph.tools.io.callbacks import callback_handlers
+from hopgraph.tools.io.runnables import callback_handlers
 
 
 def keep_server_files_in(folder: Path) -> None:

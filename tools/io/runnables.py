@@ -1,9 +1,10 @@
-"""The chat model or retriever within what `.bind()`, `.with_config()`, `.with_retry()` and `.with_fallbacks()` make."""
+"""The model or retriever within what `.bind()`, `.with_retry()` and the like make; and who watches what they do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableWithFallbacks
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 
 AnyRunnable = Runnable[Any, Any]
@@ -24,3 +25,9 @@ def replace_leaves(runnable: AnyRunnable, change: Callable[[Any], AnyRunnable]) 
     if isinstance(runnable, RunnableBindingBase):
         return runnable.model_copy(update={"bound": replace_leaves(runnable.bound, change)})
     return change(runnable)
+
+
+def callback_handlers(config: RunnableConfig | None) -> Sequence[BaseCallbackHandler]:
+    """Return the callback handlers of a run; empty for none."""
+    callbacks = (config or {}).get("callbacks")
+    return callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()

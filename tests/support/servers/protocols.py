@@ -4,6 +4,8 @@ from typing import Any
 
 import httpx
 
+from support.servers.web_app import WebApp
+
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 """What a client of MCP accepts, and how it begins a session."""
@@ -40,3 +42,9 @@ async def ask(client: httpx.AsyncClient, way: str, question: str, method: str = 
     session = {**ACCEPT, "Mcp-Session-Id": begun.headers["mcp-session-id"]}
     call = {"name": method, "arguments": {"question": question}, "_meta": {"progressToken": 1}}
     return await client.post("/mcp", json=mcp_request("tools/call", call), headers=session)
+
+
+async def sent(app: WebApp, method: str, path: str, **given: Any) -> httpx.Response:
+    """Send one request to an app."""
+    async with httpx.AsyncClient(timeout=60) as client:
+        return await client.request(method, f"{app.url}{path}", **given)

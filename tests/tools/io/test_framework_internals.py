@@ -16,6 +16,14 @@ from typing_extensions import TypedDict
 from hopgraph.tools.io.framework_internals import assistant_of, keep_server_files_in, message_handlers
 
 
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("langgraph_api", reason="the development server is not installed")
+    for variable in ("DATABASE_URI", "REDIS_URI"):  # which it reads as it is imported
+        monkeypatch.setenv(variable, ":memory:")
+
+
+@pytest.mark.usefixtures("server")
 @pytest.mark.parametrize(
     ("module", "name", "kind"),
     [
@@ -25,15 +33,13 @@ from hopgraph.tools.io.framework_internals import assistant_of, keep_server_file
         ("langgraph_runtime_inmem.database", "GLOBAL_RETRY_COUNTER._counters.filename", str),
     ],
 )
-def test_it_is_there(module: str, name: str, kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("langgraph_api", reason="the development server is not installed")
-    for variable in ("DATABASE_URI", "REDIS_URI"):
-        monkeypatch.setenv(variable, ":memory:")
+def test_it_is_there(module: str, name: str, kind: type[Any]) -> None:
     assert isinstance(reduce(getattr, name.split("."), import_module(module)), kind)
 
 
+@pytest.mark.usefixtures("server")
 def test_the_server_is_told_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    database: Any = pytest.importorskip("langgraph_runtime_inmem.database", reason="the server is not installed")
+    database: Any = import_module("langgraph_runtime_inmem.database")
     monkeypatch.setattr(database, "OPS_FILENAME", database.OPS_FILENAME)
     for counter in (database.GLOBAL_STORE, database.GLOBAL_RETRY_COUNTER._counters):
         monkeypatch.setattr(counter, "filename", counter.filename)
@@ -42,8 +48,8 @@ def test_the_server_is_told_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert Path(database.GLOBAL_RETRY_COUNTER._counters.filename).parent == tmp_path
 
 
+@pytest.mark.usefixtures("server")
 def test_a_graph_has_one_assistant() -> None:
-    pytest.importorskip("langgraph_api", reason="the development server is not installed")
     assert assistant_of("migres") == assistant_of("migres") != assistant_of("chat")
 
 

@@ -1,5 +1,6 @@
 """`gguf:FILE` without llama.cpp: what is checked first, and how it is started; `make local` runs the real one."""
 
+import asyncio
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,7 +67,8 @@ async def test_one_server_for_a_file_closed_to_others(llama: list[Any], file: Pa
 async def test_requests_wait_their_turn_here(file: Path) -> None:
     shared = (await resolve_model(f"gguf:{file}", Sampling())).shared
     async with shared.limit(16):
-        assert shared.limit(16).locked()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(shared.limit(16).__aenter__(), 0.01)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rich.text import Text
 from hopgraph.state import Context, StepEvent, Usage
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
-from hopgraph.tools.apps.runs.narration import run_header
+from hopgraph.tools.apps.runs.narration import is_stand_in, run_header
 from hopgraph.tools.apps.runs.tree_text import terminal_tree
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
@@ -39,12 +39,12 @@ MAX_LINES, _MAX_DETAILS = 40, 3
 def print_header(console: Console, title: str, settings: Context) -> None:
     """Print the line of `run_header`, and before it that the rule-based model answers, if it does."""
     print_stand_in(console, settings)
-    print_line(console, run_header(title, settings)[0], "bold")
+    print_line(console, run_header(title, settings), "bold")
 
 
 def print_stand_in(console: Console, settings: Context) -> None:
     """Print that the rule-based model answers, if it does."""
-    if run_header("", settings)[1]:
+    if is_stand_in(settings):
         print_line(console, _STAND_IN, "yellow")
 
 

@@ -79,14 +79,17 @@ def _results_after_queries(steps: list[StepEvent]) -> list[Event]:
     return [events[number] for number in sorted(range(len(events)), key=places.__getitem__)]
 
 
-def run_header(title: str, settings: Context) -> tuple[str, str]:
-    """Return what runs with which model and corpus, and a note if the model is the embedded one; else an empty note."""
+def is_stand_in(settings: Context) -> bool:
+    """Return whether the rule-based model answers."""
+    return describe_settings(settings)[0] == DEFAULT_MODEL
+
+
+def run_header(title: str, settings: Context) -> str:
+    """Return in one line what runs with which model and corpus."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     corpora = [corpus]
     if second := settings.second_retriever:
         corpora.append(sanitize_line(redact(second if isinstance(second, str) else type(second).__name__)))
     about = " (bundled sample)" if corpora == [DEFAULT_RETRIEVER] else ""
-    line = f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"
-    stand_in = f"{model} is a rule-based model, not a language model: it copies short answers out of passages."
-    return line, stand_in if model == DEFAULT_MODEL else ""
+    return f"{title} · model {', '.join([model, *more])} · corpus {' + '.join(corpora)}{about}"

@@ -25,18 +25,6 @@ Status = Literal["open", "expanded", "found", "accepted", "rejected", "pruned", 
 `answered` and `unknown`: how a question ended.
 """
 
-SIGNS: Final[dict[Status, str]] = {
-    "open": "○",
-    "expanded": "→",
-    "found": "·",
-    "accepted": "✓",
-    "rejected": "✗",
-    "pruned": "-",
-    "answered": "✓",
-    "unknown": "?",
-}
-"""One sign for each status, beside its word, so that no display needs colours to be read."""
-
 _WORDS: Final[dict[tuple[RunNodeKind, Status], str]] = {
     ("paragraph", "unknown"): "not reviewed",
     ("knowledge", "found"): "recalled",
@@ -91,11 +79,6 @@ class RunNode:
     """True if the run's answer rests on it, or on something below it; never set for the root."""
     children: list["RunNode"] = field(default_factory=list["RunNode"])
     """In the order of the run."""
-
-    @property
-    def sign(self) -> str:
-        """The status's sign."""
-        return SIGNS[self.status]
 
     @property
     def word(self) -> str:

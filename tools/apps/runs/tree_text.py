@@ -13,14 +13,17 @@ from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, Status, group_pa
 from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.text.sanitize import sanitize_line, to_ascii, truncate_line
 
-_STYLES: Final[dict[Status, str]] = {
-    "found": "dim",
-    "accepted": "green",
-    "rejected": "dim",
-    "pruned": "dim",
-    "answered": "green",
-    "unknown": "red",
+_SIGNS: Final[dict[Status, tuple[str, str]]] = {
+    "open": ("○", ""),
+    "expanded": ("→", ""),
+    "found": ("·", "dim"),
+    "accepted": ("✓", "green"),
+    "rejected": ("✗", "dim"),
+    "pruned": ("-", "dim"),
+    "answered": ("✓", "green"),
+    "unknown": ("?", "red"),
 }
+"""A sign for each status, beside its word, so that no colours are needed to read it; and its style."""
 _MAX_TEXT, _MAX_NOTE = 160, 120
 """Characters of a node's text, and of each of its notes, unless texts are shown in full."""
 _GUIDE, _MIN_WIDTH = 4, 20
@@ -55,11 +58,12 @@ def _label(node: RunNode, *, full: bool) -> Text:
     def cut(text: str, columns: int) -> str:
         return sanitize_line(text) if full else truncate_line(text, columns)
 
-    style = "bold green" if node.evidence and node.status != "unknown" else _STYLES.get(node.status, "")
+    sign, style = _SIGNS[node.status]
+    style = "bold green" if node.evidence and node.status != "unknown" else style
     label = Text()
     if node.evidence:
         label.append("★ ", "bold yellow")
-    label.append(f"{node.sign} {node.word} ", style)
+    label.append(f"{sign} {node.word} ", style)
     if node.label:
         label.append(f"{sanitize_line(node.label)}: ", "cyan")
     label.append(cut(node.text, _MAX_TEXT), "bold" if node.kind == "question" else "")

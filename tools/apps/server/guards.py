@@ -31,14 +31,16 @@ from hopgraph.tools.apps.server.caller_settings import read_limit
 from hopgraph.tools.apps.server.identity import LoginError, LoginUnavailableError
 from hopgraph.tools.apps.server.refusal import (
     CLIENT_LEFT,
+    CLOSING,
     MCP_PATH,
     REQUEST_ID_HEADER,
     QuotaError,
     Refusal,
+    RequestBody,
+    at_most,
     begin_request,
     path_in_app,
 )
-from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody, at_most
 from hopgraph.tools.apps.server.server_options import (
     LOGIN_PATH,
     PAGE_PATH,

@@ -1,7 +1,7 @@
-"""Monitoring for operators: a log line for each question, the counters of `/metrics`, and `/health`.
+"""Monitoring for operators: a log line for each question, the counters of `/metrics`, `/health`, and the audit log.
 
-Neither has keys, nor text: a line has the request's id, the user, the method, the outcome, the model calls, the seconds
-and, where it failed, the cause. The question itself is in it only with HOPGRAPH_LOG_QUESTIONS=1.
+None has keys, and the audit log alone has text: a line has the request's id, the user, the method, the outcome, the
+model calls, the seconds and, where it failed, the cause; the question itself only with HOPGRAPH_LOG_QUESTIONS=1.
 """
 
 import asyncio
@@ -9,9 +9,12 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -19,8 +22,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pydantic import JsonValue
 from typing_extensions import override
 
-from hopgraph.state import Context, HopgraphError
-from hopgraph.tools.apps.server.audit_log import AuditLog
+from hopgraph.state import Context, HopgraphError, SettingsError
 from hopgraph.tools.apps.server.document_sets import Retriever
 from hopgraph.tools.apps.server.guards import DailyCalls
 from hopgraph.tools.apps.server.refusal import BusyError, current_request_id
@@ -36,6 +38,8 @@ from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 LOG_QUESTIONS = "HOPGRAPH_LOG_QUESTIONS"
 _BUCKETS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _MAX_TEXT, _MAX_AUDITED = 500, 10_000  # characters
+_AUDIT_BYTES, _AUDIT_FILES = 10_000_000, 9
+"""The size of a file of the audit log, and how many older ones are kept beside it, as NAME.1 and so on."""
 _CHECK_SECONDS = 5.0
 _FRESH_SECONDS = 10.0  # for which it is given again: `/health` is open to everybody
 _log, _question_log = logging.getLogger(__name__), logging.getLogger("hopgraph.questions")
@@ -55,6 +59,42 @@ class QuestionMetrics:
         self.tokens = Counter("hopgraph_tokens", "Tokens of answered questions", ["kind"], **own)
         self.feedback = Counter("hopgraph_feedback", "Answers rated on the page", ["rating"], **own)
         Gauge("hopgraph_turns_active", "Turns that run or wait", **own).set_function(active)
+
+
+class AuditLog:
+    """Who asked what: JSON lines in a file for its owner alone; a SettingsError where it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            path.chmod(0o600)
+            self._handler = _PrivateFile(
+                path, maxBytes=_AUDIT_BYTES, backupCount=_AUDIT_FILES, encoding="utf-8", errors="replace"
+            )
+        except OSError as error:
+            raise SettingsError(f"audit log {path}: {error.strerror}; name another file") from None
+
+    def write(self, entry: Mapping[str, JsonValue]) -> None:
+        """Add a line with the time of now; one that cannot be written is a warning in the server's log."""
+        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **entry}, ensure_ascii=False)
+        self._handler.handle(logging.LogRecord(__name__, logging.INFO, "", 0, "%s", (line,), None))
+
+    def close(self) -> None:
+        """Close the file; what could not be written before is given up."""
+        with suppress(OSError):
+            self._handler.close()
+
+
+class _PrivateFile(RotatingFileHandler):
+    @override
+    def doRollover(self) -> None:
+        super().doRollover()
+        Path(self.baseFilename).chmod(0o600)  # before anything is written to it
+
+    @override
+    def handleError(self, record: logging.LogRecord) -> None:
+        _log.warning("the audit log cannot be written: a question is missing in it")
 
 
 @dataclass(eq=False)  # LangChain puts handlers into sets

@@ -20,11 +20,10 @@ from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, METHOD_ALIASES, ChatContext
 from hopgraph.state.context import MAX_STYLE, make_settings
 from hopgraph.state.environment import with_environment
-from hopgraph.tools.apps.server.audit_log import AuditLog
 from hopgraph.tools.apps.server.caller_settings import check_caller_settings, with_limits
 from hopgraph.tools.apps.server.document_sets import ALL_DOCUMENTS, DocumentChoice, DocumentSets
 from hopgraph.tools.apps.server.guards import DailyCalls
-from hopgraph.tools.apps.server.monitoring import HealthCheck, QuestionMetrics, QuestionRecord
+from hopgraph.tools.apps.server.monitoring import AuditLog, HealthCheck, QuestionMetrics, QuestionRecord
 from hopgraph.tools.apps.server.refusal import BusyError
 from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
 from hopgraph.tools.apps.server.threads import Threads, open_threads, thread_key

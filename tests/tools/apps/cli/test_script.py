@@ -47,7 +47,7 @@ def test_a_model_over_http_answers_and_its_failures_are_shown(run: Run, monkeypa
     assert (ran.code, ran.err) == (0, "")
     assert "Answer   Alan [bold]Turing[/]\n" in ran.out
     assert "  warning  migres/extract: 1 unusable reply; asked again\n" in ran.out
-    assert "stand-in" not in ran.out
+    assert "No language model set" not in ran.out
     assert "sk-test" not in ran.out
     assert "\x1b" not in ran.out
 

@@ -130,6 +130,7 @@ def test_ctrl_c_ends_it_and_it_neither_loads_nor_leaves_a_pickle(served: Served)
     os.killpg(served.process.pid, signal.SIGINT)
     assert served.process.wait(PATIENCE) in (0, 130)
     assert {each.name for each in served.folder.rglob("*")} == {"log", ".langgraph_api", *PICKLES}
+    assert "No language model set; " in served.log.read_text(errors="replace")
     assert "Traceback" not in served.log.read_text(errors="replace")
 
 

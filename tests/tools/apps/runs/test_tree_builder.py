@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hopgraph.state import Event, StepEvent
 from hopgraph.state.events import EVENTS
-from hopgraph.tools.apps.runs.run_tree import SIGNS, RunNode, RunTree, group_paragraphs, walk_tree
+from hopgraph.tools.apps.runs.run_tree import RunNode, RunTree, group_paragraphs, walk_tree
 from hopgraph.tools.apps.runs.tree_builder import UNDRAWN_EVENTS, TreeBuilder, build_tree, grow
 from support.recorded_runs import QUESTION, all_runs, recorded
 from support.step_events import sparse_event
@@ -315,4 +315,3 @@ def test_paragraphs_that_became_the_same_are_shown_together() -> None:
     shown = group_paragraphs(tree.root)
     assert [(each.text, each.evidence) for each in shown.children] == [("P1 · P3 · P4 · 2 more", False), ("P2", True)]
     assert group_paragraphs(tree.root, titles=None).children[0].text == "P1 · P3 · P4 · P5 · P6"
-    assert all(each.sign == SIGNS[each.status] for each in shown.children)

@@ -49,6 +49,7 @@ def test_chat_serves_its_page_and_its_endpoints_and_stops(tmp_path: Path) -> Non
     assert re.search(
         rf"^question id={found[1]} user=local method=migres outcome=answered calls=[1-9]", said, re.MULTILINE
     )
+    assert "No language model set; " in said
     assert "without a key" in said
     assert "Guadalajara" not in said
 
@@ -69,6 +70,7 @@ def test_answers_under_way_get_a_few_seconds(tmp_path: Path) -> None:
                         lines.append(line)
             assert chat.process.wait(100) == 0
             said = chat.said()
+    assert "No language model set" not in said
     assert "data: [DONE]" in lines
     assert any('"finish_reason": "stop"' in line for line in lines)
     assert "Traceback" not in said

@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -13,10 +12,11 @@ from starlette.types import Message, Receive, Scope, Send
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.guards import RateLimiter, SecurityMiddleware
 from hopgraph.tools.apps.server.server_options import ServingOptions, user_from_headers
+from support.servers.protocols import chat_request, sent
 from support.servers.web_app import WebApp, open_app, without_page
 
 KEYS = {"key-of-ann-0123456789": "ann", "key-of-bob-9876543210": "bob"}
-ASK = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+ASK = chat_request("Who painted Guernica?")
 COMPLETIONS = "/v1/chat/completions"
 
 
@@ -24,11 +24,6 @@ COMPLETIONS = "/v1/chat/completions"
 async def locked(tmp_path: Path) -> AsyncIterator[WebApp]:
     async with open_app(without_page(tmp_path, keys=KEYS)) as opened:
         yield opened
-
-
-async def sent(app: WebApp, method: str, path: str, **given: Any) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=60) as client:
-        return await client.request(method, f"{app.url}{path}", **given)
 
 
 def test_an_address_that_others_reach_needs_a_key() -> None:

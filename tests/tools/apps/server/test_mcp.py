@@ -238,9 +238,8 @@ def test_what_cannot_be_served_is_told_before_the_first_message(
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    ) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, *COMMAND], stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as server:
         assert server.stdin
         assert server.stdout
         server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "nonsense"}\n')
@@ -249,4 +248,6 @@ def test_a_signal_ends_it_while_it_waits_for_its_client(how: signal.Signals, tmp
         assert list(tmp_path.iterdir())
         server.send_signal(how)
         assert server.wait(60) == 128 + how
+        assert server.stderr
+        assert server.stderr.read().startswith(b"No language model set; ")
     assert not list(tmp_path.iterdir()), "nothing is left behind"

@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from hopgraph.tools.apps.server.monitoring import LOG_QUESTIONS
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.servers.faults import server_error
 from support.servers.openai_server import OpenAIServer
+from support.servers.protocols import chat_request, sent
 from support.servers.web_app import WebApp, open_app, without_page
 
 KEY = "sk-of-the-owner-0123456789"
-ASK: dict[str, Any] = {"model": "one_step", "messages": [{"role": "user", "content": "Who painted Guernica?"}]}
+ASK = chat_request("Who painted Guernica?")
 
 
 @pytest.fixture
@@ -31,11 +31,6 @@ async def app(tmp_path: Path, model: OpenAIServer) -> AsyncIterator[WebApp]:
     settings = {"model": f"openai:any?base_url={model.base_url}", "request_retries": 0}
     async with open_app(without_page(tmp_path, settings=settings)) as opened:
         yield opened
-
-
-async def sent(app: WebApp, method: str, path: str, **given: Any) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=60) as client:
-        return await client.request(method, f"{app.url}{path}", **given)
 
 
 async def test_a_question_is_one_line_without_its_text(

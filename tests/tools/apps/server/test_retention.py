@@ -14,8 +14,8 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli import main
-from hopgraph.tools.apps.server import audit_log, page, service
-from hopgraph.tools.apps.server.audit_log import AuditLog
+from hopgraph.tools.apps.server import monitoring, page, service
+from hopgraph.tools.apps.server.monitoring import AuditLog
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.server_options import ServingOptions, serving_options
 from support.servers.browsing import Chat
@@ -69,8 +69,8 @@ async def test_the_audit_log_says_who_asked_what(tmp_path: Path) -> None:
 
 
 def test_the_audit_log_is_bounded_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "_BYTES", 2_000)
-    monkeypatch.setattr(audit_log, "_FILES", 3)
+    monkeypatch.setattr(monitoring, "_AUDIT_BYTES", 2_000)
+    monkeypatch.setattr(monitoring, "_AUDIT_FILES", 3)
     (tmp_path / "audit.jsonl").write_text("")
     (tmp_path / "audit.jsonl").chmod(0o644)
     log = AuditLog(tmp_path / "audit.jsonl")

@@ -12,11 +12,10 @@ from fastapi import FastAPI, Request
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page import page_routes
-from hopgraph.tools.apps.server.page.assets import HEAD
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.document_store import UPLOADS, data_folder, remove_old_files
 from hopgraph.tools.apps.server.page.login import Logins, add_login
-from hopgraph.tools.apps.server.page.texts import texts_by_language
+from hopgraph.tools.apps.server.page.texts import HEAD, texts_by_language
 from hopgraph.tools.apps.server.page.upload_guard import UPLOAD_SECONDS, UploadGuard
 from hopgraph.tools.apps.server.server_options import PAGE_PATH, ServingOptions
 from hopgraph.tools.io.guarded_files import make_private

@@ -17,7 +17,7 @@ from hopgraph.graphs import METHODS
 from hopgraph.state import Citation, HopgraphError, SettingsError
 from hopgraph.state.chat import AUTO, ChatContext, settings_for_method
 from hopgraph.state.context import DEFAULT_RETRIEVER
-from hopgraph.tools.apps.runs.narration import run_header
+from hopgraph.tools.apps.runs.narration import is_stand_in, run_header
 from hopgraph.tools.apps.server.document_sets import OWN_PREFIX, DocumentChoice
 from hopgraph.tools.apps.server.index_upload import document_id
 from hopgraph.tools.apps.server.page.document_store import DOCUMENTS, JOINED, SET, UserDocuments, data_folder
@@ -67,10 +67,6 @@ class ChatSession:
         """The users' own documents."""
         options = self.service().options
         return UserDocuments(data_folder(options) / DOCUMENTS, options.max_upload_bytes)
-
-    async def sets_of(self, user: str) -> Sequence[str]:
-        """Return the sets of the app's documents that a user may ask."""
-        return await self.service().documents.names_for(user)
 
     @property
     def is_owner(self) -> bool:
@@ -140,8 +136,8 @@ class ChatSession:
         own = self.documents.spec(user, corpus.removesuffix(JOINED)) if corpus else ""
         return DocumentChoice(own=own, alone=bool(corpus) and not corpus.endswith(JOINED))
 
-    async def describe(self, user: str, options: TurnOptions) -> tuple[str, str]:
-        """Return a line on what a question will run with, and one on the embedded model, if it does.
+    async def describe(self, user: str, options: TurnOptions) -> tuple[str, bool]:
+        """Return a line on what a question will run with, and whether the rule-based model will answer it.
 
         A HopgraphError where it cannot be asked so.
         """
@@ -157,8 +153,8 @@ class ChatSession:
             settings = settings.model_copy(update={"retriever": ", ".join(sets)})
         elif isinstance(settings.retriever, str):
             settings = settings.model_copy(update={"retriever": _name_corpus(settings.retriever)})
-        line, stand_in = run_header(title, settings)
-        return line if self.is_owner else hide_places(line), stand_in
+        line = run_header(title, settings)
+        return line if self.is_owner else hide_places(line), is_stand_in(settings)
 
     async def open(self, user: str, thread: str) -> ThreadView:
         """Show a thread; a new one where the user has none of this id."""
@@ -232,8 +228,7 @@ class ChatSession:
                 raise BusyError("this conversation is still being answered; ask again when it has ended")
             turn = PageTurn(text, **vars(options))
             settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
-            turn.about, stand_in = await self.describe(user, options)
-            turn.stand_in = bool(stand_in)
+            turn.about, turn.stand_in = await self.describe(user, options)
             await self.service().check_room(user, before.thread or "new")
             opened = before.thread or await self.service().threads.create(user, truncate_line(text, MAX_FIRST_TITLE))
         except HopgraphError as error:

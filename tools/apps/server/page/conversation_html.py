@@ -22,7 +22,7 @@ from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.run_svg import CardSizes, draw_cards, summarize_tree
 from hopgraph.tools.apps.runs.run_tree import RunNode, group_paragraphs, keep_evidence, limit_nodes, tree_size
 from hopgraph.tools.apps.runs.tree_builder import build_tree
-from hopgraph.tools.apps.server.page.markdown_html import markdown_html
+from hopgraph.tools.apps.server.page.html_text import markdown_html
 from hopgraph.tools.apps.server.page.page_turns import PageTurn
 from hopgraph.tools.apps.server.page.passage_parts import TextPart, part_passage
 from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts

@@ -1,7 +1,7 @@
 """Where documents are chosen, and one's own added, changed and deleted."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from html import escape
 from pathlib import Path
@@ -11,16 +11,22 @@ from gradio import Request
 
 from hopgraph.state import HopgraphError, SettingsError
 from hopgraph.tools.apps.server.index_upload import IndexingStage, UserCorpus
-from hopgraph.tools.apps.server.page.assets import read_asset
-from hopgraph.tools.apps.server.page.document_store import JOINED, SET, UPLOAD_SUFFIXES, UserDocuments
+from hopgraph.tools.apps.server.page.chat_session import ChatSession
+from hopgraph.tools.apps.server.page.document_store import JOINED, SET, UPLOAD_SUFFIXES
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
-from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, texts_for
+from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, read_asset, texts_for
+from hopgraph.tools.apps.server.server_options import OWNER
 from hopgraph.tools.text.languages import list_language_names
 
 Updates = Mapping[Any, Any]  # component → its new value, or a `gr.update`
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 UploadOf = Callable[[str, str], Path]
 """Returns where an upload of a user lies, by the name that the browser knows it by; a SettingsError for another's."""
+
+
+def page_user(request: Request) -> str:
+    """Return who has sent a request of the page."""
+    return request.username or OWNER
 
 
 def page_texts(request: Request) -> Texts:
@@ -56,14 +62,9 @@ class DocumentsPanel:
             self._result = gr.HTML(elem_id="hg-indexed")
             self.whose = gr.HTML()
 
-    def connect(
-        self,
-        documents: Callable[[], UserDocuments],
-        sets_of: Callable[[str], Awaitable[Sequence[str]]],
-        user_of: Callable[[Request], str],
-    ) -> None:
-        """Connect the buttons; `sets_of` returns the sets of the app's documents that a user may ask."""
-        self._documents, self._sets_of, self._user_of = documents, sets_of, user_of
+    def connect(self, session: ChatSession) -> None:
+        """Connect the buttons."""
+        self._session = session
         empty, none = self._gr.State(""), self._gr.State([])
         buttons = [self._index, self._extend, self._remove]
         filled = [*buttons, self._result, self.corpus, self.chosen, self._gone, self._files, self._name]
@@ -78,9 +79,9 @@ class DocumentsPanel:
 
     async def choices(self, user: str, t: Texts) -> list[tuple[str, str]]:
         """Return the labels and values of what can be asked: the app's, then each corpus alone and with them."""
-        sets = await self._sets_of(user)
+        sets = await self._session.service().documents.names_for(user)
         choices = [(t("app_documents"), ""), *((name, f"{SET}{name}") for name in sets if len(sets) > 1)]
-        for each in await self._documents().list_for(user):
+        for each in await self._session.documents.list_for(user):
             label = f"{each['name']} ({t.count('passages', each['passages'])})"
             choices += [(label, each["id"]), (t("and_app_documents", name=label), f"{each['id']}{JOINED}")]
         return choices
@@ -89,14 +90,14 @@ class DocumentsPanel:
         self, request: Request, corpus: str, files: str | None, gone: Sequence[str], name: str, language: str
     ) -> AsyncGenerator[Updates]:
         """Show how a corpus is made or changed, then choose it, and delete the uploads."""
-        user, t, key, gr = self._user_of(request), page_texts(request), corpus.removesuffix(JOINED), self._gr
+        user, t, key, gr = page_user(request), page_texts(request), corpus.removesuffix(JOINED), self._gr
         yield {self._index: gr.update(interactive=False)}
         indexed, paths, read = False, list[Path](), _FilesRead(t)
         try:
             paths = [self._upload_of(user, each) for each in _names_of(files)]
             if not paths and not gone:
                 raise SettingsError(t("no_files"))
-            made = self._documents().index(user, paths, key, name=name, language=language, remove=gone)
+            made = self._session.documents.index(user, paths, key, name=name, language=language, remove=gone)
             async with aclosing(made) as stages:
                 async for stage in stages:
                     if isinstance(stage, IndexingStage):
@@ -122,16 +123,16 @@ class DocumentsPanel:
         t = page_texts(request)
         if not deletes:
             return {self._delete: self._gr.update(value=t("press_again"), variant="stop"), self._deletes: True}
-        user, result = self._user_of(request), f"<p>{escape(t('deleted'))}</p>"
+        user, result = page_user(request), f"<p>{escape(t('deleted'))}</p>"
         try:
-            await self._documents().delete(user, corpus.removesuffix(JOINED))
+            await self._session.documents.delete(user, corpus.removesuffix(JOINED))
         except HopgraphError as error:
             result = problem_html(t.problem(str(error)))
         choices = await self.choices(user, t)
         return {self.corpus: self._gr.update(choices=choices, value=""), self.chosen: "", self._result: result}
 
     async def _choose(self, request: Request, corpus: str) -> Updates:
-        own = {each["id"]: each["files"] for each in await self._documents().list_for(self._user_of(request))}
+        own = {each["id"]: each["files"] for each in await self._session.documents.list_for(page_user(request))}
         label = page_texts(request)("delete_documents")
         return {
             self._own: self._gr.update(visible=bool(corpus) and not corpus.startswith(SET)),

@@ -12,11 +12,10 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO
-from hopgraph.tools.apps.server.page.assets import read_asset
 from hopgraph.tools.apps.server.page.colors import DARK_PAGE, WHITE, palette, parse_color, readable_on, write_color
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel, UploadOf
 from hopgraph.tools.apps.server.page.html_text import escape_text, inline_html
-from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts
+from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, read_asset
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.apps.server.threads import MAX_TITLE

@@ -15,7 +15,7 @@ from hopgraph.state import HopgraphError
 from hopgraph.state.chat import AUTO
 from hopgraph.tools.apps.server.page.chat_session import ChatSession
 from hopgraph.tools.apps.server.page.conversation_html import View, conversation_html, picture_html
-from hopgraph.tools.apps.server.page.documents_panel import QUIET, Updates, page_texts
+from hopgraph.tools.apps.server.page.documents_panel import QUIET, Updates, page_texts, page_user
 from hopgraph.tools.apps.server.page.html_text import inline_html, problem_html
 from hopgraph.tools.apps.server.page.login import account_html
 from hopgraph.tools.apps.server.page.page_components import PageComponents, operator_html, settings_fields
@@ -23,7 +23,7 @@ from hopgraph.tools.apps.server.page.page_turns import LiveTurn, PageTurn, Threa
 from hopgraph.tools.apps.server.page.review_form import REVIEW_SETTINGS, ReviewRequest, answer_next, review_form
 from hopgraph.tools.apps.server.page.settings_panel import settings_panel
 from hopgraph.tools.apps.server.page.upload_guard import find_upload, make_guarded_blocks
-from hopgraph.tools.apps.server.server_options import OWNER, ServingOptions
+from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.apps.server.turn import error_line
 from hopgraph.tools.io.optional_packages import require
@@ -86,7 +86,7 @@ class _PageEvents:
         blocks.unload(self.forget)
         self._connect_review()
         self._connect_options()
-        parts.documents.connect(lambda: self.session.documents, self.session.sets_of, _user)
+        parts.documents.connect(self.session)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         """Open the conversation that the address names, else the one that was open before."""
@@ -104,7 +104,7 @@ class _PageEvents:
         if self.session.is_owner:
             return ""
         cookies = cast("Mapping[str, str]", request.cookies)
-        return account_html(_user(request), cookies, page_texts(request), self.logout_url)
+        return account_html(page_user(request), cookies, page_texts(request), self.logout_url)
 
     async def choose(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
         async for updates in self._open(request, thread or ""):
@@ -125,7 +125,7 @@ class _PageEvents:
         if not text.strip():
             yield {self.parts.box: ""}  # without any update, Gradio would empty all components
             return
-        user, asked = _user(request), (_tab(request), thread)
+        user, asked = page_user(request), (_tab(request), thread)
         if asked in self.asking or self.session.live_turn(user, thread):
             yield self.nothing  # Enter while a turn runs
             return
@@ -147,30 +147,30 @@ class _PageEvents:
         self.following.pop(_tab(request), None)
 
     async def stop(self, request: Request, thread: str) -> None:
-        self.session.stop(_user(request), thread)
+        self.session.stop(page_user(request), thread)
 
     async def resume(self, request: Request, thread: str) -> AsyncGenerator[Updates]:
-        async for each in self._shown(request, await self.session.resume(_user(request), thread)):
+        async for each in self._shown(request, await self.session.resume(page_user(request), thread)):
             yield each
 
     async def rate(self, request: Request, thread: str, told: EventData) -> None:
         turn, feedback = str(getattr(told, "turn", "")), str(getattr(told, "feedback", ""))
         if feedback in ("", "good", "bad"):
             comment = str(getattr(told, "comment", ""))
-            await self.session.rate(_user(request), thread, turn, feedback, comment)
+            await self.session.rate(page_user(request), thread, turn, feedback, comment)
 
     async def new(self, request: Request) -> Updates:
         self._leave(request)
         return await self._show(request, ThreadView("", []))
 
     async def rename(self, request: Request, thread: str, title: str) -> Updates:
-        user = _user(request)
+        user = page_user(request)
         with contextlib.suppress(HopgraphError):  # deleted meanwhile, in another tab
             await self.session.service().threads.rename(user, thread, title)
         return await self._show(request, await self.session.open(user, thread))
 
     async def delete(self, request: Request, thread: str) -> Updates:
-        user, view = _user(request), ThreadView("", [])
+        user, view = page_user(request), ThreadView("", [])
         try:
             await self.session.delete(user, thread)
         except HopgraphError as error:
@@ -186,7 +186,7 @@ class _PageEvents:
                 request: Request, thread: str, asked: Sequence[ReviewRequest], *values: Any
             ) -> AsyncGenerator[Updates]:
                 answered = answer_next(asked, make(*values))
-                async for each in self._shown(request, await self.session.review(_user(request), thread, answered)):
+                async for each in self._shown(request, await self.session.review(page_user(request), thread, answered)):
                     yield each
 
             button.click(resume, [parts.opened, parts.asked, *inputs], parts.view, **QUIET)
@@ -234,7 +234,7 @@ class _PageEvents:
         """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
         t = page_texts(request)
         try:
-            line, stand_in = await self.session.describe(_user(request), options)
+            line, stand_in = await self.session.describe(page_user(request), options)
         except HopgraphError as error:
             return f"<p>{inline_html(t.problem(error_line(error)))}</p>"
         no_model = f"<p>{inline_html(t('no_model'))}</p>" if stand_in else ""
@@ -245,7 +245,7 @@ class _PageEvents:
 
     async def _open(self, request: Request, thread: str, asked: int = 0) -> AsyncGenerator[dict[Any, Any]]:
         """Yield the page's updates for a thread and the options of its last question, then those of a running turn."""
-        parts, user, t, follows = self.parts, _user(request), page_texts(request), self._leave(request)
+        parts, user, t, follows = self.parts, page_user(request), page_texts(request), self._leave(request)
         view = await self.session.open(user, thread)
         live = self.session.live_turn(user, thread)  # now: it may end while the updates are made
         last = view.turns[-1] if view.turns else PageTurn("", method=self.initial_method)
@@ -304,7 +304,7 @@ class _PageEvents:
         self, request: Request, view: ThreadView, *, complete: bool = True, asked: int = 0
     ) -> dict[Any, Any]:
         """Return the page's updates for a view; unless `complete` only those that change while a turn runs."""
-        gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], _user(request), page_texts(request)
+        gr, parts, last, user, t = self.gr, self.parts, view.turns[-1:], page_user(request), page_texts(request)
         look = View(t, parts.simple, self.welcome, self.examples, partial(self.session.document_link, user))
         html = conversation_html(last, look, welcome=not view.problem) + problem_html(t.problem(view.problem))
         changing = {parts.last: html}
@@ -336,10 +336,6 @@ class _PageEvents:
 def _options(method: str, changes: Mapping[str, JsonValue], corpus: str, kinds: Sequence[str]) -> TurnOptions:
     asked = {REVIEW_SETTINGS[kind]: True for kind in kinds}
     return TurnOptions(method=method, changes={**changes, **asked}, corpus=corpus or "")
-
-
-def _user(request: Request) -> str:
-    return request.username or OWNER
 
 
 def _tab(request: Request) -> str:

@@ -1,5 +1,6 @@
-"""Texts of the page in the browser's language: one of those in `texts.yaml`, else English."""
+"""Texts of the page in the browser's language, one of `texts.yaml`, else English; and its scripts, which have some."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,12 @@ import yaml
 
 LANGUAGES = ("en", "de", "fr", "es")
 _SUBJECTS = 4  # names with a colon after them that may come before a problem
+_TEXTS = "const t = (%s)[document.documentElement.lang];\n"
+HEAD = f"""<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E\
+%3Cpath d='M3 3v10h10M3 8h6' fill='none' stroke='%232563eb' stroke-width='2'/%3E%3C/svg%3E">
+<script>document.documentElement.lang = navigator.languages.map((each) => each.slice(0, 2).toLowerCase())
+  .find((each) => {json.dumps(LANGUAGES)}.includes(each)) ?? "en";</script>"""
+"""The page's head: its icon and its language."""
 
 
 @dataclass(frozen=True)
@@ -76,3 +83,11 @@ def texts_for(accepted: str) -> Texts:
         if language in LANGUAGES and liked > most:
             best, most = language, liked
     return Texts(best)
+
+
+def read_asset(name: str) -> str:
+    """Return `page.css`, or a script: for `js_on_load` of an element, which it calls `element`, with the texts `t`."""
+    asset = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    used = set(re.findall(r"\bt\.(\w+)", asset))
+    texts = {language: {key: each[key] for key in used} for language, each in texts_by_language().items()}
+    return asset if name.endswith(".css") else _TEXTS % json.dumps(texts) + asset

@@ -28,8 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.server.page.document_store import BLOCK
-from hopgraph.tools.apps.server.refusal import Refusal, path_in_app
-from hopgraph.tools.apps.server.request_body import CLOSING, RequestBody
+from hopgraph.tools.apps.server.refusal import CLOSING, Refusal, RequestBody, path_in_app
 from hopgraph.tools.apps.server.server_options import OWNER, UPLOAD_PATH
 from hopgraph.tools.apps.server.turn import replace_surrogates
 from hopgraph.tools.text.sanitize import truncate_line

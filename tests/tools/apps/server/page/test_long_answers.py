@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from hopgraph.nodes.core.long_answer import LongAnswer
-from hopgraph.tools.apps.server.page.markdown_html import markdown_html
+from hopgraph.tools.apps.server.page.html_text import markdown_html
 from support.hostile_markdown import HOSTILE_MARKDOWN
 from support.long_answers import REQUESTS, writes
 from support.servers.browsing import Chat, Open, Serve
