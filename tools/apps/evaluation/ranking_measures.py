@@ -1,11 +1,18 @@
-"""Measures of rankings that the library ir_measures defines: nDCG, MRR, MAP and the like (extra `trec`)."""
+"""Rankings: measures that ir_measures defines (nDCG, MRR, MAP and the like; extra `trec`), and TREC's files."""
 
-import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
-from hopgraph.state import SettingsError
+from hopgraph.state import RunError, SettingsError
+from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
+from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.io.optional_packages import require
+
+_UNSAFE = re.compile(r"[\s%]")
+Passages = dict[str, dict[str, int]]
+"""Question id → passage → its grade, or a score that encodes its rank."""
 
 
 def parse_measures(names: Sequence[str]) -> dict[str, Any]:
@@ -13,34 +20,73 @@ def parse_measures(names: Sequence[str]) -> dict[str, Any]:
 
     SettingsError: one that it does not have. SpecError: the package is missing.
     """
-    if not names:
-        return {}
-    ir_measures, found = require("ir_measures", "trec"), dict[str, Any]()
+    ir_measures, found = require("ir_measures", "trec") if names else None, dict[str, Any]()
     for name in names:
         try:
-            measure: Any = ir_measures.parse_measure(name)
+            found[name] = measure = ir_measures.parse_measure(name)
             measure.validate_params()
         except (NameError, ValueError, AssertionError, KeyError) as error:
             raise SettingsError(
                 f"measure {name!r:.80}: ir_measures does not know it ({error}); write for example nDCG@10"
             ) from None
-        found[name] = measure
     return found
 
 
-def measure_rankings(measures: Mapping[str, Any], qrels: str, run: str) -> dict[str, list[float]]:
-    """Measure each question of a TREC run that the qrels judge; return name → values, by question."""
-    ir_measures: Any = require("ir_measures", "trec")
-    ranked = list(ir_measures.read_trec_run(io.StringIO(run)))
-    judged = list(ir_measures.read_trec_qrels(io.StringIO(qrels)))
+def measure_rankings(
+    measures: Mapping[str, Any], comparison: Comparison, method: ScoredMethod
+) -> dict[str, list[float]]:
+    """Measure each finished question with gold passages; return name → values, by question. RunError as for files."""
+    judged = {name: own for name, own in _grades(comparison).items() if name in method.rows}
     values: dict[str, list[float]] = {name: [] for name in measures}
     names = {measure: name for name, measure in measures.items()}
-    for each in ir_measures.iter_calc([*names], judged, ranked):
+    for each in require("ir_measures", "trec").iter_calc([*names], judged, _ranked(method)):
         values[names[each.measure]].append(each.value)
     return values
 
 
-def judged_only(qrels: str, queries: Sequence[str]) -> str:
-    """Return the lines of qrels that judge one of these queries."""
-    asked = frozenset(queries)
-    return "".join(line for line in qrels.splitlines(keepends=True) if line.partition(" ")[0] in asked)
+def format_trec_files(comparison: Comparison) -> dict[str, str]:
+    """Write the first repeat of every method as a TREC run, and the gold passages as qrels; return name → content.
+
+    Ids are as in the corpus, titles where gold passages are known by title; grades are those of the data set's qrels,
+    else 1; scores only encode the rank. RunError: gold passages are unknown, or known in two ways, or passages were
+    renamed in some of the runs.
+    """
+    grades = _grades(comparison)
+    runs = {f"{each.name.replace('/', '-')}.run": "".join(_run_lines(each)) for each in comparison.methods}
+    lines = (f"{safe_id(key)} 0 {safe_id(name)} {own[name]}\n" for key, own in grades.items() for name in own)
+    return {**runs, "qrels": "".join(lines)}
+
+
+def safe_id(name: str) -> str:
+    """Write an id as one field, with white space percent-encoded; equal only for equal ids, and never empty."""
+    return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
+
+
+def _grades(comparison: Comparison) -> Passages:
+    gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
+    if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
+        raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
+    if len({method.renaming for method in comparison.methods}) > 1:
+        raise RunError("some of these runs have other names in their passages; write each --trec by itself")
+    found: Passages = {}
+    for question in comparison.questions.values():
+        grades = dict(zip(question.gold, question.grades, strict=bool(question.grades)))
+        found[question.id] = {name: grades.get(name, 1) for name in gold_names(question, gold_by)}
+    if not any(found.values()):
+        raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
+    return found
+
+
+def _ranked(method: ScoredMethod) -> Passages:
+    found: Passages = {}
+    for outcome in method.reader.latest(method.method).values():
+        if not outcome["repeat"] and outcome["id"] in method.rows:
+            names = dict.fromkeys(retrieved_names(outcome, method.reader.manifest.corpus.gold_by))
+            found[outcome["id"]] = {name: len(names) - place for place, name in enumerate(names)}
+    return found
+
+
+def _run_lines(method: ScoredMethod) -> Iterator[str]:
+    for key, ranked in _ranked(method).items():
+        for rank, (name, score) in enumerate(ranked.items(), start=1):
+            yield f"{safe_id(key)} Q0 {safe_id(name)} {rank} {score} {safe_id(method.name)}\n"

@@ -147,12 +147,13 @@ def test_calibration_reports_a_threshold_that_keeps_the_share(run: Run, tmp_path
 def test_every_command_has_help_with_examples(run: Run) -> None:
     top = run("--help")
     assert top.code == 0
-    for command in ("ask", "index", "calibrate", "methods", "prompts", "draw"):
+    for command in ("ask", "index", "calibrate", "methods", "prompts", "draw", "eval", "compare", "show"):
         assert f" {command} " in top.out
         ran = run(command, "--help")
         assert ran.code == 0
-        assert "Examples:" in ran.out
-        assert f"hopgraph {command} " in ran.out
+        options, _, examples = ran.out.partition("Examples:")
+        assert f"hopgraph {command} " in examples
+        assert max(map(len, options.splitlines())) <= 80
 
 
 def test_help_cuts_no_name(run: Run) -> None:

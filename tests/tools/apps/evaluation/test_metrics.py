@@ -1,7 +1,3 @@
-import re
-import string
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +45,12 @@ ids = st.lists(st.sampled_from("abcdef"), max_size=8)
         ("A", ["The"], 0, 0, 0),
         ("A", ["a"], 1, 1, 1),
         ("?", ["!"], 0, 0, 0),
+        ("a", ["?"], 0, 0, 0),
+        ("...", ["word"], 0, 0, 0),
+        ("no", ["no man"], 0, 0, 0),  # MuSiQue's script gives 2/3
+        ("no", ["none"], 0, 0, 0),
+        ("President Kennedy", ["John F. Kennedy", "Jack Kennedy"], 0, 0.5, 0),  # 1 of 2 tokens on both sides
+        ("12 March 1990", ["March 12, 1990"], 0, 1, 0),
     ],
 )
 def test_answers_worked_by_hand(prediction: str, answers: list[str], em: float, f1: float, cover: float) -> None:
@@ -85,27 +87,6 @@ def test_a_text_matches_itself(text: str) -> None:
 def test_another_gold_answer_never_lowers_a_score(prediction: str, answers: list[str], more: str) -> None:
     for metric in ANSWER_METRICS:
         assert metric(prediction, [*answers, more]) == max(metric(prediction, answers), metric(prediction, [more]))
-
-
-@given(texts, texts)
-def test_f1_equals_the_published_formula(prediction: str, gold: str) -> None:
-    """The procedure of HotpotQA's evaluation script, where neither side normalises to nothing."""
-
-    def normalise(text: str) -> str:
-        kept = "".join(c for c in text.lower() if c not in string.punctuation)
-        return " ".join(re.sub(r"\b(a|an|the)\b", " ", kept).split())
-
-    left, right = normalise(prediction), normalise(gold)
-    if not left or not right:
-        return
-    closed = {"yes", "no", "noanswer"}
-    common = sum((Counter(left.split()) & Counter(right.split())).values())
-    if (left != right and (left in closed or right in closed)) or not common:
-        expected = 0.0
-    else:
-        precision, recall = common / len(left.split()), common / len(right.split())
-        expected = 2 * precision * recall / (precision + recall)
-    assert F1(prediction, [gold]) == pytest.approx(expected)
 
 
 def test_recall_and_precision_worked_by_hand() -> None:

@@ -192,9 +192,8 @@ def test_missing_information_by_a_perfect_model_and_one_that_errs(
     assert "98.4" in told
 
 
-def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(shared_data: Path, tmp_path: Path) -> None:
-    path = shared_data / "musique" / "train_100.jsonl"
-    whole = ReproduceOptions("migres/table2", path, model=f"rehearsal:{path}", out=tmp_path, limit=6)
+def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(films: Path, tmp_path: Path) -> None:
+    whole = ReproduceOptions("migres/table2", films, model=f"rehearsal:{films}", out=tmp_path, limit=6)
     run_reproduce(replace(whole, max_calls=7, concurrency=1))
     folder = tmp_path / "missing-information"
     before = list(RunReader(folder).outcomes("missing_information"))

@@ -31,8 +31,8 @@ from hopgraph.tools.apps.evaluation.named_titles import (
     is_written_as_a_name,
     words_of,
 )
+from hopgraph.tools.apps.evaluation.ranking_measures import format_trec_files
 from hopgraph.tools.apps.evaluation.renaming import NAME_MAP, Renamer
-from hopgraph.tools.apps.evaluation.report.writers import format_trec_files
 from hopgraph.tools.io.background import run_in_background
 from hopgraph.tools.retrieval import open_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, hash_passage, open_corpus

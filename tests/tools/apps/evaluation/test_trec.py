@@ -10,9 +10,8 @@ import pytest
 
 from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
-from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
+from hopgraph.tools.apps.evaluation.ranking_measures import format_trec_files, parse_measures, safe_id
 from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
-from hopgraph.tools.apps.evaluation.report.writers import format_trec_files, safe_id
 from support.hand_made_runs import failed, outcome, question, write_run
 
 QUESTIONS = [

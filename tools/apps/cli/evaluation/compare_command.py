@@ -13,8 +13,7 @@ from hopgraph.tools.apps.evaluation.batch.merged_runs import open_runs
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_by_dataset
 from hopgraph.tools.apps.evaluation.cost_estimate import read_prices
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet, read_official_set
-from hopgraph.tools.apps.evaluation.ranking_measures import parse_measures
-from hopgraph.tools.apps.evaluation.report import writers
+from hopgraph.tools.apps.evaluation.ranking_measures import format_trec_files, parse_measures
 from hopgraph.tools.apps.evaluation.report.paper_tables import check_score_names
 from hopgraph.tools.apps.evaluation.report.run_report import (
     ComparisonReport,
@@ -46,7 +45,7 @@ def run_compare(options: CompareOptions) -> None:
     _print_report(console, report)
     files = report_files(report, comparisons, out)
     for folder, comparison in folders_of(options.trec, comparisons):
-        files |= {folder / name: text for name, text in writers.format_trec_files(comparison).items()}
+        files |= {folder / name: text for name, text in format_trec_files(comparison).items()}
     if official and options.predictions:
         for comparison in filter(official.is_of, comparisons.values()):
             found = _predictions(comparison, official)

@@ -8,7 +8,7 @@ from hopgraph.tools.apps.evaluation.calibration import Calibration
 from hopgraph.tools.apps.evaluation.comparison import Comparison
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet
-from hopgraph.tools.apps.evaluation.ranking_measures import judged_only, measure_rankings
+from hopgraph.tools.apps.evaluation.ranking_measures import measure_rankings
 from hopgraph.tools.apps.evaluation.report.tables import (
     Cell,
     Table,
@@ -18,7 +18,6 @@ from hopgraph.tools.apps.evaluation.report.tables import (
     percent_cell,
     text_cell,
 )
-from hopgraph.tools.apps.evaluation.report.writers import format_trec_files, safe_id, trec_name
 from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.apps.evaluation.step_oracle import ALL_STEPS, StepCost, step_costs
 from hopgraph.tools.apps.evaluation.verdicts import judge_verdicts
@@ -119,11 +118,9 @@ def _confidence(comparison: Comparison) -> Table:
 
 def _rankings(comparison: Comparison, measures: Mapping[str, Any]) -> Table:
     """List measures of ir_measures, over the questions with gold passages that each method has finished."""
-    files = format_trec_files(comparison)
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        judged = judged_only(files["qrels"], [safe_id(name) for name in method.rows])
-        values = measure_rankings(measures, judged, files[trec_name(method)])
+        values = measure_rankings(measures, comparison, method)
         cells = {name: percent_cell(fmean(each), bootstrap(each)) for name, each in values.items() if each}
         rows[method.name] = {"n": number_cell(max(map(len, values.values()))), **cells}
     note = "In percent, of what was retrieved, as ir_measures computes it, with the 95 % bootstrap interval."

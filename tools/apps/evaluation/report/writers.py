@@ -1,4 +1,4 @@
-"""Write tables as Markdown, HTML, CSV or JSON, and what was retrieved for the TREC tools; texts stay texts.
+"""Write tables as Markdown, HTML, CSV or JSON; texts stay texts.
 
 An HTML report also has the figures, and for each question a page with the tree of every method.
 """
@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from typing import NamedTuple
-from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from hopgraph.state import RunError
-from hopgraph.tools.apps.evaluation.batch.run_directory import GoldBy, Outcome, RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import gold_names, retrieved_names
+from hopgraph.tools.apps.evaluation.batch.run_directory import Outcome, RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.report.latex import as_latex
@@ -29,7 +26,6 @@ from hopgraph.tools.apps.runs.tree_builder import build_tree
 from hopgraph.tools.prompts import clean
 from hopgraph.tools.text.sanitize import sanitize_line, truncate_line
 
-_UNSAFE = re.compile(r"[\s%]")
 MAX_PAGES = 1_000
 """Questions that have a page; a method's tree takes some 20 KB."""
 _MAX_CELL, _MAX_QUESTION = 30, 90
@@ -260,52 +256,3 @@ def _in_markdown(text: str) -> str:
 def protect_csv_text(value: object) -> object:
     """Keep a spreadsheet from taking a text for a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r\n") else value
-
-
-def format_trec_files(comparison: Comparison) -> dict[str, str]:
-    """Write the first repeat of every method as a TREC run, and the gold passages as qrels; return name → content.
-
-    Ids are as in the corpus, titles where gold passages are known by title; grades are those of the data set's qrels,
-    else 1; scores only encode the rank. RunError: gold
-    passages are unknown, or known in two ways, or passages were renamed in some of the runs.
-    """
-    gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
-    if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
-        raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
-    if len({method.renaming for method in comparison.methods}) > 1:
-        raise RunError("some of these runs have other names in their passages; write each --trec by itself")
-    relevant = "".join(
-        f"{safe_id(question.id)} 0 {safe_id(name)} {grade}\n"
-        for question in comparison.questions.values()
-        for name, grade in _graded(question, gold_by).items()
-    )
-    if not relevant:
-        raise RunError("no TREC files: the data set has no gold passages, or the corpus does not have them")
-    runs = {trec_name(each): "".join(_run_lines(each, gold_by)) for each in comparison.methods}
-    return {**runs, "qrels": relevant}
-
-
-def trec_name(method: ScoredMethod) -> str:
-    """Return the name of a method's TREC run."""
-    return f"{method.name.replace('/', '-')}.run"
-
-
-def _graded(question: EvalQuestion, gold_by: GoldBy) -> dict[str, int]:
-    """Return the gold passages with the grades of the data set's qrels, else 1."""
-    grades = dict(zip(question.gold, question.grades, strict=bool(question.grades)))
-    return {name: grades.get(name, 1) for name in gold_names(question, gold_by)}
-
-
-def safe_id(name: str) -> str:
-    """Write an id as one field, with white space percent-encoded; equal only for equal ids, and never empty."""
-    return _UNSAFE.sub(lambda found: quote(found[0], safe=""), name) or "%"
-
-
-def _run_lines(method: ScoredMethod, gold_by: GoldBy) -> Iterator[str]:
-    for outcome in method.reader.latest(method.method).values():
-        if outcome["repeat"] or outcome["id"] not in method.rows:
-            continue
-        names = list(dict.fromkeys(retrieved_names(outcome, gold_by)))
-        question, run = safe_id(outcome["id"]), safe_id(method.name)
-        for rank, name in enumerate(names, start=1):
-            yield f"{question} Q0 {safe_id(name)} {rank} {len(names) - rank + 1} {run}\n"

@@ -238,12 +238,3 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(script: list
         assert "Resuming:" in done.stderr
         assert len(server.requests) > asked
     assert [len(RunReader(out).latest(name)) for name in ("one_step", "migres")] == [3, 3]
-
-
-def test_help_has_examples(run: Run) -> None:
-    for command in ("eval", "compare", "show"):
-        ran = run(command, "--help")
-        assert (ran.code, ran.err) == (0, "")
-        options, _, examples = ran.out.partition("Examples:")
-        assert f"hopgraph {command} " in examples
-        assert max(map(len, options.splitlines())) <= 80

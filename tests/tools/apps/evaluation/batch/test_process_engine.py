@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.local_engine import JobRunner, process_workers
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import RuleBasedModel
@@ -46,11 +44,6 @@ def summary(out: Path) -> dict[str, Any]:
         method: {key: value for key, value in each.items() if "seconds" not in key and "cached" not in key}
         for method, each in found.items()
     }
-
-
-def _counted(began: list[int], count: int) -> AbstractContextManager[JobRunner]:
-    began.append(count)
-    return process_workers(count)
 
 
 @pytest.fixture(scope="module")
@@ -91,23 +84,6 @@ def test_a_process_that_is_killed_loses_no_question(
     samples = sum(count - 1 for body, count in asked.items() if "cot_sc/" in body and count <= 5)
     under_way = 6 * 5
     assert sum(asked.values()) - len(asked) - samples <= under_way
-
-
-@pytest.mark.long
-def test_many_questions_at_a_time_begin_a_second_process(
-    server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1}, raising=False)
-    began: list[int] = []
-    monkeypatch.setattr(
-        "hopgraph.tools.apps.cli.evaluation.eval_command.process_workers", lambda count: _counted(began, count)
-    )
-    wide = ["max_parallel_calls=32"]
-    run_eval(options(tmp_path, server, concurrency=32, repeats=2, processes=None, assignments=wide))
-    assert began == [2]
-    assert {name: each["f1"] for name, each in summary(tmp_path).items()} == {
-        name: each["f1"] for name, each in in_one.items()
-    }
 
 
 @pytest.mark.long

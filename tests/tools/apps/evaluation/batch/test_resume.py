@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 
-from hopgraph.state import RunError, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import SAMPLE
-from support.sample import read_sample_questions
-from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 
 METHODS = "migres,cot_sc,gold_passages"
@@ -41,32 +39,6 @@ run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=4, co
 def server() -> Iterator[OpenAIServer]:
     with OpenAIServer(RuleBasedModel(), latency=0.02) as running:
         yield running
-
-
-class Weather:
-    """Decides for each request whether it fails and how: a share of them, at most so many for one prompt.
-
-    Counted by prompt over the whole run, since cot_sc asks one prompt five times at once: no call meets more faults
-    than the model retries.
-    """
-
-    def __init__(self, kinds: int, share: float, most: int) -> None:
-        self.kinds, self.share, self.most = kinds, share, most
-        self.chance = random.Random(3)
-        self.failed = Counter[str]()
-        self.decided: dict[tuple[str, float], int | None] = {}
-
-    @property
-    def faulty(self) -> int:
-        return sum(kind is not None for kind in self.decided.values())
-
-    def kind_for(self, request: Any) -> int | None:
-        body = json.dumps(request.body, sort_keys=True)
-        if (body, request.at) not in self.decided:
-            fails = self.chance.random() < self.share and self.failed[body] < self.most
-            self.failed[body] += fails
-            self.decided[body, request.at] = self.chance.randrange(self.kinds) if fails else None
-        return self.decided[body, request.at]
 
 
 def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
@@ -126,34 +98,6 @@ def test_the_same_command_again_asks_nothing(server: OpenAIServer, undisturbed: 
     assert len(server.requests) == before
 
 
-@pytest.mark.slow
-def test_thirty_percent_faulty_answers_change_no_prediction(
-    server: OpenAIServer, undisturbed: Path, tmp_path: Path
-) -> None:
-    kinds = [
-        faults.rate_limited(0.01),
-        faults.server_error(),
-        faults.dropped("answer"),
-        faults.dropped("end"),
-        faults.malformed_body(),
-        faults.slow(8),
-    ]
-    weather = Weather(len(kinds), share=0.3, most=4)
-    for number, kind in enumerate(kinds):
-        server.fail_when(lambda request, number=number: weather.kind_for(request) == number, kind)
-    try:
-        run_eval(options(tmp_path, server, limit=4, assignments=["request_timeout=4"]))
-    finally:
-        server.forget_faults()
-    assert weather.faulty > 0.2 * len(weather.decided)
-    expected = {
-        key: value
-        for key, value in results(undisturbed).items()
-        if key.id in {each.id for each in RunReader(tmp_path).questions()}
-    }
-    assert results(tmp_path) == expected
-
-
 def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -164,32 +108,6 @@ def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
     assert len(results(tmp_path)) < 3 * QUESTIONS
     run_eval(options(tmp_path, server))
     assert results(tmp_path) == results(undisturbed)
-
-
-def test_a_failing_question_is_counted_as_wrong_and_can_be_tried_again(server: OpenAIServer, tmp_path: Path) -> None:
-    bad = next(each["text"] for each in read_sample_questions())
-    server.fail_when(lambda request: bad in json.dumps(request.body), faults.ErrorStatus(400, "no"))
-    try:
-        run_eval(options(tmp_path, server, methods="direct", limit=4))
-    finally:
-        server.forget_faults()
-    summary = summarize_run(RunReader(tmp_path))["direct"]
-    assert (summary["n"], summary["failed"]) == (4, 1)
-    failed = next(each for each in results(tmp_path).values() if each["error"])
-    assert (failed["stop_reason"], failed["answer"]) == ("failed", "")
-    run_eval(options(tmp_path, server, methods="direct", limit=4))
-    assert summarize_run(RunReader(tmp_path))["direct"]["failed"] == 1
-    run_eval(options(tmp_path, server, methods="direct", limit=4, retry_failed=True))
-    assert summarize_run(RunReader(tmp_path))["direct"]["failed"] == 0
-
-
-def test_a_run_in_which_everything_fails_is_given_up(server: OpenAIServer, tmp_path: Path) -> None:
-    server.fail_when(lambda _: True, faults.ErrorStatus(400, "unknown option"))
-    try:
-        with pytest.raises(RunError, match=r"stopped after 20 failures in a row, .*unknown option.*--retry-failed"):
-            run_eval(options(tmp_path, server, methods="direct", limit=30, concurrency=1))
-    finally:
-        server.forget_faults()
 
 
 def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path) -> None:
@@ -242,32 +160,18 @@ def test_no_two_samples_of_a_question_share_a_seed(server: OpenAIServer, tmp_pat
 def test_repeats_at_temperature_0_are_warned_of(
     server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number, (methods, repeats, assignments, warned) in enumerate(
-        [
-            ("direct,cot_sc", 2, [], ["direct"]),
-            ("direct,cot_sc", 2, ["samples=1"], ["direct", "cot_sc"]),
-            ("direct", 2, ["temperature=0.7"], []),
-            ("direct", 1, [], []),
-        ]
-    ):
-        out = tmp_path / str(number)
-        run_eval(options(out, server, methods=methods, limit=1, repeats=repeats, assignments=assignments))
+    for assignments, warned in ([], ["direct"]), (["samples=1"], ["direct", "cot_sc"]), (["temperature=0.7"], []):
+        out = tmp_path / str(len(warned))
+        run_eval(options(out, server, methods="direct,cot_sc", limit=1, repeats=2, assignments=assignments))
         said = capsys.readouterr().err
         assert ("temperature is 0" in said) == bool(warned)
         assert f"Repeats of {', '.join(warned)} will" in said or not warned
 
 
-def test_settings_reach_the_methods_that_have_them(server: OpenAIServer, tmp_path: Path) -> None:
-    assignments = ["migres.max_iterations=2", "samples=2", "temperature=0.5"]
-    run_eval(options(tmp_path, server, methods="migres,cot_sc", limit=1, assignments=assignments))
-    made = RunReader(tmp_path).manifest.methods
-    assert (made["migres"]["max_iterations"], made["cot_sc"]["samples"]) == (2, 2)
-    assert [each["temperature"] for each in made.values()] == [0.5, 0.5]
-    for wrong, message in [
-        ("samples=2", "none of the methods migres has this setting"),
-        ("cot_sc.samples=2", "none of the methods migres has this setting"),
-        ("nothing.samples=2", "method 'nothing' is unknown"),
-        ("samples", "key=value"),
-    ]:
-        with pytest.raises(SettingsError, match=message):
-            run_eval(options(tmp_path / "no", server, methods="migres", assignments=[wrong]))
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("cot_sc.samples=2", "has this setting"), ("nothing.samples=2", "'nothing' is unknown"), ("samples", "key=value")],
+)
+def test_a_setting_that_reaches_no_method_is_refused(wrong: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=said):
+        run_eval(EvalOptions(SAMPLE, "migres", tmp_path, assignments=[wrong]))
