@@ -6,7 +6,7 @@ correct that answer by what the passages say, joins both sources and suffers les
 
 Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering" (Shi et al., 2024,
 arXiv 2406.14891). Sections: deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`,
-`grounding` and `batches` Table 4; what the `revised` events count 7.2 (`measure_incorporation`).
+`grounding` and `batches` Table 4; what the `revised` events count 7.2 (`table_measures`).
 
 Where this differs from the paper:
 * a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;

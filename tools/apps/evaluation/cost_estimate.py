@@ -135,42 +135,31 @@ async def estimate_run(
     `left` maps a method to the questions times repeats that are still to be asked; the prices are those of the models
     that the settings name. Replies that are in the cache of an earlier estimate cost nothing, as in the runs.
     """
-    tried = [
-        await _estimate(settings, questions[:TRIED_QUESTIONS], left.get(name, 0), stand_in, prices, cache_dir)
-        for name, settings in methods.items()
-    ]
+
+    async def estimate(settings: Context) -> MethodEstimate:
+        # Lexical reranking and checking, so that nothing is paid for.
+        free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
+        replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": cache_dir, **free})
+        calls, tried = list[Asked](), 0
+        for question in questions[:TRIED_QUESTIONS] if settings.steps else ():  # a custom graph would ask for money
+            events: list[StepEvent] = []
+            if (await answer_question(QuestionJob(question, replaced, keep_trace=False), events.append)).failure:
+                continue  # counted as far as it came, it would make the method look cheap
+            tried += 1
+            calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
+        paid = [paid_part(call) for call in calls]
+        counts = [sum(part) / max(tried, 1) for part in zip(*paid, strict=True)] or [0.0] * 3
+        # Priced as the models that the run will ask.
+        models = [model_name(find_model_spec(settings, call.role)) for call in calls]
+        spent = sum(prices.price(model, *tokens) for model, (_, *tokens) in zip(models, paid, strict=True))
+        asked, known = left.get(settings.method, 0), tried > 0 and all(map(prices.knows, models))
+        cost = spent / tried * asked if known else None
+        return MethodEstimate(settings.method, asked, tried, counts[0], counts[1], counts[2], cost)
+
     apart = {str(each) for settings in methods.values() for each in (settings.reranker, settings.entailment)}
     own = (f"what {name} asks by itself" for name, settings in methods.items() if not settings.steps)
+    tried = [await estimate(settings) for settings in methods.values()]
     return RunEstimate(shown_model(stand_in), tried, (*own, *sorted(filter(_is_model, apart))))
-
-
-async def _estimate(
-    settings: Context,
-    questions: Sequence[EvalQuestion],
-    left: int,
-    stand_in: str,
-    prices: PriceTable,
-    cache_dir: str | None,
-) -> MethodEstimate:
-    # Lexical reranking and checking, so that nothing is paid for.
-    free = {name: "lexical" for name in ("reranker", "entailment") if _is_model(str(getattr(settings, name)))}
-    replaced = settings.model_copy(update={"model": stand_in, "models": {}, "cache_dir": cache_dir, **free})
-    calls: list[Asked] = []
-    tried = 0
-    for question in questions if settings.steps else ():  # a graph that asks in its own way would ask for money
-        events: list[StepEvent] = []
-        if (await answer_question(QuestionJob(question, replaced, keep_trace=False), events.append)).failure:
-            continue  # counted as far as it came, it would make the method look cheap
-        tried += 1
-        calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
-    paid = [paid_part(call) for call in calls]
-    each, prompt, completion = (sum(part) / max(tried, 1) for part in zip(*paid, strict=True)) if paid else (0.0,) * 3
-    # Priced as the models that the run will ask.
-    models = [model_name(find_model_spec(settings, call.role)) for call in calls]
-    spent = sum(prices.price(model, *tokens) for model, (_, *tokens) in zip(models, paid, strict=True))
-    known = tried > 0 and all(map(prices.knows, models))
-    cost = spent / tried * left if known else None
-    return MethodEstimate(settings.method, left, tried, each, prompt, completion, cost)
 
 
 def paid_part(call: Asked) -> tuple[int, int, int]:

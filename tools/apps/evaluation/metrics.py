@@ -7,20 +7,11 @@ data set, where MuSiQue's script, whose questions have other answers, gives "no"
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hopgraph.state import StepEvent
-from hopgraph.state.events import Revised, parse_event
 from hopgraph.tools.text.comparison import normalize_answer
 
-_REVISIONS = {
-    (True, True): "kept_right",
-    (False, True): "corrected",
-    (False, False): "stayed_wrong",
-    (True, False): "spoilt",
-}
-"""Outcome → its name: was the answer from memory right, and is the one after reading the passages?"""
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -98,23 +89,3 @@ def recall_at(k: int) -> RankingMetric:
 ANSWER_SCORES = {"em": EXACT_MATCH, "f1": F1, "acc": COVER_EM}
 """Names in a summary to metrics; `acc` is the papers' cover exact match."""
 RANKING_SCORES = (*map(recall_at, (2, 5, 10, 15)), PRECISION, S_PRECISION)
-
-
-def measure_incorporation(trace: Iterable[StepEvent], steps: Sequence[Sequence[str]]) -> Counter[str]:
-    """Judge the hops of one run by its `revised` events; the counts of several questions add up.
-
-    This is GenGround's analysis of how passages change answers from memory (section 7.2). The paper has people judge
-    each hop; here an answer is right when it holds the answer to a step (of `steps` each has its answer, with aliases)
-    that no hop before it has given. Of all hops the paper has 0.532 `kept_right` or `corrected` (success rate) and
-    0.056 `spoilt` (error rate); the rest is `stayed_wrong`.
-    """
-    counts: Counter[str] = Counter()
-    left = list(steps)
-    for event in map(parse_event, trace):
-        if isinstance(event, Revised) and steps:
-            before, after = (
-                [step for step in left if COVER_EM(answer, step)] for answer in (event.generated, event.answer)
-            )
-            counts[_REVISIONS[bool(before), bool(after)]] += 1
-            left = [step for step in left if step not in after[:1]]
-    return counts

@@ -20,8 +20,9 @@ def parse_measures(names: Sequence[str]) -> dict[str, Any]:
 
     SettingsError: one that it does not have. SpecError: the package is missing.
     """
-    ir_measures, found = require("ir_measures", "trec") if names else None, dict[str, Any]()
+    found = dict[str, Any]()
     for name in names:
+        ir_measures = require("ir_measures", "trec")
         try:
             found[name] = measure = ir_measures.parse_measure(name)
             measure.validate_params()

@@ -40,14 +40,10 @@ def bootstrap_ratio(parts: Sequence[tuple[float, float]]) -> Interval | None:
 
     Draws whose denominators do not add up to more than 0 have no ratio and are left out; None where all are.
     """
-    data = np.asarray(parts, dtype=np.float64).reshape(-1, 2)
-    random = np.random.default_rng(_SEED)
-    sums = [data[random.integers(0, len(data), (n, len(data)))].sum(axis=1) for n in _blocks(data.size, RESAMPLES)]
-    drawn = np.concatenate(sums) if data.size else np.zeros((0, 2))
-    ratios = drawn[drawn[:, 1] > 0]
+    ratios = _resampled_ratios(np.asarray(parts, dtype=np.float64).reshape(-1, 2))
     if not len(ratios):
         return None
-    low, high = np.percentile(ratios[:, 0] / ratios[:, 1], [2.5, 97.5])
+    low, high = np.percentile(ratios, [2.5, 97.5])
     return Interval(float(low), float(high))
 
 
@@ -61,11 +57,7 @@ def cluster_bootstrap(values: Sequence[float], clusters: Sequence[int]) -> Inter
     count = sums.size
     if count < 2:
         return None
-    random = np.random.default_rng(_SEED)
-    means: list[float] = []
-    for n in _blocks(count, RESAMPLES):
-        drawn = random.integers(0, count, (n, count))
-        means += (sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)).tolist()
+    means = _resampled_ratios(np.stack([sums, sizes], axis=1))
     mean = fmean(values)
     widened = (count / (count - 1)) ** 0.5 * (1 + (_Z**2 + 1) / (4 * (count - 1)))  # t by Cornish and Fisher (1938)
     low, high = (mean + widened * (float(end) - mean) for end in np.percentile(means, [2.5, 97.5]))
@@ -142,6 +134,15 @@ def _cluster_sums(values: Sequence[float], clusters: Sequence[int]) -> tuple[Arr
     """Return the sum and the number of the values of each cluster."""
     _, places = np.unique(clusters, return_inverse=True)
     return np.bincount(places, weights=values).astype(np.float64), np.bincount(places).astype(np.float64)
+
+
+def _resampled_ratios(parts: Array) -> Array:
+    """Draw rows of (numerator, denominator), and return the ratios of their sums; draws without one are left out."""
+    random = np.random.default_rng(_SEED)
+    sums = [parts[random.integers(0, len(parts), (n, len(parts)))].sum(axis=1) for n in _blocks(parts.size, RESAMPLES)]
+    drawn = np.concatenate(sums) if parts.size else parts
+    positive = drawn[drawn[:, 1] > 0]
+    return positive[:, 0] / positive[:, 1]
 
 
 def _blocks(size: int, resamples: int) -> list[int]:

@@ -51,20 +51,18 @@ def test_the_largest_threshold_for_which_more_than_80_percent_keep_a_passage() -
     assert result.quantiles == dict(zip(QUANTILES, [1, 2, 3, 5, 8, 9, 10], strict=True))
 
 
-def test_equal_scores_are_kept_together() -> None:
-    questions, retriever = found([1, 2, 2, 2, 2])
-    result = calibrate(questions, retriever, NumberReranker(), keep=0.3)
-    assert (result.threshold, result.kept) == (2, 0.8)
-
-
-def test_a_single_question_gives_its_best_score() -> None:
-    questions, retriever = found([-3.5])
-    assert calibrate(questions, retriever, NumberReranker(), keep=0.0).threshold == -3.5
-
-
-def test_the_share_is_taken_as_written() -> None:
-    questions, retriever = found(list(range(100)))
-    assert calibrate(questions, retriever, NumberReranker(), keep=0.29).kept == 0.30
+@pytest.mark.parametrize(
+    ("best", "keep", "threshold", "kept"),
+    [
+        ([1, 2, 2, 2, 2], 0.3, 2, 0.8),  # equal ones are kept together
+        ([-3.5], 0.0, -3.5, 1.0),
+        ([*range(100)], 0.29, 70, 0.30),  # the share as it is written
+    ],
+)
+def test_thresholds_worked_by_hand(best: list[float], keep: float, threshold: float, kept: float) -> None:
+    questions, retriever = found(best)
+    result = calibrate(questions, retriever, NumberReranker(), keep=keep)
+    assert (result.threshold, result.kept) == (threshold, kept)
 
 
 def test_questions_without_passages_count_as_keeping_none() -> None:

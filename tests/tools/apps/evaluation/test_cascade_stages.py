@@ -24,7 +24,6 @@ from hopgraph.tools.apps.evaluation.cascade_stages import (
     run_through,
 )
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
-from hopgraph.tools.apps.evaluation.cost_estimate import ModelPrice, PriceTable
 
 Run = Callable[..., Any]
 ALL = np.arange(4)
@@ -138,16 +137,6 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
     refused = run("build", "cascade", f"{out}.run", "--methods", "react", "--out", str(tmp_path / "more.json"))
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "is a run, which has its methods" in refused.err
-
-
-def test_a_cost_is_that_of_the_tokens(run: Run, films: Path, tmp_path: Path) -> None:
-    model = ("--model", f"rehearsal:{films}", "--methods", "one_step", "--out", str(tmp_path / "run"))
-    assert run("eval", str(films), *model).code == 0
-    reader, prices = RunReader(tmp_path / "run"), PriceTable(rehearsal=ModelPrice(prompt=1, completion=2))
-    [method] = compare_runs([reader], prices).methods
-    for row in method.rows.values():
-        assert row["cost"] == pytest.approx((row["prompt_tokens"] + 2 * row["completion_tokens"]) / 1e6)
-    assert not any("cost" in row for row in compare_runs([reader]).methods[0].rows.values())
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
     server: OpenAIServer, run: RunReader
 ) -> None:
     seen: list[tuple[int, int]] = []
+    assert "judged" not in summarize_run(run)["one_step"]
     await judge_run(run, spec(server), progress=lambda *numbers: seen.append(numbers))
     assert seen == [(1, 2), (2, 2)]
     assert len(server.requests) == 2
@@ -74,6 +75,7 @@ async def test_each_different_answer_is_judged_once_and_counts_beside_exact_matc
     assert summary["one_step"]["em"] == pytest.approx((0 + 1 + 0) / 3)
     assert summary["direct"]["judged"] == pytest.approx((1 + 0 + 1) / 3)
     assert summary["direct"]["judge"] == spec(server)
+    assert read_judgements(run).audit is None
 
 
 async def test_it_sees_the_question_all_gold_answers_and_the_prediction(server: OpenAIServer, run: RunReader) -> None:
@@ -143,11 +145,6 @@ def test_a_damaged_line_is_named(run: RunReader) -> None:
         read_judgements(run)
 
 
-def test_without_judgements_nobody_judged(run: RunReader) -> None:
-    assert read_judgements(run).judge == ""
-    assert "judged" not in summarize_run(run)["one_step"]
-
-
 def shown(messages: list[BaseMessage]) -> tuple[str, str]:
     """Return the gold answers and the prediction that a judge was shown."""
     found = [
@@ -210,8 +207,3 @@ async def test_an_audit_shows_a_judge_that_follows_what_it_knows(judge: Any, fol
     assert read_judgements(run).audit == (2, followed, followed)
     assert summarize_run(run)["direct"]["judge_audit"]["n"] == 2
     assert len(read_judgements(run).verdicts) == 2  # what was swapped is no judgement of the answers
-
-
-async def test_without_an_audit_there_is_none(server: OpenAIServer, run: RunReader) -> None:
-    await judge_run(run, spec(server))
-    assert read_judgements(run).audit is None

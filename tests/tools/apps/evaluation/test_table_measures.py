@@ -85,14 +85,19 @@ def test_recalled_texts_are_right_with_any_sub_answer() -> None:
 
 
 def test_hops_are_judged_where_there_are_sub_answers() -> None:
-    hops = [("Ann Berg", "Ann Berg"), ("Bergen", "Oslo"), ("Rome", "Rome")]
-    trace = [
-        sparse_event("revised", {"hop": number, "generated": before, "answer": after})
-        for number, (before, after) in enumerate(hops, 1)
-    ]
-    made = {name: SHARES[name](answered(trace)) for name in ("success", "answered_directly", "revised", "failure")}
-    assert made == {"success": (2, 3), "answered_directly": (1, 3), "revised": (1, 3), "failure": (1, 3)}
-    assert SHARES["success"](answered(trace, replace(QUESTION, hops=()))) == (0, 0)
+    def judged(*hops: tuple[str, str], question: EvalQuestion = QUESTION) -> list[tuple[float, float]]:
+        trace = [
+            sparse_event("revised", {"hop": number, "generated": before, "answer": after})
+            for number, (before, after) in enumerate(hops, 1)
+        ]
+        names = ("success", "answered_directly", "revised", "failure", "misled")
+        return [SHARES[name](answered(trace, question)) for name in names]
+
+    right = ("Ann Berg", "Ann Berg")
+    assert judged(right, ("Bergen", "in Oslo"), ("Rome", "Rome")) == [(2, 3), (1, 3), (1, 3), (1, 3), (0, 3)]
+    assert judged(("Ann Berg", ""), ("Oslo", "Oslo")) == [(1, 2), (1, 2), (0, 2), (0, 2), (1, 2)]
+    assert judged(right, right)[:4] == [(1, 2), (1, 2), (0, 2), (1, 2)]  # the answer to a step counts once
+    assert judged(right, question=replace(QUESTION, hops=())) == [(0, 0)] * 5
 
 
 def test_a_tree_counts_its_questions_and_the_module_that_settled_the_root() -> None:

@@ -47,17 +47,6 @@ def test_questions_that_passages_make_no_difference_to_are_kept(films: Path, tmp
     assert counts["harms"]
 
 
-def test_an_estimate_writes_nothing(films: Path, tmp_path: Path) -> None:
-    assert build(films, tmp_path / "labels.jsonl", "--limit", "2", "--estimate") == 0
-    assert not [*tmp_path.iterdir()]
-
-
-def test_a_file_of_the_users_is_not_replaced(films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.jsonl").write_text("mine")
-    assert build(films, tmp_path / "mine.jsonl") == 2
-    assert "was not made by this command" in capsys.readouterr().err
-
-
 def test_questions_that_say_nothing_are_no_labels(
     films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,8 @@
 """`hopgraph eval`: answer the questions of data sets by several methods, and score them; `hopgraph study`."""
 
 from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -83,20 +83,16 @@ class Terminal(RunObserver):
         print_skipped(what, reading.skipped, reading.first_skipped)
 
     @override
-    @contextmanager
-    def progress(self, stages: Mapping[str, str]) -> Generator[Progress | None]:
-        with show_progress(stages) as report:
-            yield report
+    def progress(self, stages: Mapping[str, str]) -> AbstractContextManager[Progress | None]:
+        return show_progress(stages)
 
     @override
     def estimated(self, estimate: RunEstimate) -> None:
         print_estimate(summary_console() if self.estimates_only else console_on(stderr=True), estimate)
 
     @override
-    @contextmanager
-    def answering(self, tally: RunTally) -> Generator[None]:
-        with run_progress(console_on(stderr=True), tally):
-            yield
+    def answering(self, tally: RunTally) -> AbstractContextManager[None]:
+        return run_progress(console_on(stderr=True), tally)
 
     @override
     def stopped(self, run: RunReader) -> None:

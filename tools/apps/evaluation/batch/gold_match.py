@@ -1,6 +1,6 @@
 """Which of the gold passages a corpus has, by id, title or text: told before anything is asked of a model."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple
@@ -122,16 +122,12 @@ def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], ti
     """Search for passages by title and text, and for titles that are known alone."""
     ids, named = frozenset(each.id for each in passages), frozenset([*titles, *(each.title for each in passages)])
     gold = _Gold(ids, named, _texts(passages))
+    queries = (*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles)
+    found = (each for query in queries for each in retriever.invoke(query))
     gold.look_through(
-        _search(retriever, [*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles])
+        StoredPassage(each.id or "", str(each.metadata.get("title", "")), each.page_content, {}) for each in found
     )
     return gold
-
-
-def _search(retriever: BaseRetriever, queries: Iterable[str]) -> Iterator[StoredPassage]:
-    for query in queries:
-        for each in retriever.invoke(query):
-            yield StoredPassage(each.id or "", str(each.metadata.get("title", "")), each.page_content, {})
 
 
 def _fold(text: str) -> str:

@@ -199,7 +199,13 @@ async def judge_run(
 
     async def work(asked: str, jobs: Iterator[_Case]) -> None:
         for case in jobs:
-            await _judge_case(reader, asked, prompt, case, questions[case.id])
+            question, said = questions[case.id], {"prediction": case.prediction}
+            shown = {"question": question.question, "gold_answers": [*(case.gold or question.answers or ())], **said}
+            reply, _ = await judge(asked, _ROLE, shown, JudgeReply)
+            line = {"judge": redact(asked), "prompt": prompt, "id": case.id, **said}
+            swapped = {"gold": case.gold} if case.gold else {}
+            right = reply is not None and reply.implied
+            append_json_line(reader.folder, JUDGEMENTS, {**line, **swapped, "right": right})
             if progress:
                 progress(next(finished), total)
 
@@ -207,16 +213,6 @@ async def judge_run(
         append_json_line(reader.folder, JUDGEMENTS, {"judge": redact(each), "prompt": prompt})
         jobs = iter(cases)
         await gather_or_cancel(work(each, jobs) for _ in range(min(parallel, len(cases))))
-
-
-async def _judge_case(reader: RunReader, spec: str, prompt: str, case: _Case, question: EvalQuestion) -> None:
-    gold = list(case.gold or question.answers or ())
-    variables = {"question": question.question, "gold_answers": gold, "prediction": case.prediction}
-    reply, _ = await judge(spec, _ROLE, variables, JudgeReply)
-    line = {"judge": redact(spec), "prompt": prompt, "id": case.id, "prediction": case.prediction}
-    swapped = {"gold": case.gold} if case.gold else {}
-    right = reply is not None and reply.implied
-    append_json_line(reader.folder, JUDGEMENTS, {**line, **swapped, "right": right})
 
 
 def _answers(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[_Case]:

@@ -45,8 +45,6 @@ class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
 
     error: float = Field(0.0, ge=0, le=1)
     """The rate at which each of its judgements is wrong."""
-    distraction: float = Field(0.0, ge=0, le=1)
-    """The rate at which each irrelevant passage misleads a judgement of all passages together."""
     parse_failure: float = Field(0.0, ge=0, le=1)
     """The rate of malformed replies."""
     knowledge: float = Field(0.0, ge=0, le=1)
@@ -320,7 +318,7 @@ class Oracle:
                 quotes.setdefault(each.hop.number, (each.statement, number))
         stated = [(hop, self._state(hop, known)) for hop in self.hops if self._is_stated(hop)]
         facts = tuple(StatedFact(text, *quotes.get(hop.number, ("", 0))) for hop, text in stated if text)
-        if given.wants != "guess" and self._answers(known) == self._is_misled("enough"):
+        if given.wants != "guess" and self._answers(known) == self.errs("enough"):
             return PlayerAnswer(facts=facts)
         passages = _numbers_with(known, self.by_passage if given.passages else {})
         items = _numbers_with(known, self.by_item("information"))
@@ -330,16 +328,10 @@ class Oracle:
         """Return whether what is known answers the question; False for an unknown one."""
         return bool(self.target.answers and self.hops) and all(hop.number in known for hop in self.hops)
 
-    def _is_misled(self, decision: str) -> bool:
-        """Return whether a judgement of all that is shown is wrong: by itself, or because some passage misleads."""
-        idle = sum(each.number not in self.by_passage for each in self.prompt.passages)
-        right = (1.0 - self.options.error) * (1.0 - self.options.distraction) ** idle
-        return self.chance(decision, 0) < 1.0 - right
-
     def _conclude(self, known: Mapping[int, str]) -> str:
         """Return the answer that follows from what is known; made up where it does not, and in an error."""
         target = self.target
-        if not self._answers(known) or self._is_misled("answer"):
+        if not self._answers(known) or self.errs("answer"):
             return self.made_up("answer")
         if target.hop is not None:
             return known[target.hop.number]

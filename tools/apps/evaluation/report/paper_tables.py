@@ -17,7 +17,7 @@ from hopgraph.tools.apps.evaluation.report.tables import (
     latency_cells,
     missing_gold,
     number_cell,
-    percent_cell,
+    score_cell,
     stand_in_kinds,
     text_cell,
 )
@@ -113,7 +113,8 @@ def _score_table(
     columns: dict[tuple[str, str], list[Cell]] = {}
     for dataset, comparison in comparisons.items():
         for score in scores:
-            cells = [_score_cell(comparison, row.by_dataset.get(dataset), score) for row in rows]
+            of_rows = (row.by_dataset.get(dataset) for row in rows)
+            cells = [score_cell(comparison, own, score, 0) if own else text_cell("") for own in of_rows]
             for at, row in enumerate(rows):
                 difference = tested.get((dataset, row.by_dataset[dataset].name, score)) if cells[at].text else None
                 if difference:
@@ -137,13 +138,6 @@ def _differences(
         for each in comparison.differences(scores, against or comparison.default_base)
     }
     return dict(zip(found, correct_together([*found.values()]), strict=True))
-
-
-def _score_cell(comparison: Comparison, method: ScoredMethod | None, score: str) -> Cell:
-    if method is None:
-        return text_cell("")
-    interval, sd = comparison.interval(method, score), comparison.deviation(method, score)
-    return percent_cell(comparison.mean(method, score), interval, sd=sd, digits=0)
 
 
 def _ranks(cells: Sequence[Cell]) -> list[int]:

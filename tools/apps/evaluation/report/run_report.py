@@ -56,14 +56,22 @@ def make_report(
     methods = [method for comparison in comparisons.values() for method in comparison.methods]
     readers = [*dict.fromkeys(each.reader for each in methods)]
     label = describe_simulated(each.settings for each in methods)
-    made = {name: tables(each, against, plan=plan) for name, each in comparisons.items()}
+    if official and not any(map(official.is_of, comparisons.values())):
+        asked = ", ".join(comparisons)
+        raise RunError(f"--official: the content of this file is not what was asked ({asked}), or names were changed")
+    details: list[Table] = []
+    for name, each in comparisons.items():
+        own = official if official and official.is_of(each) else None
+        made = [*tables(each, against, plan=plan), *measure_tables(each, own, measures)]
+        several = len(comparisons) > 1
+        details += [replace(table, title=f"{name}: {table.title}") if several else table for table in made]
     differences = differences_table(readers)
     return ComparisonReport(
         "; ".join(map(_heading, comparisons.values())),
         _notes(methods),
         [f"Not a language model's scores: {label}."] if label else [],
         paper_tables(comparisons, against, scores),
-        [*_titled(made), *_measured(comparisons, official, measures or {}), *[differences] * bool(differences.rows)],
+        [*details, *[differences] * bool(differences.rows)],
     )
 
 
@@ -89,29 +97,6 @@ def report_files(
             shown = report.paper if ending == ".tex" else every
             files[path] = writers.WRITERS[ending](report.heading, notes, shown)
     return files
-
-
-def _titled(made: Mapping[str, Sequence[Table]]) -> list[Table]:
-    """Chain the tables of several data sets, with these in the titles."""
-    return [
-        replace(table, title=f"{name}: {table.title}") if len(made) > 1 else table
-        for name, own in made.items()
-        for table in own
-    ]
-
-
-def _measured(
-    comparisons: Mapping[str, Comparison], official: OfficialSet | None, measures: Mapping[str, Any]
-) -> list[Table]:
-    """Make the tables of further measures; RunError where no run asked the file of the official script."""
-    if official and not any(map(official.is_of, comparisons.values())):
-        asked = ", ".join(comparisons)
-        raise RunError(f"--official: the content of this file is not what was asked ({asked}), or names were changed")
-    made = {
-        name: measure_tables(each, official if official and official.is_of(each) else None, measures)
-        for name, each in comparisons.items()
-    }
-    return _titled(made)
 
 
 def _heading(comparison: Comparison) -> str:

@@ -133,9 +133,10 @@ def percent_cell(
     return Cell(share, f"{text} [{ends}]", *interval, sd=sd)
 
 
-def _score_cell(comparison: Comparison, method: ScoredMethod, score: str) -> Cell:
+def score_cell(comparison: Comparison, method: ScoredMethod, score: str, digits: int = 1) -> Cell:
+    """Return a score's mean, its deviation over repeats, and its interval with so many digits."""
     interval, sd = comparison.interval(method, score), comparison.deviation(method, score)
-    return percent_cell(comparison.mean(method, score), interval, sd=sd)
+    return percent_cell(comparison.mean(method, score), interval, sd=sd, digits=digits)
 
 
 def tables(comparison: Comparison, against: str | None = None, *, plan: bool = False) -> list[Table]:
@@ -201,7 +202,7 @@ def as_table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> T
 def _scores(comparison: Comparison) -> Table:
     rows: dict[str, dict[str, Cell]] = {}
     for method in comparison.methods:
-        scores = {name: _score_cell(comparison, method, score) for score, name in SCORE_NAMES.items()}
+        scores = {name: score_cell(comparison, method, score) for score, name in SCORE_NAMES.items()}
         gap = _gap_cell(comparison, method)
         if scores["R@15"].text:
             scores["depth"] = number_cell(comparison.mean(method, "depth"), 1)
@@ -269,7 +270,7 @@ def frontier_table(comparison: Comparison) -> Table:
     placed = [(point, each) for each in comparison.methods if (point := comparison.point(each, "llm_calls"))]
     for _, method in sorted(placed, key=lambda each: (each[0][0], -each[0][1])):
         rows[method.name] = {
-            "F1": _score_cell(comparison, method, "f1"),
+            "F1": score_cell(comparison, method, "f1"),
             **{COST_NAMES[name]: _cost(comparison, method, name) for name in unbeaten},
             **{
                 f"unbeaten ({COST_NAMES[cost]})": text_cell("✓" * (method in found)) for cost, found in unbeaten.items()
@@ -293,8 +294,8 @@ def _renamed(comparison: Comparison) -> Table:
         source = "" if searches is None else "passages" if searches or requires_gold(each.method) else "memory"
         rows[each.name] = {
             "answers from": text_cell(source),
-            "F1 plain": _score_cell(comparison, plain[each.method], "f1"),
-            "F1 renamed": _score_cell(comparison, each, "f1"),
+            "F1 plain": score_cell(comparison, plain[each.method], "f1"),
+            "F1 renamed": score_cell(comparison, each, "f1"),
             "difference": percent_cell(found.mean, found.ci95, sd=found.sd, sign="+"),
             "p": number_cell(found.p_holm, 4),
         }

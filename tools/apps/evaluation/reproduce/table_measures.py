@@ -116,10 +116,20 @@ def _recalled_right(answered: TracedAnswer) -> Share:
     return Share(len(right), len(known))
 
 
-def _hops_that(kinds: Collection[str], answered: TracedAnswer) -> Share:
-    """Count the hops, and those whose answers came out in one of these ways (GenGround, Fig. 5)."""
-    counts = metrics.measure_incorporation(answered.trace, answered.all_answers if answered.sub_answers else ())
-    return Share(sum(counts[kind] for kind in kinds), counts.total())
+def _hops_that(ways: Collection[tuple[bool, bool]], answered: TracedAnswer) -> Share:
+    """Count the hops, and those in one of these ways: (right from memory, right after reading) (GenGround, Fig. 5).
+
+    The paper has people judge each hop (section 7.2); here an answer is right when it holds the answer to a step that
+    no hop before it has given. Without answers to steps there are no hops.
+    """
+    left, found = answered.all_answers, list[tuple[bool, bool]]()
+    for event in answered.of(events.Revised) if answered.sub_answers else ():
+        before, after = (
+            [step for step in left if metrics.COVER_EM(said, step)] for said in (event.generated, event.answer)
+        )
+        found.append((bool(before), bool(after)))
+        left = [step for step in left if step not in after[:1]]
+    return Share(sum(way in ways for way in found), len(found))
 
 
 def _questions_of_tree(answered: TracedAnswer) -> Share:
@@ -154,11 +164,11 @@ SHARES: dict[str, Measure] = {
     **{f"shown_{metric.name}": partial(_of_last_shown, metric) for metric in _METRICS},
     "recalled_right": _recalled_right,
     "documents_per_call": lambda each: Share(_documents(each).of, (each.outcome["usage"] or {}).get("llm_calls", 0)),
-    "success": partial(_hops_that, ("kept_right", "corrected")),
-    "answered_directly": partial(_hops_that, ("kept_right",)),
-    "revised": partial(_hops_that, ("corrected",)),
-    "failure": partial(_hops_that, ("stayed_wrong",)),
-    "misled": partial(_hops_that, ("spoilt",)),
+    "success": partial(_hops_that, ((True, True), (False, True))),
+    "answered_directly": partial(_hops_that, ((True, True),)),
+    "revised": partial(_hops_that, ((False, True),)),
+    "failure": partial(_hops_that, ((False, False),)),
+    "misled": partial(_hops_that, ((True, False),)),
     **{f"workload {module}": partial(_settled, module) for module in _MODULES},
     "extraction_precision": _rate("right", "statements"),
     "extraction_recall": _rate("found", "gold"),

@@ -153,11 +153,6 @@ def test_a_refusal_stops_calls_that_wait_for_their_turn(run: Run, server: OpenAI
     assert 1 <= check_refusal(run, server, tmp_path, methods="cot_sc") <= CONCURRENCY
 
 
-@pytest.mark.long
-def test_a_refusal_stops_two_processes(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
-    assert 1 <= check_refusal(run, server, tmp_path, "--processes", "2") <= CONCURRENCY
-
-
 def check_outage(run: Run, folder: Path, count: int, seconds: float, *more: str) -> Any:
     """Stop the server in the middle of a run, and start it again at the same address."""
     server, again = model_server(), list[OpenAIServer]()
@@ -192,11 +187,6 @@ def test_an_outage_is_waited_for(run: Run, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_an_outage_of_twenty_seconds_is_waited_for(run: Run, tmp_path: Path) -> None:
     check_outage(run, tmp_path, 200, 20.0)
-
-
-@pytest.mark.long
-def test_two_processes_wait_for_the_end_of_an_outage(run: Run, tmp_path: Path) -> None:
-    check_outage(run, tmp_path, 60, 3.0, *FIRST_FAILS, "--processes", "2")
 
 
 def check_faults(run: Run, server: OpenAIServer, folder: Path, count: int, *more: str) -> None:

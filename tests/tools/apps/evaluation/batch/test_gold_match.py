@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.gold_match import match_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, describe_missing_gold
@@ -90,14 +89,6 @@ def beir(folder: Path, *judged: str) -> Path:
     (folder / "qrels").mkdir()
     (folder / "qrels" / "test.tsv").write_text("".join(f"q1\t{name}\t1\n" for name in judged))
     return folder
-
-
-def test_ids_that_the_corpus_does_not_have_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
-    spec = corpus(tmp_path, ("p1", "A", "Alpha beta."))
-    options = EvalOptions(beir(tmp_path / "set", "doc7", "doc8"), "one_step", tmp_path / "run", corpus=spec)
-    with pytest.raises(SettingsError, match=r"has none of the 2 gold passages of set by id \('doc7'\), so every"):
-        run_eval(options)
-    assert not (tmp_path / "run").exists()
 
 
 def test_few_gold_passages_are_told_before_the_run_and_in_every_table(

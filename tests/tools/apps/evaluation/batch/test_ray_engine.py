@@ -195,17 +195,6 @@ def test_a_run_whose_driver_is_stopped_goes_on(server: OpenAIServer, undisturbed
 
 
 @needs_ray
-@pytest.mark.long
-def test_a_limit_stops_cleanly_and_one_machine_goes_on(server: OpenAIServer, undisturbed: Path, tmp_path: Path) -> None:
-    before = len(server.requests)
-    run_eval(options(tmp_path, server, max_calls=30))
-    assert 30 <= len(server.requests) - before <= 30 + PER_QUESTION * CONCURRENCY
-    assert len(results(tmp_path)) < 3 * QUESTIONS
-    run_eval(options(tmp_path, server, engine="local"))
-    assert results(tmp_path) == results(undisturbed)
-
-
-@needs_ray
 async def test_what_a_worker_cannot_do_is_one_line(server: OpenAIServer, tmp_path: Path) -> None:
     with ray_workers(2) as answer:
         with pytest.raises(HopgraphError) as raised:

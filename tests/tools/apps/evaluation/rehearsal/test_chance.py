@@ -3,7 +3,6 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -82,15 +81,6 @@ def test_errors_of_one_prompt_fall_apart(films: Path) -> None:
     assert pairs == {(True, True), (True, False), (False, True), (False, False)}
 
 
-def test_each_idle_passage_misleads_by_itself(films: Path) -> None:
-    model = make_rehearsal(f"{films}?distraction=0.1")
-    idle = "".join(f'\n<passage id="{n}" title="No {n}">\nNothing.\n</passage>' for n in range(2, 6))
-    both = shown("Night Harbour", FILM).replace("\n</passages>", f"{idle}\n</passages>")
-    for passages, misled in ((shown("Night Harbour", FILM), 0.0), (both, 1 - 0.9**4)):
-        said = [json.loads(model.reply_to(prompt("review", passages, number)))["enough"] for number in range(MANY)]
-        assert sum(said) / MANY == pytest.approx(misled, abs=0.05)
-
-
 def test_the_share_of_facts_in_memory(perfect: RehearsalModel) -> None:
     asked = [f"{question}" for question in ("Who is the director of Night Harbour?", "Where was Ada Brink born?")]
     known = 0
@@ -110,14 +100,6 @@ def test_the_same_prompt_gets_the_same_reply_in_every_process_and_version(films:
     said = [model.reply_to(prompt("review", shown("Night Harbour", FILM), number)) for number in range(16)]
     parsed = [json.loads(each) if each.startswith('{"relevant": ') else {} for each in said]
     assert "".join(str(each.get("relevant", "-"))[0] for each in parsed) == "-TFFFTT---TFT-FF"
-
-
-def test_seeds_differ(films: Path) -> None:
-    said: list[list[Any]] = []
-    for seed in (1, 2):
-        model = make_rehearsal(f"{films}?error=0.5&seed={seed}")
-        said.append([model.reply_to(decided(model, number)) for number in range(30)])
-    assert said[0] != said[1]
 
 
 async def test_calls_wait_at_the_same_time(films: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from hopgraph.tools.models.resolve import Sampling, resolve_model
 
 def test_options_are_read() -> None:
     dataset, options = parse_rehearsal(
-        "a/b.json?error=0.25&distraction=0.5&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7&obey=strict&reads=loose"
+        "a/b.json?error=0.25&parse_failure=1&knowledge=0&latency=2&rename=7&seed=-7&obey=strict&reads=loose"
     )
     assert dataset == "a/b.json"
-    rates = {"error": 0.25, "distraction": 0.5, "parse_failure": 1, "knowledge": 0}
+    rates = {"error": 0.25, "parse_failure": 1, "knowledge": 0}
     others = {"latency": 2, "rename": 7, "seed": -7, "obey": "strict", "reads": "loose"}
     assert options.model_dump() == {**rates, **others}
 
@@ -38,12 +38,6 @@ def test_bad_options_are_named(rest: str, told: str) -> None:
     with pytest.raises(SpecError, match="rehearsal") as caught:
         parse_rehearsal(rest)
     assert told in str(caught.value)
-
-
-async def test_the_spec_makes_the_model(films: Path) -> None:
-    handle = await resolve_model(f"rehearsal:{films}?error=0.1", Sampling())
-    assert handle.name.startswith("rehearsal:")
-    assert handle.from_spec
 
 
 async def test_a_data_set_that_is_not_there_is_named(tmp_path: Path) -> None:

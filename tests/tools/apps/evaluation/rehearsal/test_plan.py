@@ -9,7 +9,6 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     NO_TARGET,
     GoldPassage,
     Plan,
-    PlanBook,
     derive_plan,
     wordings,
 )
@@ -142,7 +141,3 @@ def test_a_beir_folder_gives_the_texts_of_its_gold_passages() -> None:
     book = read_book(Path(sample.__file__).parent)
     assert len(book.plans) == len(list(read_sample_questions()))
     assert all(gold.text for plan in book.plans for hop in plan.hops for gold in hop.passages)
-
-
-def test_an_empty_book_finds_nothing() -> None:
-    assert PlanBook([]).find("Who?") == NO_TARGET

@@ -148,15 +148,6 @@ def test_fusion_believes_the_passages_before_the_majority(perfect: RehearsalMode
     assert (hidden["answer"], hidden["used_assertions"]) == ("Graz", [1, 2])
 
 
-def test_a_citation_is_copied_from_the_passage(perfect: RehearsalModel) -> None:
-    said = ask(perfect, "ground", "Where was Ada Brink born?", passages=[OTHER, PERSON], generated_answer="Graz")
-    assert said["revise"] == "Larvik"
-    assert "The artist was born in Larvik in 1950." in said["ref"]
-    assert (
-        ask(perfect, "ground", "Where was Ada Brink born?", passages=[OTHER], generated_answer="Graz")["ref"] == "Empty"
-    )
-
-
 def test_thoughts_go_on_until_the_answer(perfect: RehearsalModel) -> None:
     thoughts: list[str] = []
     for _ in range(3):
