@@ -50,14 +50,14 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
     datasets: dict[_Name, QuestionSet] = Field(
-        description="name → questions; a bare file name is short for {file: NAME}"
+        description="name → questions; a bare file name is short for {file: NAME}", min_length=1
     )
     methods: dict[str, Settings] = Field(
         description="methods: names or groups of `hopgraph methods`, or your method (FILE.py), "
         "each with its own settings; or a list of them",
         min_length=1,
     )
-    models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs")
+    models: dict[_Name, str | None] = _field({"": None}, "name → spec of a model; or a list of specs", min_length=1)
     settings: Settings = _field({}, "settings of all methods that have them; METHOD.SETTING sets one method's")
     preset: str | None = _field(None, "the papers' settings for a family, where a method has them")
     sweep: dict[str, Annotated[list[JsonValue], Field(min_length=1)]] | list[Settings] = _field(
@@ -138,9 +138,6 @@ class Study(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _check(self) -> "Study":
-        for name in ("datasets", "models"):
-            if not getattr(self, name):
-                raise ValueError(f"{name}: there is none")
         if self.max_cost is not None and self.prices is None:
             raise ValueError("max_cost needs prices, a file with those of your models")
         return self

@@ -8,6 +8,7 @@ import pytest
 
 from hopgraph.tools.apps.evaluation.rehearsal import RehearsalModel, make_rehearsal
 from hopgraph.tools.retrieval import build_index
+from support.musique_record import musique_record
 
 FILMS = [
     ("Night Harbour", "Ada Brink", "Larvik", "Lågen"),
@@ -40,22 +41,7 @@ def _record(number: int) -> dict[str, Any]:
     if number % 2:
         steps.append(("Which river flows through #2?", river, 3 * number + 2))
         asked = f"Which river flows through the birthplace of the director of {film}?"
-    gold = {place for _, _, place in steps}
-    return {
-        "id": f"{len(steps)}hop__{number}",
-        "question": asked,
-        "answer": steps[-1][1],
-        "answer_aliases": [],
-        "answerable": True,
-        "paragraphs": [
-            {"idx": place, "title": title, "paragraph_text": text, "is_supporting": place in gold}
-            for place, (title, text) in enumerate(_passages())
-        ],
-        "question_decomposition": [
-            {"id": place, "question": question, "answer": answer, "paragraph_support_idx": place}
-            for question, answer, place in steps
-        ],
-    }
+    return musique_record(f"{len(steps)}hop__{number}", asked, _passages(), steps)
 
 
 @pytest.fixture(scope="session")

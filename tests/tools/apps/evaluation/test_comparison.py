@@ -9,7 +9,7 @@ from hopgraph.state import RunError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_runs, run_labels
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
-from hopgraph.tools.apps.evaluation.report.run_differences import differences_table
+from hopgraph.tools.apps.evaluation.report.run_report import differences_table
 from support.hand_made_runs import failed, outcome, question, usage, write_run
 
 QUESTIONS = [

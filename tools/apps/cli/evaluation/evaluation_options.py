@@ -10,19 +10,6 @@ from pydantic import BaseModel
 from hopgraph.tools.apps.cli.command_options import METHOD_HELP, JsonOption, VerboseOption, command, flag, option
 from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Study
 
-
-@dataclass(frozen=True, kw_only=True)
-class ModelChoice:
-    """The option for the model that answers."""
-
-    model: str | None = option(
-        "As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
-        "annotations of this data set or of FILE.",
-        metavar="SPEC",
-        show_default="HOPGRAPH_MODEL, else offline:extractive",
-    )
-
-
 _BOUNDS = {"min": "ge", "max": "le"}
 
 
@@ -63,9 +50,15 @@ class QuestionOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(QuestionOptions, ModelChoice):
+class RunOptions(QuestionOptions):
     """The options that `eval`, `reproduce` and `build` share."""
 
+    model: str | None = option(
+        "As in `hopgraph ask`; `rehearsal`, or rehearsal:FILE?error=0.1, plays all roles from the gold "
+        "annotations of this data set or of FILE.",
+        metavar="SPEC",
+        show_default="HOPGRAPH_MODEL, else offline:extractive",
+    )
     judge: str | None = study_option(Study, "judge", metavar="SPEC")
 
 

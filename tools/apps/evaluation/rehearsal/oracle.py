@@ -11,12 +11,6 @@ from typing import Literal, NamedTuple, Self
 from pydantic import BaseModel, Field
 
 from hopgraph.state.records import UNANSWERABLE
-from hopgraph.tools.apps.evaluation.rehearsal.obedience import (
-    names_one_thing,
-    one_side_decides,
-    only_missing,
-    partial_support_is_enough,
-)
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     NO_TARGET,
     GoldPassage,
@@ -36,6 +30,15 @@ from hopgraph.tools.models.players.wording import stand_alone
 from hopgraph.tools.text import content_terms, split_sentences
 
 _ASIDES = re.compile(r"(?<!\s)\s+(?:\((?:source|because): .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
+_ONE_THING = re.compile(
+    r"\b(?:only|just|exactly) (?:name )?(?:the )?(?:one|first|next|single)\b"
+    r"|\bname (?:only )?(?:the )?(?:one|first|single)\b|\bone missing (?:thing|fact|piece)",
+    re.IGNORECASE,
+)
+_BOTH_SIDES = re.compile(r"\bcomparison needs (?:both|each|every|all)\b|\bneeds both sides\b", re.IGNORECASE)
+_NO_RECORD = re.compile(r"\bno record means none\b|\b(?:one|a single) side(?:'s record)? decides\b", re.IGNORECASE)
+_IN_PART = re.compile(r"\bin part\b|\bbest-supported\b|\bbest (?:that )?you know\b|\bguess\b|\balways\b", re.IGNORECASE)
+"""What a strict oracle obeys: permissions and prohibitions in the instructions, as a careful model reads them."""
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20  # how many questions are drawn to find one with another answer
 
@@ -142,6 +145,10 @@ class Oracle:
     def _is_strict(self) -> bool:
         return self.options.obey == "strict"
 
+    def _says(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether the instructions say something of this kind."""
+        return pattern.search(self.prompt.instructions) is not None
+
     @property
     def hops(self) -> tuple[PlanHop, ...]:
         """The hops that the answer needs; none for an unknown question."""
@@ -235,9 +242,9 @@ class Oracle:
             known.setdefault(each.hop.number, each.answer)
         known = self._with_conclusions({**self._remembered(), **known} if given.memory else known)
         plan, part = self.target
-        if self._is_strict and not one_side_decides(self.prompt):
+        if self._is_strict and self._says(_BOTH_SIDES) and not self._says(_NO_RECORD):
             known = {number: said for number, said in known.items() if said.casefold() != "none"}
-        in_part = given.wants == "last" and (not self._is_strict or partial_support_is_enough(self.prompt))
+        in_part = given.wants == "last" and (not self._is_strict or self._says(_IN_PART))
         if in_part and part is None and plan.last_decides and plan.hops[-1].number in known:
             known = {**plan.gold_answers, **known}  # the information that has the answer is enough
         return known
@@ -369,7 +376,9 @@ class Oracle:
             ready = (hop for hop in plan.asked if all(number in known for number in hop.needs))
             unknown = [hop.filled_with(known) for hop in ready if hop.number not in known]
         if self._is_strict:
-            unknown = only_missing(self.prompt, unknown)[: 1 if names_one_thing(self.prompt) else None]
+            missing = self.prompt.text("missing")
+            named = [each for each in unknown if contains_words(missing, each)]
+            unknown = (named or unknown)[: 1 if self._says(_ONE_THING) else None]
         before = tuple(word_key(text) for text in asked)
         found: list[str] = []
         for number, question in enumerate(unknown):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 from rich.console import Console
 
 from hopgraph.graphs import METHODS
+from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation import run_tables
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
+from hopgraph.tools.apps.evaluation.batch.run_setup import RunSpec, prepare_run
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
@@ -132,17 +135,16 @@ def test_a_corpus_without_any_gold_passage_is_refused(
         assert RunReader(out).manifest.corpus.gold_by == gold_by
 
 
-def test_of_all_methods_the_one_that_needs_gold_passages_is_left_out(run: Run, tmp_path: Path) -> None:
+def test_of_all_methods_the_one_that_needs_gold_passages_is_left_out(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"question": "Who painted Guernica?", "answer": "Picasso"}\n')
-    given = ["eval", str(mine), "--corpus", "sample", "--out", str(tmp_path / "run")]
-    ran = run(*given, "--methods", "all", "--dry-run")
-    assert ran.code == 0
-    said = "Left out: gold_passages needs gold passages, and the data set has none for the question '1'."
-    assert said in " ".join(ran.err.split())
-    assert "gold_passages" not in ran.out
-    refused = run(*given, "--methods", "one_step,gold_passages")
-    assert refused.err.endswith("'1'; leave it out\n")
+    methods = {name: METHODS[name].Context() for name in ("one_step", "gold_passages")}
+    spec = RunSpec(mine, methods, tmp_path / "run", corpus="sample", all_methods=True)
+    prepared = prepare_run(spec)
+    said = "gold_passages needs gold passages, and the data set has none for the question '1'"
+    assert (prepared.skipped["questions"].notes, [*prepared.methods]) == ([f"Left out: {said}."], ["one_step"])
+    with pytest.raises(SettingsError, match=f"{said}; leave it out"):
+        prepare_run(replace(spec, all_methods=False))
 
 
 def test_questions_by_id(run: Run, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.step_oracle import PlayedRuns, step_costs
 from support.hand_made_runs import outcome, question, write_run
+from support.musique_record import musique_record
 
 Run = Callable[..., Any]
 FILMS = 40
@@ -30,17 +31,12 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records: list[dict[str, Any]] = []
     for number in range(FILMS):
         shown = [*passages(number), *passages((number + 1) % FILMS)]
-        steps = [(f"Film Nr{number} >> director", f"Dana Maker{number}"), ("Where was #1 born?", f"Townville{number}")]
-        paragraphs = [
-            {"idx": place, "title": title, "paragraph_text": text, "is_supporting": place < 2}
-            for place, (title, text) in enumerate(shown)
+        steps = [
+            (f"Film Nr{number} >> director", f"Dana Maker{number}", 0),
+            ("Where was #1 born?", f"Townville{number}", 1),
         ]
-        hops = [
-            {"question": asked, "answer": answer, "paragraph_support_idx": place}
-            for place, (asked, answer) in enumerate(steps)
-        ]
-        record = {"id": f"2hop__{number}", "question": f"Where was the director of Film Nr{number} born?"}
-        records.append({**record, "answer": steps[-1][1], "paragraphs": paragraphs, "question_decomposition": hops})
+        asked = f"Where was the director of Film Nr{number} born?"
+        records.append(musique_record(f"2hop__{number}", asked, shown, steps))
     path = tmp_path_factory.mktemp("films") / "films.jsonl"
     path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     return path

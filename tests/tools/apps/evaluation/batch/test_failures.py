@@ -221,7 +221,7 @@ def test_thirty_percent_faults_change_none_of_300_answers(run: Run, server: Open
 
 
 def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
-    data, out, failing = written(tmp_path, 60), tmp_path / "run", After(10)
+    data, out, failing = written(tmp_path, 48), tmp_path / "run", After(10)
     server.fail_when(failing, faults.server_error(503))
     ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
     assert (ran.code, ran.out) == (1, "")
@@ -278,7 +278,7 @@ def test_a_run_whose_questions_all_fail_says_why_and_is_resumed(
 def test_a_run_that_is_stopped_without_an_answer_keeps_its_failures(
     run: Run, server: OpenAIServer, tmp_path: Path
 ) -> None:
-    data, out = written(tmp_path, 40), tmp_path / "run"
+    data, out = written(tmp_path, 24), tmp_path / "run"
     server.fail_when(lambda _: True, faults.server_error(503))
     ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
     assert ran.code == 1

@@ -15,7 +15,7 @@ from hopgraph.tools.models import UnusableReplyError, parse_reply
 from support.walks import walk
 
 FILM = "Night Harbour is a drama film that won several prizes. Its director was Ada Brink. It ran for a year."
-MANY = 500
+MANY = 300
 QUESTION = "Where was the director of Night Harbour born?"
 
 

@@ -12,6 +12,7 @@ from hopgraph.nodes.decide import Decision
 from hopgraph.tools.apps.evaluation.rehearsal import make_rehearsal
 from hopgraph.tools.prompts.delimit import Value, format_block
 from hopgraph.tools.prompts.prompt_files import read_prompt
+from support.musique_record import musique_record
 
 QUESTION = "Which of Ada Brink and Tomas Weil won more prizes?"
 PEOPLE = {"Ada Brink": "won the Larvik Prize", "Tomas Weil": "lived in Graz and never took part in a contest"}
@@ -22,28 +23,10 @@ EXCEPTION = "Only where no record means none does a record for one of two descri
 @pytest.fixture
 def comparison(tmp_path: Path) -> Path:
     """One comparison, in MuSiQue's form, in which one side has nothing to find."""
-    texts = [f"{name} {said}." for name, said in PEOPLE.items()]
-    answers = ("Larvik Prize", "none")
-    record = {
-        "id": "2hop__1_2",
-        "question": QUESTION,
-        "answer": "Ada Brink",
-        "answer_aliases": [],
-        "answerable": True,
-        "paragraphs": [
-            {"idx": number, "title": name, "paragraph_text": texts[number], "is_supporting": True}
-            for number, name in enumerate(PEOPLE)
-        ],
-        "question_decomposition": [
-            {
-                "id": number,
-                "question": f"Which prize did {name} win?",
-                "answer": answer,
-                "paragraph_support_idx": number,
-            }
-            for number, (name, answer) in enumerate(zip(PEOPLE, answers, strict=True))
-        ],
-    }
+    texts = [(name, f"{name} {said}.") for name, said in PEOPLE.items()]
+    answers = zip(PEOPLE, ("Larvik Prize", "none"), strict=True)
+    steps = [(f"Which prize did {name} win?", answer, place) for place, (name, answer) in enumerate(answers)]
+    record = musique_record("2hop__1_2", QUESTION, texts, steps, "Ada Brink")
     path = tmp_path / "comparison.jsonl"
     path.write_text(json.dumps(record), encoding="utf-8")
     return path
