@@ -6,13 +6,13 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
+from hopgraph.nodes.core.reply_text import normalized_query
 from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified
 from hopgraph.state.migres import MigresContext, MigresState
 from hopgraph.tools.resources import get_entailment_checker
-from hopgraph.tools.text import DEFAULT_ANALYSER
 
 _ARTICLES = frozenset({"a", "an", "the"})
 
@@ -70,4 +70,4 @@ def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Eviden
 
 def _said(statement: str) -> tuple[str, ...]:
     """Return what equal statements share: their words without articles. One digit, letter or "not" makes another."""
-    return tuple(word for word in DEFAULT_ANALYSER.words(statement) if word not in _ARTICLES) or (statement,)
+    return tuple(word for word in normalized_query(statement).split() if word not in _ARTICLES) or (statement,)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from hopgraph.state import Passage
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.text import split_sentences
+from hopgraph.tools.text import DEFAULT_ANALYSER, split_sentences
 
 MODEL_SOURCE = "model"
 """The source of a passage that the model recalled."""
@@ -103,8 +103,11 @@ def abstains(answer: str) -> bool:
 
 
 def normalized_query(query: str) -> str:
-    """Write a query without case, punctuation and extra spaces, to compare it with others; "" for signs alone."""
-    return " ".join(re.sub(r"[^\w\s]", " ", query.casefold()).split())
+    """Write the words of a query, without case and accents, to compare it with others; "" for signs alone.
+
+    Signs that are part of a name or number stay: C++ is not C#, and 1.5 not 15.
+    """
+    return " ".join(DEFAULT_ANALYSER.words(query.casefold()))
 
 
 def is_dont_know(text: str) -> bool:

@@ -27,8 +27,10 @@ UNSPACED = (
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul: spaced, but its words carry their grammar at their ends
 )
 """Character ranges of a regular expression's set."""
-ANY_WORD = rf"[^\W_{UNSPACED}]+"
-"""Letters or digits of other scripts, one alone, too."""
+_MARKS = "".join(filter(lambda each: unicodedata.category(each) in {"Mn", "Mc"}, map(chr, range(0x300, 0x1B00))))
+"""Vowel signs and accents: parts of words that `\\w` leaves out."""
+WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}\u200c\u200d])*"
+"""Letters or digits of other scripts, one alone, too, with what joins them."""
 
 _PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
 """Tokeniser → the packages whose versions decide what it finds."""
@@ -168,6 +170,8 @@ _COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, C++, .N
 _HUMP = re.compile(r"[a-z]\d*[A-Z]|[A-Z]{2}[a-z]{2}")
 _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+"""U.S, which is US to others."""
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
 _BETWEEN_PARTS = str.maketrans("", "", "-_,'\u2019\u2010\u2011")
 
@@ -179,12 +183,14 @@ def _fold_accents(text: str) -> str:
 def find_compounds(text: str) -> list[str]:
     """Find what the parts of words and numbers are together: `1.3.0`, `NP440` for NP-440, `email` for e-mail, `C++`.
 
-    Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too.
+    Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too; of initials
+    one word, `US` for U.S.
+    one word, `US` for U.S.
     """
     found: list[str] = []
     for match in _COMPOUND.finditer(text):
         joined = match[0].translate(_BETWEEN_PARTS)
-        found.append(joined)
+        found.append(joined.replace(".", "") if _INITIALS.fullmatch(joined) else joined)
         if "/" in joined:
             found += (part.translate(_BETWEEN_PARTS) for part in match[0].split("/") if not part.isalnum())
         found += (version for version in _VERSION.findall(joined) if version != joined)
@@ -275,7 +281,7 @@ def _pythainlp() -> Splitter:
 
 
 DEFAULT_ANALYSER = Analyser(
-    word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
+    word_pattern=WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
 )
 """English: of indexes, unless another language is named, and of whatever compares texts."""
 

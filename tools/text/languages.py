@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import ANY_WORD, DEFAULT_ANALYSER, UNSPACED, Analyser
+from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, WORD, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -24,13 +24,6 @@ _SNOWBALL = (
 _UNSPACED = "zh chinese, ja japanese, ko korean, th thai"
 _TOKENISERS = {"chinese-words": "rjieba", "japanese-words": "sudachipy", "thai-words": "pythainlp"}
 """Languages with words from a dictionary, which need the extra `languages`."""
-
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903\u093a-\u094f"
-    "\u0962\u0963\u0b82\u0bbe-\u0bcd\u200c\u200d"
-)
-"""Vowel signs, accents and joiners of the languages above: parts of words that `\\w` leaves out."""
-_WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}])*"
 
 
 def _named(pairs: str) -> dict[str, str]:
@@ -139,7 +132,7 @@ def _analyser(name: str) -> Analyser:
         return Analyser(
             language=name,
             stemmer="none",
-            word_pattern=ANY_WORD,
+            word_pattern=WORD,
             compounds=True,
             normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
             tokeniser=_TOKENISERS.get(name, "bigrams"),
@@ -147,7 +140,7 @@ def _analyser(name: str) -> Analyser:
     return Analyser(
         language=name,
         stop_words=tuple(getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{name.upper()}", ())),
-        word_pattern=_WORD,
+        word_pattern=WORD,
         normal_form="NFKC",
         tokeniser="bigrams",
         compounds=True,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopgraph.nodes.core.reply_text import is_dont_know, read_numbers, short_answer
+from hopgraph.nodes.core.reply_text import is_dont_know, normalized_query, read_numbers, short_answer
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 
 
@@ -158,3 +158,19 @@ def test_a_yes_no_answer_is_yes_or_no_or_nothing(said: str, answer: str) -> None
 def test_a_text_longer_than_a_question_may_be_is_no_answer() -> None:
     assert short_answer("a" * MAX_TEXT_CHARACTERS) == "a" * MAX_TEXT_CHARACTERS
     assert short_answer("a" * (MAX_TEXT_CHARACTERS + 1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("Who made C#?", "who made c# ?", True),
+        ("Who made C#?", "Who made C++?", False),
+        ("Who made C#?", "Who made C?", False),
+        ("What is new in 1.5?", "What is new in 15?", False),
+        ("Who runs the caf\u00e9?", "Who runs the cafe", True),
+        ("\u0915\u093f?", "\u0915\u0940?", False),
+        ("?!", "\u2014", True),
+    ],
+)
+def test_two_queries_are_one_but_for_case_accents_and_punctuation(first: str, second: str, same: bool) -> None:
+    assert (normalized_query(first) == normalized_query(second)) is same
