@@ -53,7 +53,7 @@ async def open_app(options: ServingOptions, *, mounted_in: Any = None, at: str =
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # The lifespan runs in the server's task: a fixture may be ended by another than the one that began it.
-    server = PromptServer(server_config(served, options, lifespan="on"))
+    server = PromptServer(server_config(served, lifespan="on"))
     serving = asyncio.create_task(server.serve([listener]))
     while not server.started:
         assert not serving.done(), "the app did not start"

@@ -172,12 +172,12 @@ async def serve(options: ServingOptions, listener: socket.socket, ready: Callabl
     app = create_app(options)
     # Opened here and not by uvicorn, which would report a failure as a traceback.
     async with app.router.lifespan_context(app):
-        server = _Server(server_config(app, options))
+        server = _Server(server_config(app))
         ready()  # what is asked from now on waits in the listener's queue
         await server.serve(sockets=[listener])
 
 
-def server_config(app: FastAPI, options: ServingOptions, lifespan: Literal["on", "off"] = "off") -> uvicorn.Config:
+def server_config(app: FastAPI, lifespan: Literal["on", "off"] = "off") -> uvicorn.Config:
     """Configure uvicorn for the app."""
     return uvicorn.Config(
         app,

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from support.paths import ROOT
+
 Run = Callable[..., Any]
+README = str(ROOT / "README.md")
 
 
 def assert_one_line(ran: Any, code: int, *parts: str) -> None:
@@ -52,7 +55,15 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["methods", "magic"], ["'magic'"]),
         (["draw", "magic"], ["'magic'"]),
         (["draw", "migres", "--format", "gif"], ["gif", "svg"]),
-        (["index", "x"], ["--out"]),
+        (["ask", "q", "--set", "review_queries=true"], ["--review"]),
+        (["ask", "q", "--review=foo"], ["'--review': 'foo' is not one of 'queries', 'evidence', 'all'; see"]),
+        (["index", "x"], ["Give either --out DIR or --to SPEC"]),
+        (["index", "x", "--out", "x", "--to", "milvus:x.db#x"], ["Give either --out DIR or --to SPEC"]),
+        (["index", "x", "--out", "x", "--watch", "--dry-run"], ["--watch"]),
+        (["index", README, "--to", "milvus:lite#foxes"], ["a local Milvus file must end in .db"]),
+        (["index", README, "--out", "x", "--language", "tlh"], ["language 'tlh' is unknown; known: ar"]),
+        (["chat", "x", "--corpus", "sample"], ["DOCUMENTS or --corpus, not both"]),
+        *((["serve", "--port", port], ["--port"]) for port in ("0", "70000", "x")),
         (["calibrate", "x", "--corpus", "sample", "--reranker", "magic"], ["'magic'"]),
         (["calibrate", "x"], ["--corpus"]),
     ],

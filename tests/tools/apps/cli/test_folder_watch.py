@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hopgraph.tools.apps.cli import folder_watch, main
+from hopgraph.tools.apps.cli import folder_watch
 from hopgraph.tools.apps.cli.folder_watch import keep_up_to_date, kept_index
 from hopgraph.tools.retrieval import open_index
 from support.servers.web_app import ChatProcess, chat_process
@@ -97,11 +97,6 @@ async def test_a_folder_that_goes_and_comes_back_is_followed(
     await indexed(index, "Mardle")
 
 
-def test_documents_and_a_corpus_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chat", str(folder), "--corpus", "sample"]) == 2
-    assert "DOCUMENTS or --corpus, not both" in capsys.readouterr().err
-
-
 def test_folders_of_the_same_name_have_indexes_of_their_own(tmp_path: Path) -> None:
     one, other = kept_index(tmp_path / "a" / "docs"), kept_index(tmp_path / "b" / "docs")
     assert one != other
@@ -119,8 +114,3 @@ def test_an_index_follows_its_source_until_ctrl_c(folder: Path, tmp_path: Path) 
         finally:
             process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-
-
-def test_watching_excludes_what_does_not_update(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["index", str(tmp_path), "--out", str(tmp_path / "index"), "--watch", "--dry-run"]) == 2
-    assert "--watch" in capsys.readouterr().err

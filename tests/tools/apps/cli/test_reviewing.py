@@ -93,19 +93,6 @@ def test_without_a_terminal_it_is_refused(run: Run, monkeypatch: pytest.MonkeyPa
     assert "--review asks on the terminal" in ran.err
 
 
-@pytest.mark.parametrize("given", [["--review", "foo", QUESTION], ["--review=foo", QUESTION]])
-def test_what_can_be_reviewed_is_named(run: Run, given: list[str]) -> None:
-    ran = run("ask", *given)
-    assert (ran.code, ran.out) == (2, "")
-    assert "'--review': 'foo' is not one of 'queries', 'evidence', 'all'; see" in ran.err
-
-
-def test_the_setting_alone_names_the_option(run: Run) -> None:
-    ran = run("ask", QUESTION, "--set", "review_queries=true")
-    assert ran.code == 2
-    assert "--review" in ran.err
-
-
 class TypedAhead:
     """Standard input of a terminal at which everything is typed already."""
 

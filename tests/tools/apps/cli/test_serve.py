@@ -216,8 +216,3 @@ def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytes
     ran = run("serve")
     assert ran.code == 2
     assert "the server works in the folder .langgraph_api here" in ran.err
-
-
-@pytest.mark.parametrize("arguments", [("--port", "0"), ("--port", "70000"), ("--port", "x")])
-def test_a_wrong_port_is_refused(run: Run, arguments: tuple[str, ...]) -> None:
-    assert run("serve", *arguments).code == 2

@@ -256,13 +256,6 @@ async def test_hostile_bodies_are_refused(app: WebApp, name: str) -> None:
     assert len(reply.text) < 1000
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_message_of_ten_megabytes_is_refused(app: WebApp, stream: bool) -> None:
-    reply = await posted(app, wanted(messages=[{"role": "user", "content": "x" * 10_000_000}], stream=stream))
-    assert reply.status_code == 413
-    assert reply.json()["error"]["code"] == "request_too_large"
-
-
 async def test_a_message_that_is_no_question_is_told(app: WebApp) -> None:
     reply = await posted(app, wanted(messages=[{"role": "user", "content": "x" * 500_000}]))
     message = reply.json()["choices"][0]["message"]

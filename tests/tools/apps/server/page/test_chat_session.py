@@ -164,19 +164,6 @@ async def watched(chat_session: ChatSession, thread: str) -> ThreadView:
 
 
 @pytest.mark.slow
-async def test_a_turn_goes_on_when_its_tab_is_closed_and_is_shown_again(tmp_path: Path) -> None:
-    with OpenAIServer(RuleBasedModel()) as server:
-        async with opened(tmp_path, f"openai:any?base_url={server.base_url}") as chat_session:
-            server.fail_when("one_step/answer", slow(1))
-            task = asyncio.create_task(asked(chat_session))
-            await until_asked(server, 60)
-            task.cancel()
-            (thread,) = await chat_session.service().threads.list_for(USER)
-            (turn,) = (await watched(chat_session, thread["id"])).turns
-    assert (turn.ended, turn.told["answer"]) == ("done", "Pablo Picasso")
-
-
-@pytest.mark.slow
 async def test_a_stopped_turn_is_continued_without_paying_again(tmp_path: Path) -> None:
     """Also by another process, after its time limit; feedback stays with the turn."""
     method = TurnOptions(method="migres")
