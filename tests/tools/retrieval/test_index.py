@@ -71,7 +71,7 @@ def test_real_questions_find_what_bm25s_finds(hotpotqa: Path, built: Index) -> N
     records = list(open_corpus(hotpotqa).records(CorpusReading()))
     direct = DirectBm25s(records, lambda text: get_analyser("en").terms(text))
     assert len(index) == len(records)
-    for question in json.loads(hotpotqa.read_bytes()):
+    for question in json.loads(hotpotqa.read_bytes())[:40]:
         assert found(index, question["question"], 50) == direct.best(question["question"], 50)
     text = {r.id: (r.title, r.text) for r in records}
     assert all(text[hit.passage.id] == hit.passage[1:3] for hit in index.search("American film director", 50))

@@ -211,7 +211,12 @@ SETS = {"musique/train_100.jsonl": 12, "hotpotqa/train_100.json": 19, "2wikimult
 CUTOFFS = (5, 10, 15)
 
 
-@pytest.fixture(scope="module", params=[*SETS, "nq/open_oracle_500.jsonl"])
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.slow) for name in ("musique/train_100.jsonl", "nq/open_oracle_500.jsonl")
+]
+
+
+@pytest.fixture(scope="module", params=[*list(SETS)[1:], *OTHERS])
 def real(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     index = build_index(shared_data / request.param, tmp_path_factory.mktemp("links") / "index").path
     return request.param, index, [each for each in read_questions(shared_data / request.param) if each.gold]
