@@ -166,7 +166,7 @@ def _embed_passages(
         file.truncate(reused * 4 * facts.dimension)
         for start in range(reused, total, STEP):
             progress(start, total)
-            texts = [searchable_text(passages[row]) for row in rows[start : start + STEP].tolist()]
+            texts = [searchable_text(passages[int(row)]) for row in rows[start : start + STEP]]
             file.write(model.passages(texts).tobytes())
             file.flush()
     progress(total, total)

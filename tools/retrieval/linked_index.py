@@ -95,7 +95,7 @@ class LinkedIndex:
         return row
 
     def _row_of(self, key: str) -> int | None:
-        place = bisect_left(self.by_id, key, key=lambda row: self.passages[row].id)
+        place = bisect_left(self.by_id, key, key=lambda row: self.passages[int(row)].id)
         row = int(self.by_id[place]) if place < len(self.by_id) else None
         return row if row is not None and self.passages[row].id == key else None
 

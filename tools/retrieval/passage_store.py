@@ -3,12 +3,12 @@
 import json
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, NotRequired, Protocol
+from typing import NamedTuple, NotRequired
 
 import numpy as np
 from pydantic import JsonValue, TypeAdapter
@@ -40,16 +40,6 @@ class StoredPassage(NamedTuple):
     text: str
     metadata: Metadata = MappingProxyType({})
     """As `plain_metadata` returns it; not searched."""
-
-
-class PassageStore(Protocol):
-    """Passages by row, from 0, in the order of the corpus: a list, or a PassageFile."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, row: int, /) -> StoredPassage: ...
-
-    def __iter__(self) -> Iterator[StoredPassage]: ...
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
@@ -125,3 +115,7 @@ class PassageFile:
             return StoredPassage(line["_id"], line["title"], line["text"], line.get("metadata", {}))
         except DAMAGE:
             raise damaged(self._path, f"line {row + 1}") from None
+
+
+PassageStore = PassageFile | Sequence[StoredPassage]
+"""Passages by row, from 0, in the order of the corpus."""

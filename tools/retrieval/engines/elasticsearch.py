@@ -10,8 +10,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from typing_extensions import override
-
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
@@ -25,7 +23,6 @@ from hopgraph.tools.retrieval.engines.engine import (
     EngineAddress,
     EngineFacts,
     EngineRow,
-    SearchEngine,
     engine_error,
     parse_engine_facts,
 )
@@ -39,8 +36,8 @@ _LONGEST_ID = 512  # bytes that Elasticsearch allows
 _MOST_HITS = 10_000  # Elasticsearch's `index.max_result_window`, unless its owner changed it
 
 
-class ElasticsearchEngine(SearchEngine):
-    """One index of an Elasticsearch."""
+class ElasticsearchEngine:
+    """One index of an Elasticsearch, with the methods of `MilvusEngine`, and its errors."""
 
     def __init__(self, address: EngineAddress) -> None:
         self.address = address
@@ -56,8 +53,8 @@ class ElasticsearchEngine(SearchEngine):
                 address.uri, request_timeout=CALL_SECONDS, max_retries=2, retry_on_timeout=False, **options
             )
 
-    @override
     def load_facts(self) -> EngineFacts | None:
+        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
         with self._translated("cannot be read"):
             quick = self._client.options(request_timeout=CONNECT_SECONDS, max_retries=0)
             if not quick.indices.exists(index=self.address.collection):
@@ -66,8 +63,8 @@ class ElasticsearchEngine(SearchEngine):
             (mapping,) = dict(quick.indices.get_mapping(index=self.address.collection)).values()
         return parse_engine_facts(str(self.address), mapping["mappings"].get("_meta", {}).get(_META))
 
-    @override
     def create(self, facts: EngineFacts) -> None:
+        """Make the empty collection."""
         properties: dict[str, Any] = {
             "title": {"type": "text", "index": False},
             "text": {"type": "text", "index": False},
@@ -96,13 +93,13 @@ class ElasticsearchEngine(SearchEngine):
                 },
             )
 
-    @override
     def save_facts(self, facts: EngineFacts) -> None:
+        """Replace the facts stored with the collection."""
         with self._translated("cannot be written"):
             self._client.indices.put_mapping(index=self.address.collection, meta={_META: facts.model_dump_json()})
 
-    @override
     def upsert(self, rows: Sequence[EngineRow]) -> None:
+        """Store passages; one with an id that is there replaces the old one."""
         actions = (
             {
                 "_index": self.address.collection,
@@ -120,8 +117,8 @@ class ElasticsearchEngine(SearchEngine):
         with self._translated("cannot be written"):
             self._helpers.bulk(self._client, actions, chunk_size=len(rows))
 
-    @override
     def list_files(self) -> dict[str, str]:
+        """Return the `file_record` of each complete file, by its `file`."""
         found: dict[str, str] = {}
         after: list[Any] | None = None
         with self._translated("cannot be read"):
@@ -141,33 +138,33 @@ class ElasticsearchEngine(SearchEngine):
                     return found
                 after = hits[-1]["sort"]
 
-    @override
     def delete_files(self, files: Sequence[str]) -> None:
+        """Delete the passages of files, complete or not, by their `file`."""
         with self._translated("cannot be written"):
             for start in range(0, len(files), _MOST_HITS):
                 some = {"terms": {FILE: list(files[start : start + _MOST_HITS])}}
                 self._client.delete_by_query(index=self.address.collection, query=some, conflicts="proceed")
 
-    @override
     def refusal_reason(self, row: EngineRow) -> str:
+        """Return why a passage cannot be stored; empty when it can."""
         if len(row.passage.id.encode()) > _LONGEST_ID:
             what = f"its id has more than {_LONGEST_ID} bytes, which Elasticsearch cannot hold"
             return f"the passage {row.passage.id!r}: {what}"
         return ""
 
-    @override
     def finish(self) -> int:
+        """Make everything that was stored searchable; return the number of passages."""
         with self._translated("cannot be written"):
             self._client.indices.refresh(index=self.address.collection)
             return int(self._client.count(index=self.address.collection)["count"])
 
-    @override
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+        """Find at most k passages by BM25; a repeated term counts each time."""
         # Lucene weighs a query's repeated terms one by one, as our own BM25 does.
         return self._search({"match": {TERMS: {"query": " ".join(terms)}}}, k)
 
-    @override
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
+        """Find at most k passages by inner product."""
         size = min(k, _MOST_HITS)
         candidates = min(max(100, 2 * size), _MOST_HITS)
         knn = {"field": VECTOR, "query_vector": vector, "k": size, "num_candidates": candidates}

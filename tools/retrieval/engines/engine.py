@@ -1,11 +1,11 @@
-"""Addresses of engines, the interface that Milvus and Elasticsearch implement, and what is stored with a collection.
+"""Addresses of engines, and what is stored with a collection.
 
 An address is `milvus:URI#COLLECTION` or `elasticsearch:URL#INDEX`, each with `?mode=…&bm25_weight=…&links=DIR`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from pydantic import BaseModel, Field, JsonValue
@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field, JsonValue
 from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.io.redact import redact
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingInfo
-from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import K1, B, CorpusInfo, load_analyser, parse_facts
 from hopgraph.tools.retrieval.passage_retriever import BM25_WEIGHT
 from hopgraph.tools.retrieval.passage_store import StoredPassage
@@ -161,56 +160,6 @@ def parse_engine_facts(place: str, stored: str | None) -> EngineFacts:
     facts = parse_facts(EngineFacts, stored, place, REMEDY)
     load_analyser(place, facts.analyser, REMEDY)
     return facts
-
-
-class SearchEngine(Protocol):
-    """One collection in an engine. Its calls block, so they belong in a thread; any number may run at once.
-
-    Each of them raises CorpusError when the engine cannot be reached or refuses; making one, also SpecError for a
-    missing package.
-    """
-
-    address: EngineAddress
-
-    def load_facts(self) -> EngineFacts | None:
-        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
-        ...
-
-    def create(self, facts: EngineFacts) -> None:
-        """Make the empty collection."""
-        ...
-
-    def save_facts(self, facts: EngineFacts) -> None:
-        """Replace the facts stored with the collection."""
-        ...
-
-    def upsert(self, rows: Sequence[EngineRow]) -> None:
-        """Store passages; one with an id that is there replaces the old one."""
-        ...
-
-    def list_files(self) -> dict[str, str]:
-        """Return the `file_record` of each complete file, by its `file`."""
-        ...
-
-    def delete_files(self, files: Sequence[str]) -> None:
-        """Delete the passages of files, complete or not, by their `file`."""
-        ...
-
-    def refusal_reason(self, row: EngineRow) -> str:
-        """Return why the engine cannot store a passage; empty when it can."""
-        ...
-
-    def finish(self) -> int:
-        """Make everything that was stored searchable; return the number of passages."""
-        ...
-
-    def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
-        """Find at most k passages by BM25; a repeated term counts each time."""
-        ...
-
-    def search_vector(self, vector: list[float], k: int) -> list[Hit]:
-        """Find at most k passages by inner product."""
-        ...
 
 
 def engine_error(address: EngineAddress, what: str, said: str) -> CorpusError:

@@ -9,13 +9,15 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
 from hopgraph.tools.retrieval.engines.elasticsearch import ElasticsearchEngine
-from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, EngineFacts, SearchEngine, parse_address
+from hopgraph.tools.retrieval.engines.engine import REMEDY, EngineAddress, EngineFacts, parse_address
 from hopgraph.tools.retrieval.engines.milvus import MilvusEngine
 from hopgraph.tools.retrieval.index import Hit
 from hopgraph.tools.retrieval.index_manifest import load_analyser
 from hopgraph.tools.retrieval.linked_index import with_links
 from hopgraph.tools.retrieval.passage_retriever import FusedIndex, IndexRetriever, SearchableIndex, VectorIndex
 from hopgraph.tools.text import Analyser
+
+SearchEngine = MilvusEngine | ElasticsearchEngine
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from hopgraph.tools.retrieval.corpora import Corpus, CorpusReading, open_corpus
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions
 from hopgraph.tools.retrieval.embeddings.embedding_model import EmbeddingModel
 from hopgraph.tools.retrieval.embeddings.resolve import resolve_embeddings
-from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, SearchEngine, parse_address
-from hopgraph.tools.retrieval.engines.engine_index import connect
+from hopgraph.tools.retrieval.engines.engine import Checkpoint, EngineFacts, EngineRow, parse_address
+from hopgraph.tools.retrieval.engines.engine_index import SearchEngine, connect
 from hopgraph.tools.retrieval.index import searchable_text
 from hopgraph.tools.retrieval.index_manifest import CorpusInfo
 from hopgraph.tools.retrieval.index_sources import FileChanges, compare_files, hash_files

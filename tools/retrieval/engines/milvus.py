@@ -15,8 +15,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from typing_extensions import override
-
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.retrieval.engines.engine import (
@@ -30,7 +28,6 @@ from hopgraph.tools.retrieval.engines.engine import (
     EngineAddress,
     EngineFacts,
     EngineRow,
-    SearchEngine,
     engine_error,
     parse_engine_facts,
 )
@@ -49,8 +46,12 @@ _LETTERS = re.compile(r"\w+")
 _opening = Lock()
 
 
-class MilvusEngine(SearchEngine):
-    """One collection of a Milvus."""
+class MilvusEngine:
+    """One collection of a Milvus. Its calls block, so they belong in a thread; any number may run at once.
+
+    Each of them raises CorpusError when the server cannot be reached or refuses; making one, also SpecError for a
+    missing package.
+    """
 
     def __init__(self, address: EngineAddress) -> None:
         self.address = address
@@ -79,15 +80,15 @@ class MilvusEngine(SearchEngine):
             self._client: Any = self._milvus.MilvusClient(**connection)
         self._loaded = False
 
-    @override
     def load_facts(self) -> EngineFacts | None:
+        """Return the facts of the collection, as `parse_engine_facts` does; None when there is no such collection."""
         if not self._call("cannot be read", "has_collection"):
             return None
         found = self._call("cannot be read", "describe_collection")
         return parse_engine_facts(str(self.address), found.get("properties", {}).get(_PROPERTY))
 
-    @override
     def create(self, facts: EngineFacts) -> None:
+        """Make the empty collection."""
         kinds = self._milvus.DataType
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_LONGEST_ID)
@@ -121,17 +122,17 @@ class MilvusEngine(SearchEngine):
             properties={_PROPERTY: facts.model_dump_json()},
         )
 
-    @override
     def save_facts(self, facts: EngineFacts) -> None:
+        """Replace the facts stored with the collection."""
         self._call("cannot be written", "alter_collection_properties", properties={_PROPERTY: facts.model_dump_json()})
 
-    @override
     def upsert(self, rows: Sequence[EngineRow]) -> None:
+        """Store passages; one with an id that is there replaces the old one."""
         data = [{**self._strings(row), **({VECTOR: row.vector} if row.vector else {})} for row in rows]
         self._call("cannot be written", "upsert", data=data)
 
-    @override
     def refusal_reason(self, row: EngineRow) -> str:
+        """Return why a passage cannot be stored; empty when it can."""
         for name, value in self._strings(row).items():
             limit = _LONGEST_ID if name == "id" else _LONGEST_FIELD
             if len(value.encode()) > limit:
@@ -144,8 +145,8 @@ class MilvusEngine(SearchEngine):
         strings = {"id": key, "title": title, "text": text, METADATA: json.dumps(dict(metadata), ensure_ascii=False)}
         return {**strings, FILE: row.file, FILE_RECORD: row.file_record, TERMS: self._words(row.terms)}
 
-    @override
     def list_files(self) -> dict[str, str]:
+        """Return the `file_record` of each complete file, by its `file`."""
         wanted = {"filter": f'{FILE_RECORD} != ""', "output_fields": [FILE, FILE_RECORD]}
         self._call("cannot be read", "load_collection")
         if not self.address.remote:  # Lite has no iterators, and needs none
@@ -157,26 +158,26 @@ class MilvusEngine(SearchEngine):
                 found = [each for page in iter(pages.next, []) for each in page]
         return {each[FILE]: each[FILE_RECORD] for each in found}
 
-    @override
     def delete_files(self, files: Sequence[str]) -> None:
+        """Delete the passages of files, complete or not, by their `file`."""
         for start in range(0, len(files), _READ_AT_ONCE):
             named = json.dumps(list(files[start : start + _READ_AT_ONCE]))  # digests, so nothing to escape
             self._call("cannot be written", "delete", filter=f"{FILE} in {named}")
 
-    @override
     def finish(self) -> int:
+        """Make everything that was stored searchable; return the number of passages."""
         for method in ("flush", "load_collection"):
             self._call("cannot be written", method, timeout=None)
         rows = self._call("cannot be written", "query", filter="", output_fields=["count(*)"], timeout=None)
         return int(rows[0]["count(*)"])
 
-    @override
     def search_terms(self, terms: Sequence[str], k: int) -> list[Hit]:
+        """Find at most k passages by BM25; a repeated term counts each time."""
         found = self._search(self._words(terms), _SPARSE, "BM25", k)
         return [hit._replace(score=abs(hit.score)) for hit in found]
 
-    @override
     def search_vector(self, vector: list[float], k: int) -> list[Hit]:
+        """Find at most k passages by inner product."""
         return self._search(vector, VECTOR, "IP", k)
 
     def _search(self, query: str | list[float], field: str, metric: str, k: int) -> list[Hit]:
