@@ -29,7 +29,7 @@ UNSPACED = (
 """Character ranges of a regular expression's set."""
 _MARKS = "".join(filter(lambda each: unicodedata.category(each) in {"Mn", "Mc"}, map(chr, range(0x300, 0x1B00))))
 """Vowel signs and accents: parts of words that `\\w` leaves out."""
-WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}\u200c\u200d])*"
+ANY_WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}\u200c\u200d])*"
 """Letters or digits of other scripts, one alone, too, with what joins them."""
 
 _PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
@@ -281,7 +281,7 @@ def _pythainlp() -> Splitter:
 
 
 DEFAULT_ANALYSER = Analyser(
-    word_pattern=WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
+    word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
 )
 """English: of indexes, unless another language is named, and of whatever compares texts."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, WORD, Analyser
+from hopgraph.tools.text.analyser import ANY_WORD, DEFAULT_ANALYSER, Analyser
 
 _SNOWBALL = (
     "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
@@ -132,7 +132,7 @@ def _analyser(name: str) -> Analyser:
         return Analyser(
             language=name,
             stemmer="none",
-            word_pattern=WORD,
+            word_pattern=ANY_WORD,
             compounds=True,
             normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
             tokeniser=_TOKENISERS.get(name, "bigrams"),
@@ -140,7 +140,7 @@ def _analyser(name: str) -> Analyser:
     return Analyser(
         language=name,
         stop_words=tuple(getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{name.upper()}", ())),
-        word_pattern=WORD,
+        word_pattern=ANY_WORD,
         normal_form="NFKC",
         tokeniser="bigrams",
         compounds=True,
