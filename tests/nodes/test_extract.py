@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from hopgraph.nodes.extract import extract
 from hopgraph.state.migres import MigresContext
 from support.node_inputs import knowledge, node_runtime, passage, spent
@@ -18,52 +16,6 @@ def extracting(*entries: Any) -> Any:
 
 def reply(*statements: tuple[str, list[int]]) -> str:
     return json.dumps({"useful_information": [{"info": info, "support_passages": found} for info, found in statements]})
-
-
-async def test_statements_cite_the_passages_that_were_shown() -> None:
-    events: list[Any] = []
-    said = reply(("Dogs bark.", [3, 1, 1]), ("Unsupported.", [9]), (" ", [1]))
-    settings = MigresContext(model=ScriptedChatModel(replies=[said]), extraction="per_query")
-    update = await extract(extracting(knowledge("q1"), knowledge("q2", "a", "b")), node_runtime(settings, events))
-    assert [(each["id"], each["passage_ids"], each["quote"]) for each in update["drafts"]] == [
-        ("2.2.1", ["a"], "Dogs bark.")
-    ]
-    assert update["shown"] == {"a": [[0, 4]], "b": [[0, 4]]}
-    assert update["excluded"] == []
-    assert [event["data"]["dropped"] for event in events if event["event"] == "extracted"] == [2]
-
-
-@pytest.mark.parametrize(("memory", "said"), [(False, reply()), (True, "what?")])
-async def test_nothing_is_excluded_without_memory_or_a_usable_reply(memory: bool, said: str) -> None:
-    settings = MigresContext(model=ScriptedChatModel(replies=[said]), memory=memory, parse_retries=0)
-    update = await extract(extracting(knowledge("q", "a")), node_runtime(settings))
-    assert (update["drafts"], update["shown"], update["excluded"]) == ([], {}, [])
-
-
-async def test_no_passages_take_no_call() -> None:
-    settings = MigresContext(model=ScriptedChatModel(replies=[]))
-    update = await extract(extracting(knowledge("q")), node_runtime(settings))
-    assert update == {"knowledge": [knowledge("q")], "drafts": [], "shown": {}, "excluded": [], "calls": {}}
-
-
-@pytest.mark.parametrize(
-    ("before", "spans", "excluded"),
-    [
-        ([], [[0, 21]], []),  # one query alone
-        ([[0, 21]], [[0, 21]], ["a"]),
-        ([[0, 10]], [[0, 10]], []),  # "Dogs bark." was never shown
-        ([[0, 10], [0, 10], [11, 21]], [[11, 21]], ["a"]),
-    ],
-)
-async def test_a_passage_is_set_aside_once_each_sentence_was_shown_twice(
-    before: list[Any], spans: list[Any], excluded: list[str]
-) -> None:
-    entry = knowledge("q", "a")
-    entry["excerpts"][0]["spans"] = spans
-    settings = MigresContext(model=ScriptedChatModel(replies=[reply()]))
-    state: Any = {**extracting(entry), "shown": {"a": before} if before else {}}
-    update = await extract(state, node_runtime(settings))
-    assert (update["shown"], update["excluded"]) == ({"a": [*before, *spans]}, excluded)
 
 
 async def test_jointly_one_call_reads_the_best_passages_of_all_queries() -> None:

@@ -41,19 +41,6 @@ def test_what_the_answer_rests_on(fields: dict[str, Any], ids: list[str]) -> Non
     assert [each["id"] for each in cited_evidence(finishing(**fields))] == ids
 
 
-async def test_cited_passages_come_first_and_recalled_ones_not_at_all() -> None:
-    recalled = passage("model:1.1", source="model")
-    state = finishing(used=["1.1.2"], passages=[recalled, passage("a"), passage("b", hop=2), passage("c", hop=2)])
-    update = await finish(state, Runtime(context=MigresContext()))
-    assert [each["id"] for each in update["passages"].value] == ["b", "a", "c"]
-    assert update["stop_reason"] == "answered"
-
-
-async def test_no_answer_has_no_citations() -> None:
-    update = await finish(finishing(answer="", used=["1.1.2"]), Runtime(context=MigresContext()))
-    assert (update["citations"], update["stop_reason"]) == ([], "unanswerable")
-
-
 async def test_without_abstaining_an_answer_that_rests_on_nothing_cites_the_model() -> None:
     state = finishing(answer="no", explanation="Nobody did.")
     update = await finish(state, Runtime(context=MigresContext(abstain=False)))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.prune import parents_of, prune
+from hopgraph.nodes.prune import prune
 from hopgraph.state import Candidates
 from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from support.node_inputs import evidence, node_runtime, passage, review_node, review_tree
@@ -27,47 +27,6 @@ def growing(**fields: Any) -> Any:
         "evidence": [evidence(1, "Cats purr.", "a")],
         **fields,
     }
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({}, ["in the evidence pool", "", ""]),
-        ({"prune_repetitive": False}, ["", "", ""]),
-        ({"remember_rejected": True}, ["in the evidence pool", "rejected before", ""]),
-        ({"prune_similar": 0.9}, ["in the evidence pool", "", "similar to p0.1"]),
-    ],
-)
-async def test_why_a_paragraph_is_pruned(settings: dict[str, Any], why: list[str]) -> None:
-    update = await prune(growing(), node_runtime(TreeOfReviewsContext(**settings)))
-    assert [node["why"] for node in update["tree"].values()] == why
-    assert list(update["tree"]) == ["0.1.1", "0.1.2", "0.1.3"]
-    assert [node["status"] for node in update["tree"].values()] == ["pruned" if each else "open" for each in why]
-    assert update["frontier"] == []
-
-
-async def test_the_first_paragraphs_come_with_the_root() -> None:
-    events: list[Any] = []
-    update = await prune(growing(tree={}, frontier=[], evidence=[]), node_runtime(TreeOfReviewsContext(), events))
-    assert list(update["tree"]) == ["0", "0.1", "0.2", "0.3"]
-    assert (update["tree"]["0"]["status"], update["tree"]["0"]["query"]) == ("expanded", "Who?")
-    assert [event["event"] for event in events] == ["grown"]
-
-
-async def test_similar_paragraphs_of_one_retrieval_are_kept_once() -> None:
-    passages = [passage(key, "Rembrandt painted it.", title="") for key in ("a", "b", "c")]
-    update = await prune(
-        growing(passages=passages, tree={}, evidence=[]), node_runtime(TreeOfReviewsContext(prune_similar=1.0))
-    )
-    assert [node["why"] for node in update["tree"].values()] == ["", "", "similar to a", "similar to a"]
-
-
-def test_parents_are_in_the_order_of_the_queries() -> None:
-    tree = review_tree(review_node("0.1"), review_node("0.2"))
-    searched = growing(
-        tree=tree, frontier=["0.2", "0.1"], candidates=[Candidates(query="q", passage_ids=[], scores=[])] * 2
-    )
-    assert [node["id"] for node in parents_of(searched)] == ["0.2", "0.1"]
 
 
 @pytest.mark.parametrize(

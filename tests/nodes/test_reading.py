@@ -1,17 +1,14 @@
 """An answer with its evidence, read from a reply."""
 
-import json
 from typing import Any
 
 import pytest
 
 from hopgraph.nodes.core.ask import CallResult
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.reading import AnswerReply, excerpts_of_all_queries, make_answer_node, read_answer
+from hopgraph.nodes.reading import AnswerReply, excerpts_of_all_queries, read_answer
 from hopgraph.state import Context
-from hopgraph.state.baselines import LeastToMostContext
-from support.node_inputs import knowledge, model_call, node_runtime, passage, spent
-from support.servers.scripted_model import ScriptedChatModel
+from support.node_inputs import knowledge, model_call, passage
 
 EXCERPTS = [whole_excerpt(passage(key), 1.0) for key in ("a", "b")]
 
@@ -40,27 +37,3 @@ def test_an_answer_rests_on_the_passages_that_the_reply_names(
 def test_a_passage_is_shown_once_at_its_first_place() -> None:
     entries = [knowledge("q1", "b"), knowledge("q2"), knowledge("q3", "a", "b")]
     assert [each["passage_id"] for each in excerpts_of_all_queries(entries)] == ["b", "a"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "limit", "reason"),
-    [
-        ({}, None, "answered"),
-        ({}, "max_iterations", "max_iterations"),
-        ({"max_tokens": 1}, None, "budget"),
-        ({"max_tokens": 1}, "max_iterations", "max_iterations"),
-    ],
-)
-async def test_the_first_limit_stays_the_stop_reason(settings: dict[str, Any], limit: Any, reason: str) -> None:
-    model = ScriptedChatModel(replies=lambda *_: json.dumps({"answer": "Lima", "used_passages": [1]}))
-    state: Any = {
-        "question": "Where?",
-        "knowledge": [knowledge("q", "a")],
-        "passages": [passage("a")],
-        "stop_reason": limit,
-        **spent(),
-    }
-    update = await make_answer_node(own_knowledge=True)(
-        state, node_runtime(LeastToMostContext(model=model, **settings))
-    )
-    assert (update["stop_reason"], update["evidence"]) == (reason, [])

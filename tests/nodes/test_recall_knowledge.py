@@ -13,21 +13,6 @@ def recalling(*entries: Any) -> Any:
     return {"knowledge": list(entries), "question": "the whole", "iteration": 2, **spent()}
 
 
-async def test_each_query_without_passages_gets_a_passage_of_the_models_own() -> None:
-    state: Any = recalling(knowledge("q1"), knowledge("q2", "a"), knowledge("q3"))
-    replies = ['{"knowledge": "I don\'t know when, but Lima is in Peru."}', '{"knowledge": "I don\'t know."}']
-    settings = MigresContext(model=ScriptedChatModel(replies=replies), extraction="per_query")
-    update = await recall_knowledge(state, node_runtime(settings))
-    assert [(each["id"], each["text"], each["source"]) for each in update["passages"]] == [
-        ("model:2.1", "I don't know when, but Lima is in Peru.", "model")
-    ]
-    assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [
-        ["model:2.1"],
-        ["a"],
-        [],
-    ]
-
-
 async def test_jointly_it_is_asked_once_for_the_first_query_and_sees_the_question() -> None:
     seen: list[str] = []
 

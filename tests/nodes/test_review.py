@@ -5,27 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hopgraph.nodes.review import Review, ReviewWithQuery, by_search_order, every_open, is_to_expand, make_review_node
-from hopgraph.state.tree_of_reviews import ReviewContext, TreeOfReviewsContext
+from hopgraph.nodes.review import Review, ReviewWithQuery, every_open, make_review_node
+from hopgraph.state.tree_of_reviews import TreeOfReviewsContext
 from support.node_inputs import node_runtime, passage, review_node, review_tree, spent
 from support.review_worlds import accept
 from support.servers.scripted_model import ScriptedChatModel
-
-
-@pytest.mark.parametrize(
-    ("relevant", "enough", "verdict"),
-    [
-        (True, True, "accept"),
-        (True, False, "search"),
-        (False, True, "reject"),
-        ("[RELEVANT]", "[SUPPORTED]", "accept"),
-        ("Relevant", "unsupported: the year is missing", "search"),
-        ("irrelevant", "no", "reject"),
-    ],
-)
-def test_the_verdict_of_two_judgements(relevant: object, enough: object, verdict: str) -> None:
-    said = {"relevant": relevant, "enough": enough, "answer": "Lima", "query": "Where?"}
-    assert Review.model_validate(said).verdict == verdict
 
 
 def test_an_accepted_path_needs_an_answer_and_a_search_a_query() -> None:
@@ -35,27 +19,6 @@ def test_an_accepted_path_needs_an_answer_and_a_search_a_query() -> None:
     with pytest.raises(ValidationError, match="query is missing"):
         ReviewWithQuery.model_validate({"relevant": True, "enough": False, "query": " \n"})
     assert ReviewWithQuery.model_validate({"relevant": False}).verdict == "reject"
-
-
-@pytest.mark.parametrize(
-    ("key", "verdict", "settings", "expected"),
-    [
-        ("0.1", "search", {}, True),
-        ("0.1.1", "search", {"max_depth": 2}, False),
-        ("0.1", "accept", {}, False),
-        ("0.1", "reject", {}, False),
-        ("0.1", "reject", {"prune_relevance": False}, True),
-        ("0.1", "unread", {"prune_relevance": False}, False),
-    ],
-)
-def test_which_paths_are_searched_further(key: str, verdict: str, settings: dict[str, Any], expected: bool) -> None:
-    assert is_to_expand(review_node(key, verdict), ReviewContext(**settings)) is expected
-
-
-def test_a_depth_search_reviews_one_node_at_a_time() -> None:
-    opened = [review_node("0.1"), review_node("0.2")]
-    assert by_search_order(opened, TreeOfReviewsContext()) == opened
-    assert by_search_order(opened, TreeOfReviewsContext(search="depth")) == opened[:1]
 
 
 @pytest.mark.parametrize(

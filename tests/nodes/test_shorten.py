@@ -7,7 +7,7 @@ import pytest
 
 from hopgraph.nodes.draft_answers import majority_answer, shorten
 from hopgraph.state.blendfilter import BlendFilterContext
-from support.node_inputs import draft, evidence, node_runtime, spent
+from support.node_inputs import draft, node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -28,15 +28,6 @@ def test_the_majority_leaves_case_articles_and_empty_answers_aside(answers: list
 
 def shortening(*drafts: Any, cut_off: bool = False) -> Any:
     return {"question": "Where?", "drafts": list(drafts), "cut_off": cut_off, **spent()}
-
-
-async def test_each_chain_is_shortened_and_an_empty_one_takes_no_call() -> None:
-    replies = [json.dumps({"answer": "Oslo"})] * 2
-    settings = BlendFilterContext(model=ScriptedChatModel(replies=replies), max_parallel_calls=1, abstain=False)
-    drafts = (draft("", ""), draft("in Oslo, I think", "r", evidence(1, "s", "a")), draft("", "Oslo it is"))
-    update = await shorten(shortening(*drafts), node_runtime(settings))
-    assert (update["sampled"], update["answer"], update["used"]) == (["Oslo", "Oslo"], "Oslo", ["1.1.1"])
-    assert len(update["calls"]) == 2
 
 
 @pytest.mark.parametrize(("abstain", "answer"), [(True, ""), (False, "Oslo")])
@@ -65,9 +56,3 @@ async def test_a_short_answer_is_no_abstention_and_yes_or_no_where_asked_for(
     settings = BlendFilterContext(model=model, answer_type="yes_no" if yes_no else "short")
     update = await shorten(shortening(draft(own, "r")), node_runtime(settings))
     assert update["answer"] == answer
-
-
-async def test_the_chains_own_answer_stays_where_the_budget_does_not_reach() -> None:
-    settings = BlendFilterContext(model=ScriptedChatModel(replies=[]), max_tokens=1)
-    update = await shorten(shortening(draft("Lima", "r")), node_runtime(settings))
-    assert (update["answer"], update["stop_reason"]) == ("Lima", "budget")

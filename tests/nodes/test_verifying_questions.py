@@ -7,7 +7,7 @@ import pytest
 from hopgraph.nodes.parts import verifying_questions
 from hopgraph.state import Draft
 from hopgraph.state.revising import VerifyAndEditContext
-from support.node_inputs import model_call, node_runtime, spent
+from support.node_inputs import node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -38,10 +38,3 @@ async def test_each_sentence_of_the_majoritys_first_sample_is_asked_about(
     assert update["claims"] == generated
     assert update["sub_questions"] == ["Q0?", "Q1?", "Q2?"][: len(model.calls)]
     assert len(model.calls) == max(1, len(generated))
-
-
-async def test_a_sentence_that_the_budget_does_not_reach_is_its_own_query() -> None:
-    state: Any = {"question": "q?", "drafts": DRAFTS, "stop_reason": None, **spent(model_call())}
-    settings = VerifyAndEditContext(model=ScriptedChatModel(replies=['{"queries": ["Q?"]}']), max_llm_calls=2)
-    update = await verifying_questions(state, node_runtime(settings))
-    assert (update["sub_questions"], update["stop_reason"]) == (["Q?", "Two.", "Three."], "budget")

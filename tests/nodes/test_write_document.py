@@ -8,7 +8,7 @@ from hopgraph.nodes.core.excerpts import whole_excerpt
 from hopgraph.nodes.write_document import write_document
 from hopgraph.state import Knowledge
 from hopgraph.state.revising import ItrgContext
-from support.node_inputs import model_call, node_runtime, passage, spent
+from support.node_inputs import node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 
 
@@ -22,30 +22,6 @@ def rewriting(**fields: Any) -> Any:
 def settings(*replies: str, **more: Any) -> Any:
     more = {"mode": "refine", **more}
     return node_runtime(ItrgContext(model=ScriptedChatModel(replies=[*replies]), parse_retries=0, **more))
-
-
-@pytest.mark.parametrize(("said", "queries"), [("Lima is old.", ["q? Lima is old."]), ("I don't know.", [])])
-async def test_the_first_document_goes_into_the_query(said: str, queries: list[str]) -> None:
-    first = {"document": "", "round_before": [], "iteration": 1}
-    update = await write_document(rewriting(**first), settings(f'{{"passage": "{said}"}}'))
-    assert ([each["text"] for each in update["queries"]], update["iteration"]) == (queries, 1 + bool(queries))
-    assert update["round_before"] == ["a", "b"]
-
-
-async def test_new_is_what_the_round_before_did_not_find() -> None:
-    seen: list[str] = []
-
-    def reply(_: str, messages: Any) -> str:
-        seen.append(messages[-1].text)
-        return '{"passage": "New."}'
-
-    for before in (["a"], ["b"]):
-        model = ScriptedChatModel(replies=reply)
-        await write_document(rewriting(round_before=before), node_runtime(ItrgContext(model=model, mode="refine")))
-    assert [[title in prompt for title in ('title="A"', 'title="B"')] for prompt in seen] == [
-        [False, True],
-        [True, False],
-    ]
 
 
 @pytest.mark.parametrize(
@@ -69,10 +45,3 @@ async def test_a_document_that_stays_as_it_was_is_searched_for_no_more(reply: st
 async def test_nothing_new_takes_no_call() -> None:
     update = await write_document(rewriting(round_before=["a", "b"]), settings())
     assert (update["calls"], update["queries"], update["document"]) == ({}, [], "Old.")
-
-
-async def test_the_last_round_and_a_used_up_budget_end_it() -> None:
-    last = await write_document(rewriting(), settings('{"passage": "New."}', iterations=1))
-    assert (last["queries"], last["document"], last["stop_reason"]) == ([], "New.", None)
-    used_up = await write_document(rewriting(**spent(model_call())), settings(max_llm_calls=1))
-    assert (used_up["queries"], used_up["document"], used_up["stop_reason"]) == ([], "Old.", "budget")

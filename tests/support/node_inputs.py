@@ -1,7 +1,7 @@
 """What tests of single nodes give them: records of the state, what a run has spent, and small retrievers."""
 
 import time
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.state import BudgetState, Call, Citation, Draft, Evidence, Excerpt, Knowledge, Passage, StepEvent
 from hopgraph.state.context import ContextT
-from hopgraph.state.question_tree import Branch, QuestionNode
+from hopgraph.state.question_tree import QuestionNode
 from hopgraph.state.tree_of_reviews import ReviewNode
 
 
@@ -64,11 +64,6 @@ def question_node(key: str, **fields: Any) -> QuestionNode:
         **fields,
     }
     return made
-
-
-def on_branch(key: str, step: Literal["solve", "compose"] = "solve") -> Branch:
-    """Return the branch that works on a question."""
-    return Branch(id=key, step=step)
 
 
 class WithoutK(BaseRetriever):

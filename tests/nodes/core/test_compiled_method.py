@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from hopgraph.graphs import chat, migres, tree_of_reviews
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.state import AnswerOutput, MethodState, QuestionError, QuestionInput, SettingsError
+from hopgraph.state import AnswerOutput, MethodState, QuestionInput, SettingsError
 from hopgraph.state.fingerprint import check_same_settings, record_changes, record_settings
 from support.chain_runs import Runs
 from support.servers.scripted_agent import ScriptedAgentModel
@@ -41,16 +41,6 @@ def graph_of(steps: int) -> Any:
 
 LONG = graph_of(30)
 SHORT = graph_of(10)
-
-
-async def test_a_misplaced_setting_or_input_is_refused_by_name() -> None:
-    misplaced = migres.graph.with_config(configurable={"top_k": 3})
-    with pytest.raises(SettingsError, match="'top_k' is a setting"):
-        await misplaced.ainvoke(QUESTION)
-    with pytest.raises(QuestionError, match="input is a text"):
-        await cast("Any", migres.graph).ainvoke(QUESTION["question"])
-    with pytest.raises(SettingsError, match="not the class MigresContext"):
-        await migres.graph.ainvoke(QUESTION, context=cast("Any", migres.Context))
 
 
 async def test_the_context_of_a_host_is_taken_without_the_host() -> None:

@@ -1,61 +1,13 @@
 """A settled question, and what becomes of the run."""
 
-from typing import Any
-
-import pytest
 from langgraph.types import Overwrite
 
 from hopgraph.nodes.question_tree.settlement import (
-    evidence_under,
     format_sub_answers,
     rest_on_evidence,
-    settle,
     settle_root,
 )
-from hopgraph.state import Context
-from support.node_inputs import draft, evidence, node_runtime, question_node
-
-
-def test_an_unanswered_question_rests_on_nothing() -> None:
-    tree = {"0": question_node("0", status="unknown", passage_ids=["p"])}
-    assert evidence_under(tree, "0") == []
-
-
-def test_a_settled_question_is_answered_or_unknown() -> None:
-    events: list[Any] = []
-    runtime = node_runtime(Context(), events)
-    node = question_node("0.1", status="split")
-    reading = draft("Ada", "because", evidence(1, "s", "a", "b"))
-    update = settle(runtime, node, "composed", reading=reading)
-    assert update["tree"]["0.1"] == {
-        **node,
-        "status": "answered",
-        "answer": "Ada",
-        "how": "composed",
-        "explanation": "because",
-        "passage_ids": ["a", "b"],
-    }
-    assert settle(runtime, node, "depth") == {
-        "tree": {"0.1": {**node, "status": "unknown", "how": "depth"}},
-        "evidence": [],
-    }
-    assert [event["event"] for event in events] == ["solved", "solved"]
-
-
-@pytest.mark.parametrize(
-    ("root", "part", "limit", "reason"),
-    [
-        ({"answer": "Ada", "how": "composed"}, {"how": "known"}, None, "answered"),
-        ({"answer": "Ada", "how": "composed"}, {"how": "budget"}, None, "budget"),
-        ({"answer": "Ada", "how": "composed"}, {"how": "questions"}, None, "budget"),
-        ({"answer": "Ada", "how": "composed"}, {"how": "known"}, "max_iterations", "max_iterations"),
-        ({"how": "unsolved"}, {"how": "depth"}, None, "max_depth"),
-        ({"how": "unsolved"}, {"how": "unsolved"}, None, "unanswerable"),
-    ],
-)
-def test_why_a_run_ends(root: Any, part: Any, limit: Any, reason: str) -> None:
-    tree = {"0": question_node("0", **root), "0.1": question_node("0.1", **part)}
-    assert settle_root(tree, ["0"], limit=limit)["stop_reason"] == reason
+from support.node_inputs import question_node
 
 
 def test_answered_parts_explain_an_answer_without_a_reason() -> None:
