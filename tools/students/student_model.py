@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.models.offline.offline_model import as_result
+from hopgraph.tools.models.players.step_replies import as_result
 from hopgraph.tools.scoring.weights.batched import Batched, run_in_batches, shared, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,

@@ -1,5 +1,38 @@
 """`offline:extractive`: the rule-based model without weights that lets everything run with nothing installed."""
 
-from hopgraph.tools.models.offline.offline_model import RuleBasedModel
+from typing import Any, ClassVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from typing_extensions import override
+
+from hopgraph.tools.models.offline.reader import RuleReader
+from hopgraph.tools.models.players.prompt_reading import parse_request
+from hopgraph.tools.models.players.step_replies import as_result, reply_to_step
 
 __all__ = ["RuleBasedModel"]
+
+
+class RuleBasedModel(BaseChatModel):
+    """Answer every role of the project's prompts from the passages in the prompt alone (spec `offline:extractive`).
+
+    Deterministic, without weights, network or own knowledge: it copies sentences and spans. The reply is
+    one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty
+    list where it finds nothing. Token counts in `usage_metadata` are estimates.
+    """
+
+    writes_logprobs: ClassVar[bool] = True
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "offline-extractive"
+
+    @override
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return as_result(messages, reply_to_step(RuleReader(parse_request(messages))), "extractive")
+
+    @override
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return self._generate(messages)

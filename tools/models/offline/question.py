@@ -1,8 +1,9 @@
 """Analysis of a question: the kind of answer, the asked-for noun, the options, and what it describes."""
 
 import re
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from hopgraph.tools.models.offline.statements import terms
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names
@@ -38,122 +39,98 @@ _MAKER = re.compile(r"\b(director|composer|performer|writer|author|producer|foun
 _MAX_CHARACTERS = 1_000
 
 
-def kind_of_noun(noun: str) -> str:
-    """Return what a noun names: date, number, place or person; empty for any other."""
-    single = re.sub(r"ies$", "y", noun).removesuffix("s")
-    return next((kind for kind, form in _KINDS if re.fullmatch(form, single) or re.fullmatch(form, noun)), "")
-
-
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A question as the offline model understands it."""
 
     text: str
+    words: tuple[str, ...]
+    """In lower case, without the possessive ending."""
+    flat: str
+    """The same, each between spaces."""
+    terms: frozenset[str]
+    names: tuple[str, ...]
+    """As written, in order; a single first word is none."""
+    noun: str
+    """What is asked for ("medal" in "what medal"), in lower case; empty when there is none."""
+    options: tuple[str, ...]
+    """The two options of "A or B"; empty when there are none."""
+    kind: str
+    """The kind of answer: yes_no, person, place, date, number or thing."""
+    orders: bool
+    """True if it asks whether one thing comes before or after another."""
+    wants_latest: bool
+    """True if the later of two dates decides it."""
+    maker: str
+    """The role whose holders are compared, such as "director"; empty where the works themselves are compared."""
+    compared_fact: str
+    """The fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
 
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """Its content terms."""
-        return terms(self.text)
 
-    @cached_property
-    def flat(self) -> str:
-        """Its lower-case words, each between spaces."""
-        return f" {key(self.text)} "
+@lru_cache(maxsize=512)
+def read_question(text: str) -> Question:
+    """Analyse a question; any text gives one."""
+    low, found = text.lower(), terms(text)
+    words = tuple(fold(word).removesuffix("'s") for word in WORD.findall(text))
+    at = _main_question_word(words)
+    asking, rest = (words[at], words[at + 1 :]) if at >= 0 else ("", ())
+    noun, compares, orders = _noun(asking, rest), bool(_COMPARING.search(low)), bool(_ORDER.search(low))
+    options = _options(text, compares=compares)
+    last = key(re.split(r"[.?!] +", text.strip())[-1]).partition(" ")[0]
+    if not options and not {*words[:1], last}.isdisjoint(_VERBS):
+        kind = "yes_no"
+    elif asking == "how" and rest[:1] in (("did",), ("is",), ("do",)):
+        kind = "thing"
+    else:
+        kind = _KIND_OF_WORD.get(asking) or kind_of_noun(noun) or "thing"
+    made = _MAKER.search(text)
+    maker = "" if not made else "director" if made[2] else made[1]
+    if kind == "yes_no" and not orders:
+        same = _SAME.search(low)
+        shared = (same[1] or "country") if same else ""
+        fact = "the country" if shared in ("nationality", "nation") else f"the {shared}" if shared else ""
+    elif not compares and not orders:
+        fact = ""
+    elif "die" in found:
+        fact = "the date of death"
+    else:
+        of_people = asking == "who" or maker or "born" in found or _AGE.search(text)
+        fact = "the date of birth" if of_people else "the date"
+    return Question(
+        text=text,
+        words=words,
+        flat=f" {key(text)} ",
+        terms=found,
+        names=tuple({key(name): name for start, name in names(text) if start or " " in name}.values()),
+        noun=noun,
+        options=options,
+        kind=kind,
+        orders=orders,
+        wants_latest=bool(_LATEST.search(low)),
+        maker=maker,
+        compared_fact=fact,
+    )
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """Its words in lower case, without the possessive ending."""
-        return tuple(fold(word).removesuffix("'s") for word in WORD.findall(self.text))
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names in it, as written, in order; a single first word is none."""
-        return tuple({key(name): name for at, name in names(self.text) if at or " " in name}.values())
+def _main_question_word(words: Sequence[str]) -> int:
+    """Return the index of the main question word: the first, or "what" or "which" wherever it is; -1 without one."""
+    asking = [at for at, word in enumerate(words) if word in _ASKING]
+    early = [at for at in asking if at < 3]
+    main = (at for at in early or asking if at == 0 or words[at] in ("what", "which", "how"))
+    return next(main, min(asking, default=-1))
 
-    @cached_property
-    def _asking(self) -> int:
-        """The index of the main question word: the first, or "what" or "which" wherever it is; -1 without one."""
-        asking = [at for at, word in enumerate(self.words) if word in _ASKING]
-        early = [at for at in asking if at < 3]
-        main = (at for at in early or asking if at == 0 or self.words[at] in ("what", "which", "how"))
-        return next(main, min(asking, default=-1))
 
-    @cached_property
-    def asking(self) -> str:
-        """The main question word; empty without one."""
-        return self.words[self._asking] if self._asking >= 0 else ""
-
-    @cached_property
-    def noun(self) -> str:
-        """The asked-for noun ("medal" in "what medal"), in lower case; empty when there is none."""
-        rest = self.words[self._asking + 1 :] if self._asking >= 0 else ()
-        if self.asking == "how":
-            return rest[1] if rest[:1] in (("many",), ("much",)) and len(rest) > 1 else ""
-        if self.asking not in ("what", "which"):
-            return ""
-        if rest and rest[0] in _VERBS:
-            rest = rest[2:] if rest[1:2] and rest[1] in (*_ARTICLES, "his", "her", "its") else rest[1:]
-        head = _head(rest)
-        if head in ("name", "title", "kind", "type") and "of" in rest:
-            rest = rest[rest.index("of") + 1 :]
-            head = _head(rest[1:] if rest[:1] in (("the",), ("a",)) else rest) or head
-        return head
-
-    @cached_property
-    def kind(self) -> str:
-        """The kind of answer: yes_no, person, place, date, number or thing."""
-        last = key(re.split(r"[.?!] +", self.text.strip())[-1]).partition(" ")[0]
-        if not self.options and not {*self.words[:1], last}.isdisjoint(_VERBS):
-            return "yes_no"
-        if self.asking == "how" and self.words[self._asking + 1 : self._asking + 2] in (("did",), ("is",), ("do",)):
-            return "thing"
-        return _KIND_OF_WORD.get(self.asking) or kind_of_noun(self.noun) or "thing"
-
-    @cached_property
-    def options(self) -> tuple[str, ...]:
-        """The two options of "A or B"; empty when there are none."""
-        left, _, right = self.text[-400:].rstrip(" ?").rpartition(" or ")
-        if not left or not (right.removeprefix("the ")[:1].isupper() or (self.compares and right.startswith("the "))):
-            return ()
-        start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2
-        first = left[start:] if start > 1 else next((name for _, name in reversed(names(left))), "")
-        second = re.split(r" (?:was|is|has|had|born|died|first\b)", right, maxsplit=1)[0]
-        return (first.strip(' ",?'), second.strip(' ",')) if first.strip(' ",?') and second.strip(' ",') else ()
-
-    @cached_property
-    def compares(self) -> bool:
-        """Return whether it says which of several comes first or last."""
-        return bool(_COMPARING.search(self.text.lower()))
-
-    @cached_property
-    def orders(self) -> bool:
-        """Return whether it asks if one thing comes before or after another."""
-        return bool(_ORDER.search(self.text.lower()))
-
-    @cached_property
-    def wants_latest(self) -> bool:
-        """Return whether the later of two dates decides it."""
-        return bool(_LATEST.search(self.text.lower()))
-
-    @cached_property
-    def compared_fact(self) -> str:
-        """The fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
-        if self.kind == "yes_no" and not self.orders:
-            same = _SAME.search(self.text.lower())
-            noun = (same[1] or "country") if same else ""
-            return "the country" if noun in ("nationality", "nation") else f"the {noun}" if noun else ""
-        if not self.compares and not self.orders:
-            return ""
-        if "die" in self.terms:
-            return "the date of death"
-        of_people = self.asking == "who" or self.maker or "born" in self.terms or _AGE.search(self.text)
-        return "the date of birth" if of_people else "the date"
-
-    @cached_property
-    def maker(self) -> str:
-        """The role whose holders are compared, such as "director"; empty where the works themselves are compared."""
-        found = _MAKER.search(self.text)
-        return "" if not found else "director" if found[2] else found[1]
+def _noun(asking: str, rest: tuple[str, ...]) -> str:
+    if asking == "how":
+        return rest[1] if rest[:1] in (("many",), ("much",)) and len(rest) > 1 else ""
+    if asking not in ("what", "which"):
+        return ""
+    if rest and rest[0] in _VERBS:
+        rest = rest[2:] if rest[1:2] and rest[1] in (*_ARTICLES, "his", "her", "its") else rest[1:]
+    head = _head(rest)
+    if head in ("name", "title", "kind", "type") and "of" in rest:
+        rest = rest[rest.index("of") + 1 :]
+        head = _head(rest[1:] if rest[:1] in (("the",), ("a",)) else rest) or head
+    return head
 
 
 def _head(words: tuple[str, ...]) -> str:
@@ -167,8 +144,20 @@ def _head(words: tuple[str, ...]) -> str:
     return head
 
 
-read_question = lru_cache(maxsize=512)(Question)
-"""Reads a question; any text gives one."""
+def _options(text: str, *, compares: bool) -> tuple[str, ...]:
+    left, _, right = text[-400:].rstrip(" ?").rpartition(" or ")
+    if not left or not (right.removeprefix("the ")[:1].isupper() or (compares and right.startswith("the "))):
+        return ()
+    start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2
+    first = left[start:] if start > 1 else next((name for _, name in reversed(names(left))), "")
+    second = re.split(r" (?:was|is|has|had|born|died|first\b)", right, maxsplit=1)[0]
+    return (first.strip(' ",?'), second.strip(' ",')) if first.strip(' ",?') and second.strip(' ",') else ()
+
+
+def kind_of_noun(noun: str) -> str:
+    """Return what a noun names: date, number, place or person; empty for any other."""
+    single = re.sub(r"ies$", "y", noun).removesuffix("s")
+    return next((kind for kind, form in _KINDS if re.fullmatch(form, single) or re.fullmatch(form, noun)), "")
 
 
 def described(question: str) -> dict[str, str]:
@@ -201,7 +190,7 @@ def described(question: str) -> dict[str, str]:
     }
 
 
-def compared_parts(question: Question, sides: list[str], persons: frozenset[str] = frozenset()) -> list[str]:
+def compared_parts(question: Question, sides: Sequence[str], persons: frozenset[str] = frozenset()) -> list[str]:
     """Return the two questions whose answers decide a comparison of two sides; empty when nothing is compared."""
     fact, maker = question.compared_fact, question.maker
     if len(sides) < 2 or not fact or not (question.options or question.kind == "yes_no"):
@@ -217,7 +206,6 @@ def split_question(question: str, in_order: bool = False) -> list[str]:
     that it compares.
     """
     asked = read_question(question)
-    compared = compared_parts(asked, list(asked.options or asked.names[:2]))
     steps: dict[str, str] = {}  # what a step answers → the step
 
     def refer(text: str) -> str:
@@ -225,11 +213,12 @@ def split_question(question: str, in_order: bool = False) -> list[str]:
             text = text.replace(phrase, f"#{number}")
         return text
 
-    for part in compared or [question]:
+    parts = compared_parts(asked, asked.options or asked.names[:2]) or [question]
+    for part in parts:
         for phrase, step in described(part).items():
             if phrase not in steps:
                 steps[phrase] = refer(step)
-    steps |= {part: refer(part) for part in compared or [question]}
+    steps |= {part: refer(part) for part in parts}
     if in_order:
         return [*steps.values()] if len(steps) > 1 else []
     return [step for step in dict.fromkeys(steps.values()) if key(step) != key(question)]

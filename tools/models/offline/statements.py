@@ -1,9 +1,9 @@
 """The texts of a prompt as statements, one for each sentence or row of a table, and what in them can be an answer."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from hopgraph.tools.models.players.prompt_reading import PromptPassage
@@ -71,75 +71,63 @@ class Span(NamedTuple):
     """The head of its column."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParsedStatement:
     """One sentence, or one row of a table as "head: cell; head: cell", with the title that it stands under."""
 
     number: int
     title: str
-    text: str
-    passage: int = 0
+    whole: str
+    """The statement as it stands alone."""
+    passage: int
     """0 for a statement that no passage shows."""
-    place: int = 0
+    place: int
     """Its position in the passage, from 0."""
-    told: str = ""
-    """The text as a list of the prompt has it; empty for a sentence of a passage."""
+    plain: str
+    """The text for reading: the brackets with a person's dates become "(born 1920, died 1988)"."""
+    flat: str
+    """Its lower-case words, each between spaces."""
+    name: str
+    """The title without a closing "(film)" or the like; empty for a breadcrumb or the name of a file."""
+    key: str
+    """The name for comparing."""
+    demonym: str
+    """The nationality in "was an American film director"; empty without one."""
+    terms: frozenset[str]
+    """The content terms of sentence and title; a word such as "American" after "is an" tells a country."""
+    cells: Mapping[str, str]
+    """The cells of a row by the heads of their columns; empty for a sentence."""
+    spans: tuple[Span, ...]
+    """All that could be an answer, each text and place once."""
 
-    @property
-    def whole(self) -> str:
-        """The statement as it stands alone."""
-        return self.told or stand_alone(self.title, self.text)
 
-    @cached_property
-    def plain(self) -> str:
-        """The text for reading: the brackets with a person's dates become "(born 1920, died 1988)"."""
-        return _LIFE.sub(r"(born \1, died \2)", self.text, count=1)
+def _statement(number: int, title: str, text: str, passage: int = 0, place: int = 0, told: str = "") -> ParsedStatement:
+    plain = _LIFE.sub(r"(born \1, died \2)", text, count=1)
+    name = "" if _PATH.search(title) else _ASIDE.sub("", title) or title
+    nation, cells = _DEMONYM.search(plain[:300]), _read_row(text)
+    country = {term("country"), term("nationality")} if nation else set[str]()
+    at = {head: text.find(f"{head}: {cell}") + len(head) + 2 for head, cell in cells.items()}
+    in_cells = (span for head, cell in cells.items() for span in _cell_spans(head, cell, at[head]))
+    return ParsedStatement(
+        number=number,
+        title=title,
+        whole=told or stand_alone(title, text),
+        passage=passage,
+        place=place,
+        plain=plain,
+        flat=f" {key(plain)} ",
+        name=name,
+        key=key(name),
+        demonym=nation[1] if nation else "",
+        terms=terms(plain) | terms(title) | country,
+        cells=cells,
+        spans=tuple(in_cells) if cells else _spans(plain),
+    )
 
-    @cached_property
-    def name(self) -> str:
-        """The title without a closing "(film)" or the like; empty for a breadcrumb or the name of a file."""
-        return "" if _PATH.search(self.title) else _ASIDE.sub("", self.title) or self.title
 
-    @cached_property
-    def key(self) -> str:
-        """The name for comparing."""
-        return key(self.name)
-
-    @cached_property
-    def flat(self) -> str:
-        """The sentence's lower-case words, each between spaces."""
-        return f" {key(self.plain)} "
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """The content terms of sentence and title; a word such as "American" after "is an" tells a country."""
-        country = {term("country"), term("nationality")} if self.demonym else set[str]()
-        return terms(self.plain) | terms(self.title) | country
-
-    @cached_property
-    def demonym(self) -> str:
-        """The nationality in "was an American film director"; empty without one."""
-        found = _DEMONYM.search(self.plain[:300])
-        return found[1] if found else ""
-
-    @cached_property
-    def is_person(self) -> bool:
-        """Return whether the title is a person, by the dates of a life."""
-        return "(born " in self.plain[:400]
-
-    @cached_property
-    def cells(self) -> dict[str, str]:
-        """The cells of a row of a table by the heads of their columns; empty for a sentence."""
-        pairs = _PAIR.findall(self.text)
-        return dict(pairs) if len(pairs) > 1 and "".join(f"{h}: {c}; " for h, c in pairs) == f"{self.text}; " else {}
-
-    @cached_property
-    def spans(self) -> tuple[Span, ...]:
-        """Everything in the plain text that could be an answer, each text and place once."""
-        if self.cells:
-            at = {head: self.text.find(f"{head}: {cell}") + len(head) + 2 for head, cell in self.cells.items()}
-            return tuple(span for head, cell in self.cells.items() for span in _cell_spans(head, cell, at[head]))
-        return _spans(self.plain)
+def _read_row(text: str) -> dict[str, str]:
+    pairs = _PAIR.findall(text)
+    return dict(pairs) if len(pairs) > 1 and "".join(f"{h}: {c}; " for h, c in pairs) == f"{text}; " else {}
 
 
 def _cell_spans(head: str, cell: str, at: int) -> list[Span]:
@@ -170,7 +158,7 @@ def read_passages(passages: Iterable[PromptPassage]) -> list[ParsedStatement]:
     found: list[ParsedStatement] = []
     for passage in passages:
         for place, text in enumerate(_sentences(passage.text)):
-            found.append(ParsedStatement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
+            found.append(_statement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
             if len(found) == _MAX_SENTENCES:
                 return found
     return found
@@ -189,24 +177,23 @@ def _sentences(text: str) -> Iterator[str]:
             if line.strip() and not line.startswith("#"):
                 prose.append(line)
         elif at + 1 < len(lines) and _RULE.match(lines[at + 1].strip()):
-            heads = _cells(line)
+            heads = _split_row(line)
         elif not _RULE.match(line.strip()):
-            yield "; ".join(f"{h}: {c}" for h, c in zip(heads, _cells(line), strict=False) if h and c) or line
+            yield "; ".join(f"{h}: {c}" for h, c in zip(heads, _split_row(line), strict=False) if h and c) or line
 
 
-def _cells(line: str) -> list[str]:
+def _split_row(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def read_statement(number: int, text: str) -> ParsedStatement:
     """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
     title, colon, _ = text[:200].partition(": ")
-    if colon and not re.search(r"\b(?:is|was|are|were|has|had)\b", title) and title.count("(") == title.count(")"):
-        statement = ParsedStatement(number, title, text[len(title) + 2 :], told=text)
-        if _PATH.search(title) or not ParsedStatement(number, "", text).cells:
-            return statement
+    is_said = re.search(r"\b(?:is|was|are|were|has|had)\b", title) or title.count("(") != title.count(")")
+    if colon and not is_said and (_PATH.search(title) or not _read_row(text)):
+        return _statement(number, title, text[len(title) + 2 :], told=text)
     first = names(text[:200])[:1]
-    return ParsedStatement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
+    return _statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, told=text)
 
 
 def date_key(text: str) -> tuple[int, int, int]:

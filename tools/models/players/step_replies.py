@@ -4,8 +4,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.models.completions import WRITTEN
@@ -468,3 +472,11 @@ def reply_to_step(player: Player) -> str:
     """Reply to a prompt with one JSON object: by its step, else by answering whatever question it has."""
     said = _STEPS.get(player.prompt.step, _answer)(player)
     return json.dumps(_as_tokens(said) if WRITTEN in player.prompt.blocks else said, ensure_ascii=False)
+
+
+def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
+    """Make the result of a stand-in model out of its reply to messages; a token is estimated as four characters."""
+    read, written = sum((len(each.text) + 3) // 4 for each in messages), (len(text) + 3) // 4
+    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    message = AIMessage(content=text, usage_metadata=usage, response_metadata={"model_name": name})
+    return ChatResult(generations=[ChatGeneration(message=message)])

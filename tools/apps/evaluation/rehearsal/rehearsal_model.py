@@ -22,9 +22,8 @@ from hopgraph.tools.apps.evaluation.datasets import add_gold_texts, read_questio
 from hopgraph.tools.apps.evaluation.rehearsal.oracle import Oracle, RehearsalOptions
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
 from hopgraph.tools.apps.evaluation.renaming import Renamer
-from hopgraph.tools.models.offline.offline_model import as_result
 from hopgraph.tools.models.players.prompt_reading import parse_request
-from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, reply_to_step
+from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, as_result, reply_to_step
 from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 

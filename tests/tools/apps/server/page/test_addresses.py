@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hopgraph.tools.models.offline.offline_model import RuleBasedModel
+from hopgraph.tools.models.offline import RuleBasedModel
 from hopgraph.tools.retrieval import build_index
 from support.company_folder import write_company
 from support.servers.browsing import Chat, Open, Serve
