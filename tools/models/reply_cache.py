@@ -2,8 +2,7 @@
 
 Every reply is stored as it came, also one that could not be used, with its tokens: a run that is replayed takes the
 same path and counts the same. Each has a file, named by a hash of everything that shapes it and written whole, so that
-processes may share a folder. The one that pays for a reply holds a lock on KEY.lock beside it, which the system
-releases however the process ends. A file's time is that of its last use.
+processes may share a folder. A file's time is that of its last use.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,15 +18,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.io.guarded_files import (
-    HAS_LOCKS,
-    make_cache,
-    make_private,
-    open_private,
-    read_source,
-    try_lock,
-    write_private,
-)
+from hopgraph.tools.io.guarded_files import make_cache, read_source, write_private
 
 MAX_CACHE_BYTES = 5_000_000_000
 """Largest size on disk of the cache that a user's evaluations share: about a million replies."""
@@ -53,36 +44,29 @@ def cache_key(parts: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+_under_way: set[tuple[str, str]] = set()
+"""Folders and keys of the replies that this process is paying for."""
+
+
 @asynccontextmanager
 async def cached_reply(folder: str, key: str) -> AsyncGenerator[ModelReply | None]:
-    """Look a reply up; while the block of a caller who got None runs, others with the same key wait for it.
+    """Look a reply up; while the block of a caller who got None runs, others of this process with the same key wait.
 
-    So the same prompt at the same time is paid for once, in one process or in several. The block stores its reply by
-    `write_cache`; if it does not, one of those that wait gets None in turn.
+    So the same prompt at the same time is paid for once. The block stores its reply by `write_cache`; if it does not,
+    one of those that wait gets None in turn.
     """
-    wait, mine = _FIRST_WAIT, False
-    with ExitStack() as locked:
-        while (reply := await asyncio.to_thread(read_cache, folder, key)) is None and not mine:
-            mine = _try_lock(_place(folder, key, "lock"), locked)
-            if not mine:  # no thread waits: one may be missing where that which is waited for is stored
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, _LONGEST_WAIT)
+    wait = _FIRST_WAIT
+    while (reply := await asyncio.to_thread(read_cache, folder, key)) is None and (folder, key) in _under_way:
+        await asyncio.sleep(wait)  # no thread waits: one may be missing where that which is waited for is stored
+        wait = min(2 * wait, _LONGEST_WAIT)
+    if reply is not None:
         yield reply
-
-
-def _try_lock(path: Path, locked: ExitStack) -> bool:
-    """Lock a file until the stack is closed; False if another holder has it, True where files cannot be locked."""
-    if not HAS_LOCKS:
-        return True
-    with suppress(OSError):
-        make_private(path.parent)
-        file = locked.enter_context(open_private(path, "ab"))
-        # What was removed since it was opened is not a lock any more.
-        if not (try_lock(file) and os.fstat(file.fileno()).st_nlink):
-            file.close()
-            return False
-        locked.callback(path.unlink, missing_ok=True)  # before it is closed, while the lock is held
-    return True
+        return
+    _under_way.add((folder, key))
+    try:
+        yield None
+    finally:
+        _under_way.discard((folder, key))
 
 
 def read_cache(folder: str, key: str) -> ModelReply | None:
@@ -136,5 +120,5 @@ def trim_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> None:
         taken -= size
 
 
-def _place(folder: str, key: str, suffix: str = "json") -> Path:
-    return Path(folder, key[:2], f"{key}.{suffix}")
+def _place(folder: str, key: str) -> Path:
+    return Path(folder, key[:2], f"{key}.json")
