@@ -22,13 +22,12 @@ from typing import Literal, Unpack
 from hopgraph.graphs.tree_of_reviews import route_after_gather
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.fuse import accept_chain_answer
-from hopgraph.nodes.gather import collect_evidence
+from hopgraph.nodes.fuse import accept_chain_answer, collect_evidence
 from hopgraph.nodes.prune import extend_chain
 from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.review import every_open, make_review_node
-from hopgraph.nodes.review_tree.paths import nodes_with_status
+from hopgraph.nodes.review_tree import nodes_with_status
 from hopgraph.state.tree_of_reviews import ChainOfReviewsContext, ReviewTreeState
 
 Context = ChainOfReviewsContext

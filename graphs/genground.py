@@ -33,11 +33,10 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.deduce import make_deduce_node, route_deduced
-from hopgraph.nodes.ground import ground
+from hopgraph.nodes.ground import ground, keep_memory_answer, revise
 from hopgraph.nodes.hops.next_step import NextQuestion
 from hopgraph.nodes.read_hop import accept_last_answer, answer_from_memory, make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.revise import keep_memory_answer, revise
 from hopgraph.state.genground import GengroundContext, GengroundState
 
 Context = GengroundContext

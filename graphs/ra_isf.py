@@ -39,13 +39,12 @@ from langgraph.types import Send
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.core.method_graph import MethodGraph
-from hopgraph.nodes.frontier import frontier, is_left_unsolved
 from hopgraph.nodes.judge_relevance import judge_relevance
-from hopgraph.nodes.question_tree.branch import branch_input, question_of
+from hopgraph.nodes.question_tree import branch_input, question_of
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.self_knowledge import self_knowledge
 from hopgraph.nodes.solve_question import best_effort, compose, give_up, make_answer_question_node
-from hopgraph.nodes.split import init_tree, split
+from hopgraph.nodes.split import frontier, init_tree, is_left_unsolved, split
 from hopgraph.state.question_tree import ROOT_QUESTION
 from hopgraph.state.ra_isf import RaIsfContext, RaIsfState, SolveOutput, SolveState
 

@@ -36,13 +36,12 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.expand import expand
-from hopgraph.nodes.fuse import fuse, rank_passages
-from hopgraph.nodes.gather import collect_evidence
+from hopgraph.nodes.fuse import collect_evidence, fuse, rank_passages
 from hopgraph.nodes.prune import prune
 from hopgraph.nodes.reading import make_answer_node
 from hopgraph.nodes.retrieve import make_retrieve_node
 from hopgraph.nodes.review import by_search_order, make_review_node
-from hopgraph.nodes.review_tree.paths import majority_nodes, nodes_with_status
+from hopgraph.nodes.review_tree import majority_nodes, nodes_with_status
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewTreeState, TreeOfReviewsContext
 
 Context = TreeOfReviewsContext

@@ -31,7 +31,7 @@ from hopgraph.nodes.hops.hop_history import observed_lines, open_hop
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
 from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update
-from hopgraph.state.agent import AgentContext, AgentRunState
+from hopgraph.state.baselines import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.state.hops import Hop
 from hopgraph.state.records import UNANSWERABLE

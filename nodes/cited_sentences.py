@@ -16,8 +16,8 @@ from hopgraph.nodes.generate_queries import new_queries
 from hopgraph.nodes.parts import verifying_ask
 from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.state import Call, Evidence, Excerpt, Knowledge, Query, Update
+from hopgraph.state.baselines import VtgContext, VtgState
 from hopgraph.state.events import CheckedStatement, Extracted, ExtractedStatement, QueriesGenerated, Verified
-from hopgraph.state.revising import VtgContext, VtgState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.resources import get_entailment_checker
 

@@ -11,7 +11,7 @@ from hopgraph.nodes.core.ask import CallResult, ModelCall, RecordT, ask_all, cal
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, is_dont_know
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.review_tree.paths import passages_on_path, whole_excerpts
+from hopgraph.nodes.review_tree import passages_on_path, whole_excerpts
 from hopgraph.state import Query, Update
 from hopgraph.state.events import Expanded
 from hopgraph.state.tree_of_reviews import ReviewContext, ReviewNode, ReviewTreeState

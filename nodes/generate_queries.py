@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, model_validator
 from hopgraph.nodes.core.ask import ModelCall, ask, ask_all, calls_of, usage_update
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, normalized_query, read_list, schema_hint
 from hopgraph.nodes.core.step_events import emit
+from hopgraph.nodes.draft_answers import sampling_of
 from hopgraph.nodes.reading import kept_passages
-from hopgraph.nodes.sampling import sampling_of
 from hopgraph.state import Query, StopReason, Update
 from hopgraph.state.baselines import DspContext, DspState
 from hopgraph.state.events import QueriesGenerated

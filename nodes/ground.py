@@ -1,4 +1,4 @@
-"""Ground an immediate answer in batches of passages."""
+"""Ground an immediate answer in batches of passages, and close its hop with what was found or the generated answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,13 @@ from langgraph.runtime import Runtime
 from pydantic import JsonValue, field_validator, model_validator
 
 from hopgraph.nodes.core.ask import CallResult, ModelCall, answer_type_variable, ask_all, calls_of
+from hopgraph.nodes.core.evidence_review import review_statements
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages, quoted, with_title
+from hopgraph.nodes.core.method_graph import HumanReview, reviewed_by
 from hopgraph.nodes.core.reply_text import ReplyModel, ShortText, is_dont_know, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop
-from hopgraph.state import Evidence, Excerpt, Passage, Update
+from hopgraph.nodes.hops.hop_history import accept_generated, asks_whole_question, calls_after_hop, close_hop
+from hopgraph.state import Context, Evidence, Excerpt, Passage, Update
 from hopgraph.state.events import Grounded
 from hopgraph.state.genground import GengroundContext, GengroundState, Grounding
 from hopgraph.state.hops import Hop, HopsState
@@ -167,3 +169,27 @@ def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]
         if overlap > most or not best:
             best, most = passage["id"], overlap
     return best, most
+
+
+async def review_citation(state: GengroundState, runtime: Runtime[Context]) -> Update:
+    """Let a person see the citation first; writes what they leave of it to `grounding`, their words to `passages`."""
+    grounding, hop = state["grounding"], state["hops"][-1]["number"]
+    cited = grounding["evidence"] if grounding else []
+    update = review_statements(cited, state["passages"], runtime, question=state["question"], hop=hop)
+    return {**update, "evidence": [], "grounding": grounding and {**grounding, "evidence": update["evidence"]}}
+
+
+@reviewed_by(HumanReview("review_citation", "review_evidence", review_citation))
+async def revise(state: GengroundState, runtime: Runtime[Context]) -> Update:
+    """Write the revised answer to the last of `hops`, resting on the cited passages (GenGround, section 3.2)."""
+    grounding, done = state["grounding"], {"grounding": None, "read": 0}
+    if grounding is None or not grounding["evidence"]:
+        return {**accept_generated(state["hops"], runtime), **done}
+    hops = close_hop(state["hops"], grounding["evidence"], grounding["answer"], runtime)
+    return {"hops": hops, "evidence": grounding["evidence"], **done}
+
+
+async def keep_memory_answer(state: GengroundState, runtime: Runtime[Context]) -> Update:
+    """Write the generated answer, or one revised without a citation (*ours*), to `hops`, as not grounded (3.3)."""
+    revised = state["grounding"]["answer"] if state["grounding"] else ""
+    return {**accept_generated(state["hops"], runtime, revised=revised), "grounding": None, "read": 0}

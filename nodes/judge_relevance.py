@@ -11,7 +11,7 @@ from hopgraph.nodes.core.ask import CallResult, ModelCall, ask_all, calls_of, ra
 from hopgraph.nodes.core.excerpts import candidate_excerpts, passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import question_of, reserved_by_branch
+from hopgraph.nodes.question_tree import question_of, reserved_by_branch
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import RelevanceJudged

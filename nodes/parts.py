@@ -11,7 +11,7 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.draft_answers import majority_answer
 from hopgraph.nodes.generate_queries import NewQueries, new_queries
 from hopgraph.nodes.hops.hop_history import open_hop
-from hopgraph.nodes.question_tree.decomposition import (
+from hopgraph.nodes.question_tree import (
     decomposition_ask,
     describe,
     fill_references,
@@ -19,9 +19,8 @@ from hopgraph.nodes.question_tree.decomposition import (
     referred_numbers,
 )
 from hopgraph.state import Context, MethodState, Query, Update
-from hopgraph.state.baselines import GenReadContext, LeastToMostContext, PartsState
+from hopgraph.state.baselines import EditingState, GenReadContext, LeastToMostContext, PartsState, VerifyAndEditContext
 from hopgraph.state.events import Decomposed, ReferencesFilled, SubQuestion
-from hopgraph.state.revising import EditingState, VerifyAndEditContext
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.comparison import contains

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.excerpts import passages_by_id, with_title
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.review_tree.paths import ReviewTree, make_child, make_root, passages_on_path
+from hopgraph.nodes.review_tree import ReviewTree, make_child, make_root, passages_on_path
 from hopgraph.state import Passage, QuestionError, Update
 from hopgraph.state.events import Grown, Pruned, TreeNode
 from hopgraph.state.tree_of_reviews import ROOT, ReviewContext, ReviewNode, ReviewTreeState, TreeOfReviewsContext

@@ -33,11 +33,11 @@ from hopgraph.nodes.reading import (
     reading_update,
 )
 from hopgraph.state import Context, Draft, Evidence, Excerpt, Knowledge, MethodState, Update
+from hopgraph.state.baselines import SearchainContext
 from hopgraph.state.events import Deduced
 from hopgraph.state.hops import Hop, HopsContext, HopsState
 from hopgraph.state.question_tree import DecomposingContext
 from hopgraph.state.records import UNANSWERABLE
-from hopgraph.state.revising import SearchainContext
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import contains
 

@@ -12,7 +12,7 @@ from hopgraph.nodes.core.budget import is_exhausted
 from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, short_answer
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.review_tree.paths import nodes_with_status, passages_on_path, whole_excerpts
+from hopgraph.nodes.review_tree import nodes_with_status, passages_on_path, whole_excerpts
 from hopgraph.nodes.self_knowledge import JudgedTrue
 from hopgraph.state import BudgetState, Evidence, Passage, Update
 from hopgraph.state.events import Reviewed

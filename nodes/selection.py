@@ -16,10 +16,16 @@ from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import excerpts_of_all_queries
 from hopgraph.nodes.sentence_filter import describe_excerpt
 from hopgraph.state import Candidates, Context, Excerpt, Knowledge, MethodState, Passage, Update
-from hopgraph.state.baselines import DspContext, DspState, IrcotContext, IrcotState, RerankedContext
+from hopgraph.state.baselines import (
+    DspContext,
+    DspState,
+    IrcotContext,
+    IrcotState,
+    RerankedContext,
+    VerifyAndEditContext,
+)
 from hopgraph.state.blendfilter import BlendFilterState
 from hopgraph.state.events import Filtered, Reranked, United
-from hopgraph.state.revising import VerifyAndEditContext
 from hopgraph.state.schemas import FoundState
 from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_reranker

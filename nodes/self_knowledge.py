@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, JsonValue
 from hopgraph.nodes.core.ask import ModelCall, ask, calls_of
 from hopgraph.nodes.core.reply_text import ReplyModel
 from hopgraph.nodes.core.step_events import emit
-from hopgraph.nodes.question_tree.branch import BranchState, question_of, reserved_by_branch
+from hopgraph.nodes.question_tree import BranchState, question_of, reserved_by_branch
 from hopgraph.state import Context, MethodState, SettingsError, Update
 from hopgraph.state.baselines import MAKE_LABELS, SkrKnnContext
 from hopgraph.state.events import RetrievalDecided, SelfKnowledgeJudged

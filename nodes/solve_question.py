@@ -11,14 +11,17 @@ from hopgraph.nodes.core.evidence_review import with_passage_review
 from hopgraph.nodes.core.excerpts import passages_by_id, truncated_excerpt
 from hopgraph.nodes.core.method_graph import Node
 from hopgraph.nodes.core.reply_text import MODEL_SOURCE, knowledge_passage
-from hopgraph.nodes.question_tree.branch import (
+from hopgraph.nodes.question_tree import (
     ReadingState,
+    evidence_under,
+    format_sub_answers,
     parts_of,
     question_in_branch,
     question_of,
     reserved_by_branch,
+    rest_on_evidence,
+    settle,
 )
-from hopgraph.nodes.question_tree.settlement import evidence_under, format_sub_answers, rest_on_evidence, settle
 from hopgraph.nodes.reading import AnswerReply, answer_update, ask_reader, excerpts_of_all_queries
 from hopgraph.state import Draft, Evidence, Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Composed

@@ -18,8 +18,8 @@ from hopgraph.nodes.hops.hop_history import answered_lines
 from hopgraph.nodes.parts import report_parts
 from hopgraph.nodes.reading import kept_passages
 from hopgraph.state import Update
+from hopgraph.state.baselines import SearchainContext, SearchainState
 from hopgraph.state.hops import Hop
-from hopgraph.state.revising import SearchainContext, SearchainState
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import lexical_similarity
 

@@ -12,10 +12,10 @@ from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.reading import kept_passages, reading_update
 from hopgraph.state import Draft, Evidence, Knowledge, Query, StopReason, Update
+from hopgraph.state.baselines import SearchR1Context, SearchR1State
 from hopgraph.state.events import ThoughtAdded
 from hopgraph.state.records import UNANSWERABLE
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
-from hopgraph.state.search_r1 import SearchR1Context, SearchR1State
 from hopgraph.tools.models.completions import TextRequest, WrittenText
 from hopgraph.tools.prompts import Value, clean, escape, unescape
 from hopgraph.tools.text import contains, content_terms

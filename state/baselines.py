@@ -3,16 +3,20 @@
 Own knowledge: Direct, CoT. Given passages. One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET; one or none: SKR.
 Several samples or readings: CoT-SC, RERANK, REPLUG, Self-RAG. Passages from own knowledge: GenRead, GRG. Retrieval and
 thought by turns: ITER-RETGEN, IRCoT. Queries sampled hop by hop: DSP. Questions and retrieval by turns: ReAct,
-Self-Ask. Decomposition beforehand: Least-to-most.
+Search-o1, Self-Ask. Decomposition beforehand: Least-to-most. Text that is revised by what is retrieved for it: ITRG,
+Verify-and-Edit, VTG, SearChain. Turns that the model writes itself: the agent, Search-R1.
 """
 
-from typing import ClassVar, Literal, NotRequired
+from typing import Annotated, ClassVar, Literal, NotRequired
 
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
 from hopgraph.state.context import Context, Presets, Resource, StepNodes, method_setting, setting
 from hopgraph.state.hops import HopsContext, HopsState
+from hopgraph.state.migres import MigresState
 from hopgraph.state.passage_filtering import FilterContext, RankedContext
 from hopgraph.state.question_tree import DecomposingContext
 from hopgraph.state.records import Draft
@@ -428,3 +432,147 @@ class LeastToMostContext(DecomposingContext):
     def required_resources(self) -> frozenset[Resource]:
         """A retriever, where passages are looked up."""
         return super().required_resources if self.retrieval else frozenset()
+
+
+class ItrgState(MethodState):
+    """The shared keys and the document."""
+
+    document: str
+    """The current text; empty until the model has written one."""
+    round_before: list[str]
+    """Ids of the passages that the last round found."""
+
+
+class ItrgContext(Context):
+    """The settings of ITRG; rounds and passages are the paper's, and so is the better mode."""
+
+    method = "itrg"
+    steps = ("rewrite_passage", "answer")
+    step_nodes: ClassVar[StepNodes] = {"rewrite_passage": ("write",), "answer": ("read",)}
+
+    iterations: int = method_setting(
+        5, "T: rounds of retrieving and rewriting the document, after the first search", ge=1, le=20
+    )
+    mode: Literal["refine", "refresh"] = method_setting(
+        "refresh",
+        "refresh: rewrite the document from all passages of the round; refine: update it with the passages "
+        "that the previous round did not find",
+    )
+
+
+class EditingState(SamplesState, PartsState):
+    """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
+
+
+class VerifyAndEditContext(SamplingContext):
+    """The settings of Verify-and-Edit; number and temperature of the samples, and the sentences, are the paper's."""
+
+    method = "verify_and_edit"
+    steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "answer_step_by_step": ("sample",),
+        "verifying_questions": ("ask",),
+        "answer_in_a_sentence": ("edit",),
+    }
+
+    resources = ("retriever", "reranker")
+
+    nearest_sentences: int = method_setting(
+        3, "passage sentences shown when a sentence is edited: those nearest to its question", ge=1, le=50
+    )
+    max_sentences: int = method_setting(10, "maximum sentences of the rationale that are verified", ge=1, le=50)
+
+
+class VtgState(MigresState):
+    """The shared keys; in `evidence` the sentences that hold, in `drafts` the one that is written, if any."""
+
+    sentence: int
+    """The place of that sentence in the text, from 1."""
+    attempts: int
+    """Number of attempts at this sentence."""
+    rejected: list[str]
+    """Sentences that nothing supports, in their order."""
+
+
+class VtgContext(Context):
+    """The settings of VTG; its limits are ours."""
+
+    method = "vtg"
+    steps = ("next_sentence", "verifying_questions", "final_answer")
+    step_nodes: ClassVar[StepNodes] = {
+        "next_sentence": ("write",),
+        "verifying_questions": ("ask",),
+        "final_answer": ("answer",),
+    }
+    resources = ("retriever", "entailment")
+
+    max_sentences: int = method_setting(6, "maximum sentences of the text", ge=1, le=50)
+    max_rewrites: int = method_setting(2, "n: rewrites of an unsupported sentence before it is left out", ge=0, le=10)
+    max_queries: int = method_setting(3, "maximum queries for an unsupported sentence", ge=1, le=10)
+
+
+class SearchainState(PartsState):
+    """The shared keys, and the nodes of the chain as `sub_questions` with the model's answers as `claims`."""
+
+    rounds: int
+
+
+class SearchainContext(HopsContext):
+    """The settings of SearChain; the rounds are the paper's."""
+
+    method = "searchain"
+    steps = ("write_chain", "read_link", "answer")
+    step_nodes: ClassVar[StepNodes] = {"write_chain": ("chain",), "read_link": ("check",)}
+
+    max_rounds: int = method_setting(5, "maximum chains written", ge=1, le=20)
+    min_confidence: int = method_setting(
+        4, "minimum confidence (1 to 5) at which the reader corrects the model's answer", ge=1, le=5
+    )
+
+
+class AgentRunState(MethodState):
+    """The shared keys and the conversation of the model with its tools."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The calls of tools, and what these gave; the question and the instructions are in no message."""
+
+
+class AgentContext(Context):
+    """The settings of the agent."""
+
+    method = "agent"
+    steps = ("use_tools", "act")
+    step_nodes: ClassVar[StepNodes] = {"use_tools": ("agent",), "act": ("agent",)}
+
+    max_turns: int = method_setting(
+        8, "maximum model replies, each with one or more tool calls; the last one must answer", ge=1, le=50
+    )
+
+
+class SearchR1State(MethodState):
+    """The shared keys and what the model has written; `knowledge` has an entry for each search."""
+
+    written: list[str]
+    """The model's turns, each up to the tag that ends it; what a search found is not among them."""
+
+
+class SearchR1Context(Context):
+    """The settings of Search-R1; numbers are those of the authors' evaluation."""
+
+    method = "search_r1"
+    steps = ("write_turn",)
+    step_nodes: ClassVar[StepNodes] = {"write_turn": ("write",)}
+
+    top_k: int = setting("Retrieval", 3, "passages shown to the model per search", ge=1, le=1000)
+    max_turns: int = method_setting(
+        4,
+        "maximum turns that may search, one call each; one further turn, whose search is ignored, must answer",
+        ge=1,
+        le=50,
+    )
+    prompting: Literal["records", "base", "instruct", "plain"] = method_setting(
+        "records",
+        "records: any model writes each turn as a JSON record. For Search-R1's own weights, over the "
+        "completions endpoint of an openai: or gguf: model: base or instruct (Qwen2.5's chat template, for "
+        "weights trained from that version) or plain (no template)",
+    )

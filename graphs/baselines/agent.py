@@ -13,7 +13,7 @@ from typing import Unpack
 from hopgraph.nodes.agent import tool_agent
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.state import MethodState
-from hopgraph.state.agent import AgentContext
+from hopgraph.state.baselines import AgentContext
 
 Context = AgentContext
 

@@ -10,7 +10,7 @@ One call per sample, all at the same time. Nothing is cited: there are no passag
 """
 
 from hopgraph.graphs.baselines import chain
-from hopgraph.nodes.sampling import make_sample_answers_node, vote
+from hopgraph.nodes.draft_answers import make_sample_answers_node, vote
 from hopgraph.state.baselines import CotScContext, SamplesState
 
 Context = CotScContext

@@ -20,9 +20,9 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
+from hopgraph.nodes.draft_answers import make_sample_answers_node, vote
 from hopgraph.nodes.generate_queries import write_queries
 from hopgraph.nodes.retrieve import make_retrieve_node
-from hopgraph.nodes.sampling import make_sample_answers_node, vote
 from hopgraph.nodes.selection import fuse_query_rankings
 from hopgraph.state.baselines import DspContext, DspState
 

@@ -20,10 +20,10 @@ from typing import Unpack
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.reading import make_answer_node
+from hopgraph.nodes.recall_knowledge import write_document
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
-from hopgraph.nodes.write_document import write_document
-from hopgraph.state.revising import ItrgContext, ItrgState
+from hopgraph.state.baselines import ItrgContext, ItrgState
 
 Context = ItrgContext
 

@@ -16,8 +16,8 @@ One call per sample, all at the same time.
 """
 
 from hopgraph.graphs.baselines import chain
+from hopgraph.nodes.draft_answers import best_cited, make_sample_answers_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sampling import best_cited, make_sample_answers_node
 from hopgraph.nodes.selection import rerank, take_best
 from hopgraph.state.baselines import RerankContext, SamplesState
 

@@ -25,7 +25,7 @@ from typing import Unpack
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.write_turn import route_turn, show_found, write_turn
-from hopgraph.state.search_r1 import SearchR1Context, SearchR1State
+from hopgraph.state.baselines import SearchR1Context, SearchR1State
 
 Context = SearchR1Context
 

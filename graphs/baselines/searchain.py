@@ -28,7 +28,7 @@ from hopgraph.nodes.read_hop import SureAnswer, make_best_answer_node, make_read
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
 from hopgraph.nodes.write_chain import write_chain
-from hopgraph.state.revising import SearchainContext, SearchainState
+from hopgraph.state.baselines import SearchainContext, SearchainState
 
 Context = SearchainContext
 

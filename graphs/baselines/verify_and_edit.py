@@ -21,13 +21,12 @@ from typing import Literal, Unpack
 from langgraph.runtime import Runtime
 
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
-from hopgraph.nodes.draft_answers import count_votes
+from hopgraph.nodes.draft_answers import count_votes, make_sample_answers_node, vote
 from hopgraph.nodes.parts import next_sub_question, verifying_questions
 from hopgraph.nodes.read_hop import make_best_answer_node, make_read_hop_node
 from hopgraph.nodes.retrieve import retrieve
-from hopgraph.nodes.sampling import make_sample_answers_node, vote
 from hopgraph.nodes.selection import nearest_sentences
-from hopgraph.state.revising import EditingState, VerifyAndEditContext
+from hopgraph.state.baselines import EditingState, VerifyAndEditContext
 
 Context = VerifyAndEditContext
 

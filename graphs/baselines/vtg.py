@@ -22,7 +22,7 @@ from hopgraph.nodes.cited_sentences import answer_from_sentences, ask_about_sent
 from hopgraph.nodes.core.answer_graph import AnswerGraph, Changes
 from hopgraph.nodes.retrieve import retrieve
 from hopgraph.nodes.selection import take_top
-from hopgraph.state.revising import VtgContext, VtgState
+from hopgraph.state.baselines import VtgContext, VtgState
 
 Context = VtgContext
 

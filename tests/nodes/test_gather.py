@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopgraph.nodes.gather import within
+from hopgraph.nodes.fuse import within
 from hopgraph.tools.models.tokens import count_tokens
 
 

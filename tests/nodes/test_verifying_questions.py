@@ -6,7 +6,7 @@ import pytest
 
 from hopgraph.nodes.parts import verifying_questions
 from hopgraph.state import Draft
-from hopgraph.state.revising import VerifyAndEditContext
+from hopgraph.state.baselines import VerifyAndEditContext
 from support.node_inputs import node_runtime, spent
 from support.servers.scripted_model import ScriptedChatModel
 

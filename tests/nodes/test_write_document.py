@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.write_document import write_document
+from hopgraph.nodes.recall_knowledge import write_document
 from hopgraph.state import Knowledge
-from hopgraph.state.revising import ItrgContext
+from hopgraph.state.baselines import ItrgContext
 from support.node_inputs import node_runtime, passage, spent
 from support.servers.scripted_model import ScriptedChatModel
 

@@ -4,8 +4,7 @@ from hopgraph.graphs.tree_of_reviews import route_after_gather, route_after_prun
 from hopgraph.nodes.core.answer_graph import AnswerGraph
 from hopgraph.nodes.core.ask import ModelCall
 from hopgraph.nodes.expand import OpenPath, make_expand_node
-from hopgraph.nodes.fuse import fuse
-from hopgraph.nodes.gather import collect_evidence
+from hopgraph.nodes.fuse import collect_evidence, fuse
 from hopgraph.nodes.generate_queries import NewQueries, queries_ask
 from hopgraph.nodes.prune import prune
 from hopgraph.nodes.reading import make_answer_node

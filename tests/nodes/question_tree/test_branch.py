@@ -2,8 +2,7 @@
 
 import pytest
 
-from hopgraph.nodes.question_tree.branch import parts_of, path_to
-from hopgraph.nodes.question_tree.settlement import evidence_under
+from hopgraph.nodes.question_tree import evidence_under, parts_of, path_to
 from hopgraph.nodes.solve_question import with_titles
 from support.node_inputs import question_node
 

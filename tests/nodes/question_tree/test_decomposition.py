@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.question_tree.decomposition import SubQuestions, decomposition_ask, read_sub_questions
+from hopgraph.nodes.question_tree import SubQuestions, decomposition_ask, read_sub_questions
 
 
 def reply(said: Any) -> SubQuestions:

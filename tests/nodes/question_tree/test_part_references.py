@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.question_tree.decomposition import (
+from hopgraph.nodes.question_tree import (
     describe,
     fill_references,
     parts_waited_for,

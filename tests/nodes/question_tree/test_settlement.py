@@ -2,7 +2,7 @@
 
 from langgraph.types import Overwrite
 
-from hopgraph.nodes.question_tree.settlement import (
+from hopgraph.nodes.question_tree import (
     format_sub_answers,
     rest_on_evidence,
     settle_root,

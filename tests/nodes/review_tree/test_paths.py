@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hopgraph.nodes.review_tree.paths import (
+from hopgraph.nodes.review_tree import (
     accepted_nodes,
     majority_nodes,
 )

@@ -39,7 +39,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.nodes.ground import GroundReply, citing_passage, ground_ask, sentences_cited
 from hopgraph.nodes.judge_relevance import PassageRelevance, relevance_ask
 from hopgraph.nodes.prepare import prepare_for
-from hopgraph.nodes.question_tree.decomposition import (
+from hopgraph.nodes.question_tree import (
     SubQuestions,
     decomposition_ask,
     read_sub_questions,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import PassageRelevance
-from hopgraph.nodes.question_tree.decomposition import SubQuestions
+from hopgraph.nodes.question_tree import SubQuestions
 from hopgraph.nodes.self_knowledge import SelfKnowledge
 from hopgraph.state import SpecError
 from hopgraph.tools.apps.evaluation.significance import Interval

@@ -16,7 +16,7 @@ from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.hops.next_step import Action, JointFollowUp, NextQuestion
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.next_thought import Thought
-from hopgraph.nodes.question_tree.decomposition import SubQuestions
+from hopgraph.nodes.question_tree import SubQuestions
 from hopgraph.nodes.reading import AnswerReply
 from hopgraph.nodes.recall_knowledge import WrittenPassage
 from hopgraph.nodes.review import ReviewWithQuery

@@ -1,1 +1,0 @@
-"""Shared by the steps that grow a tree of passages (Tree of Reviews, Chain of Reviews)."""
