@@ -36,6 +36,7 @@ KEY_VARIABLES = (
     "SERPER_API_KEY",
 )
 MESSAGES: list[BaseMessage] = [SystemMessage("Say it."), HumanMessage(TEXT)]
+STATUSES = (301, 302, 303, 307, 308)
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -194,8 +195,7 @@ async def test_a_proxy_is_not_told_of_a_server_that_it_is_not_for(ask: Ask, monk
 
 
 @pytest.mark.parametrize("ask", [*CLIENTS, stream_from_model], ids=lambda ask: ask.__name__)
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(("status", "host"), [*((each, "127.0.0.1") for each in STATUSES), (307, "localhost")])
 async def test_nothing_is_sent_where_a_server_redirects_to(ask: Ask, status: int, host: str) -> None:
     other = Recorder()
     with LoopbackServer(other) as elsewhere:
@@ -207,14 +207,13 @@ async def test_nothing_is_sent_where_a_server_redirects_to(ask: Ask, status: int
 
 
 @pytest.mark.parametrize("ask", [each for each in CLIENTS if each is not ask_object], ids=lambda ask: ask.__name__)
-@pytest.mark.parametrize("proxy", ["socks://127.0.0.1:9/", "socks5://127.0.0.1:9", "quic://127.0.0.1:9"])
 async def test_a_proxy_of_an_unknown_kind_matters_only_where_it_is_needed(
-    ask: Ask, proxy: str, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder()
-    monkeypatch.setenv("all_proxy", proxy)
+    monkeypatch.setenv("all_proxy", "socks://127.0.0.1:9/")
     with LoopbackServer(recorder) as server:
-        with pytest.raises(SettingsError, match=rf"^(?!.*\n).*all_proxy={proxy[:5]}.*NO_PROXY=127\.0\.0\.1"):
+        with pytest.raises(SettingsError, match=r"^(?!.*\n).*all_proxy=socks.*NO_PROXY=127\.0\.0\.1"):
             await ask(server.url)
         assert recorder.seen == []
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
