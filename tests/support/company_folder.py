@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.made_documents import Part, draw_pdf, write_document
+from support.made_documents import Part, draw_pdf, make_pdf, write_document
 
 
 class Question(NamedTuple):
@@ -164,20 +164,12 @@ def _write_documents(folder: Path) -> None:
     ]
     lines = [(80 + 150 * at, 700 - 24 * down, cell) for down, row in enumerate(rows) for at, cell in enumerate(row)]
     draw_pdf(folder / "products/catalogue.pdf", [[(80, 760, "All pumps of the series are tested in Kiel."), *lines]])
-    first = [
-        (80, 760, "The warehouse in Kiel has 900 square metres."),
-        (80, 740, "The lease of the Kiel warehouse runs until"),
-    ]
-    draw_pdf(
-        folder / "legal/lease.pdf",
-        [first, [(80, 760, "30 June 2031 and can be extended once. The rent is due monthly.")]],
-    )
+    first = f"{'The warehouse in Kiel has 900 square metres.'.ljust(80)}The lease of the Kiel warehouse runs until"
+    lease = make_pdf([first, "30 June 2031 and can be extended once. The rent is due monthly."])
+    (folder / "legal/lease.pdf").write_bytes(lease)
     for number in range(1, 9):
-        sheet = [
-            (80, 760, f"Data sheet of the valve V-{number}0."),
-            (80, 740, f"It closes within {number + 2} seconds."),
-        ]
-        draw_pdf(folder / f"products/valve_{number}0.pdf", [sheet])
+        sheet = make_pdf([f"Data sheet of the valve V-{number}0. It closes within {number + 2} seconds."])
+        (folder / f"products/valve_{number}0.pdf").write_bytes(sheet)
 
 
 def _write_others(folder: Path) -> None:
