@@ -14,8 +14,7 @@ from itertools import pairwise
 from math import log
 
 from hopgraph.tools.scoring.pair_scorers import score_by_code
-from hopgraph.tools.text import DEFAULT_ANALYSER
-from hopgraph.tools.text.analyser import once_per_passage
+from hopgraph.tools.text.analyser import ANY_WORD, Analyser, once_per_passage
 from hopgraph.tools.text.common_words import COMMON_WORDS, FUNCTION_WORDS
 
 COVERED = 0.98
@@ -37,6 +36,10 @@ SHORTEST, LONG_WORD = 0.4, 10
 COMMON = 0.6
 """Factor for words that are common everywhere."""
 _WORD = re.compile(r"\w+")
+_ANALYSER = Analyser(
+    word_pattern=rf"(?=\w\w|\d){ANY_WORD}", normal_form="NFKC", tokeniser="bigrams", folds_accents=True
+)
+"""Words of two letters, and digits: letters that stand alone are too often initials."""
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
@@ -118,7 +121,7 @@ def _analyse_query(query: str) -> _Query:
     words = _WORD.findall(query)
     # In a query that is all capitals, capitals mean nothing.
     names = any(word[0].islower() for word in words)
-    stems = [(word, stem) for word in words for stem in DEFAULT_ANALYSER.terms(word)]
+    stems = [(word, stem) for word in words for stem in _ANALYSER.terms(word)]
     # A query of function words alone, such as the name of a band, is better than none.
     stems = [pair for pair in stems if pair[1] not in _stems(FUNCTION_WORDS)] or stems
     order = [f" {stem} " for _, stem in stems]
@@ -146,14 +149,14 @@ def _weight(word: str, stem: str, names: bool) -> float:
 
 @lru_cache(maxsize=2)
 def _stems(words: str) -> frozenset[str]:
-    return frozenset(DEFAULT_ANALYSER.terms(words))
+    return frozenset(_ANALYSER.terms(words))
 
 
 @partial(once_per_passage, most=8192)
 def _read_text(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
-    terms = DEFAULT_ANALYSER.terms(text)
-    title = DEFAULT_ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []
+    terms = _ANALYSER.terms(text)
+    title = _ANALYSER.terms(_IN_BRACKETS.sub(" ", first_line)) if line_break else []
     return _Text(
         line=f" {' '.join(terms)} ",
         title=tuple(f" {term} " for term in title),
