@@ -34,3 +34,14 @@ def written_run(
     """Write a run and open it to read."""
     settings: dict[str, dict[str, Any]] = {name: {} for name in methods}
     return hand_made_runs.write_run(folder, questions, outcomes, settings, gold_by=gold_by, repeats=repeats)
+
+
+def results(out: Path) -> dict[Any, Any]:
+    """What a run finished, each question once, but for times, places and the share of the cache."""
+    reader, found = RunReader(out), dict[Any, Any]()
+    for method in reader.manifest.methods:
+        assert len(list(reader.outcomes(method))) == len(reader.latest(method))
+        for key, each in reader.latest(method).items():
+            usage = {name: value for name, value in (each["usage"] or {}).items() if name != "cached_calls"}
+            found[key] = {**each, "seconds": 0, "trace": [], "usage": usage}
+    return found

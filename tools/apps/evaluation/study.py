@@ -69,7 +69,7 @@ from hopgraph.tools.apps.evaluation.step_oracle import (
     with_gold_player,
 )
 from hopgraph.tools.apps.evaluation.study_model import QuestionSet, Study, example_study
-from hopgraph.tools.apps.evaluation.study_specs import StudyRun, list_runs, read_study
+from hopgraph.tools.apps.evaluation.study_specs import list_runs, read_study
 from hopgraph.tools.io.background import gather_or_cancel, run_in_background
 from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.io.redact import redact
@@ -144,9 +144,9 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
     """
     observer = observer or RunObserver()
     runs, done, stopped = _checked_runs(study, observer), list[FinishedRun](), list[RunError]()
-    steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for _, spec in runs]
+    steps = [choose_steps(study.oracle, spec.methods) if study.oracle else [] for spec in runs]
     if study.oracle:  # before anything is paid for
-        run_in_background(gather_or_cancel(_check_player(spec) for _, spec in runs))
+        run_in_background(gather_or_cancel(_check_player(spec) for spec in runs))
     with opened_runs(study, runs, observer, partial(check_gold, needs_answers=bool(study.oracle))) as opened:
         _write_study(study, runs)
         tally = RunTally(0)
@@ -158,7 +158,7 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
                 observer.stopped(each.directory)
                 if error.trouble or len(opened) == 1:
                     raise
-                observer.note(f"Stopped: {each.label}: {error}")
+                observer.note(f"Stopped: {each.spec.name}: {error}")
                 stopped.append(error)
                 continue
             done.append(finished := _score(study, each, observer))
@@ -222,16 +222,16 @@ def _score(study: Study, opened: "OpenedRun", observer: RunObserver) -> Finished
             run_in_background(judging(progress=progress and partial(progress, "judge")))
     summary = summarize_run(directory)
     directory.write_summary(summary)
-    return FinishedRun(opened.label, directory, summary)
+    return FinishedRun(opened.spec.name, directory, summary)
 
 
-def _checked_runs(study: Study, observer: RunObserver) -> list[StudyRun]:
+def _checked_runs(study: Study, observer: RunObserver) -> list[RunSpec]:
     """List the runs of a study whose tables can be written; SettingsError otherwise, before data sets are fetched."""
     check_endings(study.tables)
     check_score_names(study.scores)
     parse_measures(study.measures)
     runs = list_runs(study, partial(observer.note, style="dim"))
-    if study.against and not all(find_method(study.against).name in spec.methods for _, spec in runs):
+    if study.against and not all(find_method(study.against).name in spec.methods for spec in runs):
         raise SettingsError(f"against: {study.against!r} is not among the study's methods")
     return runs
 
@@ -245,9 +245,9 @@ def _write_tables(study: Study, readers: Sequence[RunReader], observer: RunObser
     observer.note(f"Written: {', '.join(map(str, files))}", "dim")
 
 
-def _write_study(study: Study, runs: Sequence[StudyRun]) -> None:
+def _write_study(study: Study, runs: Sequence[RunSpec]) -> None:
     """Write what a study of several runs measures into its folder, without keys."""
-    if any(each.label for each in runs):
+    if any(each.name for each in runs):
         write_files({study.out.expanduser() / STUDY: redact(study.model_dump_json(indent=2)).encode()}, private=True)
 
 
@@ -275,7 +275,6 @@ def check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:
 class OpenedRun:
     """A run that is prepared, checked and locked."""
 
-    label: str
     spec: RunSpec
     prepared: PreparedRun
     directory: RunWriter
@@ -291,7 +290,7 @@ class OpenedRun:
         manifest = self.prepared.manifest
         total = len(self.prepared.questions) * len(manifest.methods) * manifest.repeats
         tally = replace(before, total=total, finished=total - len(self.jobs), failed=0)
-        of = f" of {self.label}" if self.label else ""
+        of = f" of {self.spec.name}" if self.spec.name else ""
         if tally.finished:
             observer.note(f"Resuming: {tally.finished:,} of {total:,}{of} are finished.", "dim")
         trim_cache(shared_replies())
@@ -311,7 +310,7 @@ class OpenedRun:
 @contextmanager
 def opened_runs(
     study: Study,
-    runs: Sequence[StudyRun],
+    runs: Sequence[RunSpec],
     observer: RunObserver,
     check: Callable[[PreparedRun], None] = lambda _: None,
     *,
@@ -324,11 +323,11 @@ def opened_runs(
     prices = read_prices(study.prices)
     with ExitStack() as kept:
         for each in runs:
-            kept.enter_context(discarded_if_empty(each.spec.out, estimate=estimate_only))
+            kept.enter_context(discarded_if_empty(each.out, estimate=estimate_only))
         prepared: list[PreparedRun] = []
         corpora: dict[str, Path] = {}
         first: dict[str, PreparedRun] = {}
-        for _, spec in runs:
+        for spec in runs:
             share_corpus(corpora.setdefault(_corpus_key(spec), spec.out), spec.out)
             asked = repr((_corpus_key(spec), spec.sample, spec.format_name, spec.keep_contexts))
             alike = first.get(asked)
@@ -349,9 +348,9 @@ def opened_runs(
                 "temperature is 0. For independent samples give --set temperature=0.7."
             )
         opened: list[OpenedRun] = []
-        for (label, spec), each in zip(runs, prepared, strict=True):
+        for spec, each in zip(runs, prepared, strict=True):
             directory = kept.enter_context(RunWriter(spec.out, each.manifest, each.questions))
-            opened.append(OpenedRun(label, spec, each, directory, _jobs(study, each, directory), prices))
+            opened.append(OpenedRun(spec, each, directory, _jobs(study, each, directory), prices))
         specs = [each.model for one in prepared for each in one.methods.values()]
         has_price = any(isinstance(each, str) and prices.knows(each) for each in specs)
         if estimate_only or study.max_cost is not None or has_price:
@@ -369,7 +368,7 @@ def answered(
     estimate_only: bool = False,
 ) -> Generator[RunWriter | None]:
     """Run or resume one run that is specified apart from the study; give it, or None after an estimate."""
-    with opened_runs(study, [StudyRun("", spec)], observer, check, estimate_only=estimate_only) as (opened,):
+    with opened_runs(study, [spec], observer, check, estimate_only=estimate_only) as (opened,):
         if estimate_only:
             yield None
             return
@@ -435,7 +434,7 @@ def _estimate(study: Study, opened: Sequence[OpenedRun], prices: PriceTable) -> 
                     methods, each.prepared.questions, left, stand_in=stand_in, prices=prices, cache_dir=str(cache)
                 )
             )
-            found.append(replace(one, methods=[method._replace(run=each.label) for method in one.methods]))
+            found.append(replace(one, methods=[method._replace(run=each.spec.name) for method in one.methods]))
     together = [method for one in found for method in one.methods]
     left_out = dict.fromkeys(name for one in found for name in one.left_out)
     return RunEstimate(", ".join(dict.fromkeys(one.stand_in for one in found)), together, tuple(left_out))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import yaml
 
@@ -25,14 +25,6 @@ from hopgraph.tools.retrieval.resolve import SAMPLE, corpus_spec
 
 ALL_METHODS = "all"
 """Among the methods: every one that has what it needs."""
-
-
-class StudyRun(NamedTuple):
-    """One run of a study."""
-
-    label: str
-    """Data set, model and point, as far as they have names: its folder's name; may be empty."""
-    spec: RunSpec
 
 
 def read_study(path: Path) -> Study:
@@ -87,7 +79,7 @@ def _placed(study: Study, folder: Path) -> Study:
     return study.model_copy(update=placed)
 
 
-def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:
+def list_runs(study: Study, note: Callable[[str], None]) -> list[RunSpec]:
     """List the runs of a study, its data sets fetched, and call `note` with what is left out of `all` methods.
 
     SettingsError: a name or a value that cannot be used.
@@ -96,7 +88,7 @@ def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:
     for point in points.values():  # a wrong name is reported before a data set is fetched
         method_settings(study, point)
     files = {name: dataset_file(each, study.out) for name, each in study.datasets.items()}
-    runs: list[StudyRun] = []
+    runs: list[RunSpec] = []
     for data, file in files.items():
         for model, spec in models.items():
             for point, settings in points.items():
@@ -104,7 +96,7 @@ def list_runs(study: Study, note: Callable[[str], None]) -> list[StudyRun]:
                 methods = _with_all_they_need(study, method_settings(study, settings, played_model(spec, file)), note)
                 out = study.out.expanduser() / label
                 made = run_spec(study, study.datasets[data], file, out, methods)
-                runs.append(StudyRun(label, replace(made, label=data, model_label=model)))
+                runs.append(replace(made, name=label, label=data, model_label=model))
     return runs
 
 

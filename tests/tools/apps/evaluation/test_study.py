@@ -73,8 +73,8 @@ def finished(study: Study) -> Counter[str]:
     """Count what each run of a study has finished, each question once."""
     return Counter(
         {
-            label: sum(len(reader.latest(name)) for name in reader.manifest.methods)
-            for label, spec in list_runs(study, print)
+            spec.name: sum(len(reader.latest(name)) for name in reader.manifest.methods)
+            for spec in list_runs(study, print)
             if (spec.out / "manifest.json").exists()
             for reader in [RunReader(spec.out)]
         }
@@ -111,7 +111,7 @@ def test_killed_twice_it_ends_complete_and_pays_next_to_nothing_twice(
     assert set(counts.values()) == {len(METHODS) * 3 * REPEATS}
     requests = asked()
     assert len(requests) - len(set(requests)) <= 2 * 4 * 5  # what was in flight when it was killed
-    assert all((spec.out / "summary.json").exists() for _, spec in list_runs(study, print))
+    assert all((spec.out / "summary.json").exists() for spec in list_runs(study, print))
     again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert (again.returncode, again.stdout) == (0, done.stdout)
     assert len(asked()) == len(requests)
@@ -168,7 +168,7 @@ def test_what_it_costs_is_known_before_its_first_call(study_file: Path, models: 
         "even+bad+top_k=3",
     ]
     assert all(row["n"] == 3 for each in result.runs for row in each.summary.values())
-    corpora = [(spec.out / "corpus" / "manifest.json").stat().st_ino for _, spec in list_runs(study, print)]
+    corpora = [(spec.out / "corpus" / "manifest.json").stat().st_ino for spec in list_runs(study, print)]
     assert len(set(corpora)) == 2, "each data set is indexed once"
     rerun = replace_out(study, study.out.with_name("again"))
     run(rerun, other := Accountant())
@@ -220,12 +220,14 @@ def test_the_flags_are_the_same_study(films: Path, tmp_path: Path) -> None:
         "repeats": 2,
     }
     path.write_text(yaml.safe_dump(given))
-    ((label, by_flags),), ((_, by_file),) = list_runs(study_of(flags), print), list_runs(read_study(path), print)
-    assert (label, by_flags.out) == ("", tmp_path / "run")
+    (by_flags,), (by_file,) = list_runs(study_of(flags), print), list_runs(read_study(path), print)
+    assert (by_flags.name, by_flags.out) == ("", tmp_path / "run")
     assert by_file.out == tmp_path / "study" / "films+extractive"
-    assert replace(by_flags, out=by_file.out, label="films", model_label="extractive") == by_file
+    assert (
+        replace(by_flags, out=by_file.out, name="films+extractive", label="films", model_label="extractive") == by_file
+    )
     changed = study_of(EvalOptions(path, limit=1, methods="tor", assignments=["top_k=9"]))
-    ((_, spec),) = list_runs(changed, print)
+    (spec,) = list_runs(changed, print)
     assert (spec.sample.limit, [each.top_k for each in spec.methods.values()]) == (1, [9])
     assert spec.repeats == 2
 
@@ -241,9 +243,9 @@ def test_a_setting_of_a_method_beats_the_study_s_and_a_point_beats_both(films: P
         }
     )
     runs = list_runs(study, print)
-    counts = [[each.top_k for each in spec.methods.values()] for _, spec in runs]
+    counts = [[each.top_k for each in spec.methods.values()] for spec in runs]
     assert counts == [[6, 7], [6, 8], [6, 7]]
-    assert [label for label, _ in runs] == [
+    assert [each.name for each in runs] == [
         "films",
         "films+migres.top_k=8",
         "films+max_llm_calls=3,abstain=False",

@@ -70,6 +70,8 @@ class RunSpec:
     skip_invalid: bool = False
     all_methods: bool = False
     """The methods are `all`: those that the questions lack something for are left out."""
+    name: str = ""
+    """Data set, model and point of a study, as far as they have names: its folder's name."""
     label: str = ""
     """The data set's name in a study."""
     model_label: str = ""

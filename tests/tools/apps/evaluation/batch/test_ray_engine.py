@@ -21,9 +21,9 @@ from hopgraph.state.errors import HopgraphError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
 from hopgraph.tools.apps.evaluation.batch.question_job import QuestionJob
 from hopgraph.tools.apps.evaluation.batch.ray_engine import ray_workers
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.models.offline import RuleBasedModel
+from support.evaluation_runs import results
 from support.paths import ROOT, SAMPLE
 from support.servers.openai_server import OpenAIServer
 from support.waiting import PATIENCE, wait_until
@@ -85,17 +85,6 @@ def started(out: Path, server: OpenAIServer, said: Path) -> Generator[subprocess
             yield driver
         finally:
             driver.kill()
-
-
-def results(out: Path) -> dict[Any, Any]:
-    """What a run finished, each question once, but for times, places and the cache's share."""
-    reader, found = RunReader(out), dict[Any, Any]()
-    for method in reader.manifest.methods:
-        assert len(list(reader.outcomes(method))) == len(reader.latest(method))
-        for key, outcome in reader.latest(method).items():
-            usage = {name: value for name, value in (outcome["usage"] or {}).items() if name != "cached_calls"}
-            found[key] = {**outcome, "seconds": 0, "trace": [], "usage": usage}
-    return found
 
 
 def scores(out: Path) -> dict[str, Any]:

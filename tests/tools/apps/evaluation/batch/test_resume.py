@@ -18,6 +18,7 @@ from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eva
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import RuleBasedModel
+from support.evaluation_runs import results
 from support.paths import SAMPLE
 from support.servers.openai_server import OpenAIServer
 
@@ -44,16 +45,6 @@ def server() -> Iterator[OpenAIServer]:
 def options(out: Path, server: OpenAIServer, **fields: Any) -> EvalOptions:
     given: dict[str, Any] = {"methods": METHODS, "limit": QUESTIONS, "concurrency": CONCURRENCY, **fields}
     return EvalOptions(dataset=SAMPLE, out=out, model=f"openai:any?base_url={server.base_url}", **given)
-
-
-def results(out: Path) -> dict[Any, Any]:
-    """Everything that a run finished but what a repetition may differ in: times, places, the cache's share."""
-    reader, found = RunReader(out), dict[Any, Any]()
-    for method in reader.manifest.methods:
-        for key, outcome in reader.latest(method).items():
-            usage = {name: value for name, value in (outcome["usage"] or {}).items() if name != "cached_calls"}
-            found[key] = {**outcome, "seconds": 0, "trace": [], "usage": usage}
-    return found
 
 
 @pytest.fixture(scope="module")
