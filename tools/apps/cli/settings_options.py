@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.state.context import ContextT
 from hopgraph.state.environment import parse_setting, settings_from
 from hopgraph.tools.retrieval.resolve import corpus_spec
@@ -18,7 +18,8 @@ def settings_for(
     use_method: str | None = None,
 ) -> ContextT:
     """Return a method's settings: the last assignment or the option, over preset, environment and defaults."""
-    values = dict(_assigned(cls, assignment) for assignment in assignments or ())
+    texts = dict(map(split_assignment, assignments or ()))
+    values: dict[str, object] = {name: parse_setting(cls, name, text) for name, text in texts.items()}
     retriever = corpus_spec(corpus) if corpus is not None else None
     given = {"model": ("--model", model), "retriever": ("--corpus", retriever), "use_method": ("--method", use_method)}
     for name, (option, value) in given.items():
@@ -29,9 +30,10 @@ def settings_for(
     return settings_from(cls, values, preset)
 
 
-def _assigned(cls: type[Context], assignment: str) -> tuple[str, object]:
+def split_assignment(assignment: str) -> tuple[str, str]:
+    """Split `key=value`; SettingsError for anything else."""
     name, equals, text = assignment.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not name:
         raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
-    return name, parse_setting(cls, name, text.strip())
+    return name, text.strip()

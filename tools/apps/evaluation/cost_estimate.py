@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter
 
 from hopgraph.state import Context, SettingsError, StepEvent
 from hopgraph.state.context import DEFAULT_MODEL
@@ -63,12 +63,8 @@ def read_prices(path: Path | None) -> PriceTable:
         return PriceTable()
     try:
         return PriceTable(_TABLE.validate_python(tomllib.loads(read_source(path.expanduser(), pipe=True).decode())))
-    except OSError as error:
-        raise SettingsError(f"prices {path}: cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        raise SettingsError(f"prices {path}: {format_error(error)}") from None
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"prices {path}: not a TOML file: {error}") from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"prices {path}: cannot be read: {format_error(error)}") from None
 
 
 class MethodEstimate(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue
 
 from hopgraph.state import Citation, SettingsError
 from hopgraph.state.errors import format_error
@@ -188,9 +188,5 @@ def _read_aliases(path: Path) -> dict[str, list[str]]:
         lines = read_source(path.expanduser()).decode().splitlines()
         found = map(_Alias.model_validate_json, filter(str.strip, lines))
         return {each.Q_id: list(dict.fromkeys([*each.aliases, *each.demonyms])) for each in found}
-    except OSError as error:
-        raise SettingsError(f"--aliases {path}: cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        raise SettingsError(f"--aliases {path}: {format_error(error)}") from None
-    except ValueError as error:
-        raise SettingsError(f"--aliases {path}: not UTF-8: {error}") from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"--aliases {path}: cannot be read: {format_error(error)}") from None

@@ -13,7 +13,7 @@ from hopgraph.graphs import GROUPS, METHODS, find_method, list_methods
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.context import settings_in_use
 from hopgraph.state.environment import parse_setting, settings_from
-from hopgraph.state.errors import did_you_mean
+from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.tools.apps.evaluation.batch.run_directory import DOWNLOADED
 from hopgraph.tools.apps.evaluation.batch.run_setup import RunSpec
 from hopgraph.tools.apps.evaluation.datasets import HUB_PREFIX, QuestionSample, download_dataset, parse_sample
@@ -31,10 +31,8 @@ def read_study(path: Path) -> Study:
     """Read a study's file, in whose folder its relative paths begin; SettingsError where it makes no sense."""
     try:
         given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise SettingsError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except (OSError, yaml.YAMLError, ValueError) as error:
+        raise SettingsError(f"{path}: cannot be read: {format_error(error)}") from None
     if not isinstance(given, dict):
         raise SettingsError(f"{path}: not a study; `hopgraph study init` writes an example")
     try:

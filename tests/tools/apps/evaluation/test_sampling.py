@@ -132,7 +132,7 @@ def test_prices_are_found_by_the_longest_beginning(tmp_path: Path) -> None:
     [
         ("[a]\nprompt = 1", "a.completion: Field required"),
         ("[a]\nprompt = -1\ncompletion = 0", "greater than or equal to 0"),
-        ("[a", "not a TOML file"),
+        ("[a", "prices.toml: cannot be read: Expected"),
     ],
 )
 def test_a_bad_price_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -20,6 +20,7 @@ from hopgraph.tools.apps.cli.evaluation.run_tables import (
     run_progress,
     summary_console,
 )
+from hopgraph.tools.apps.cli.settings_options import split_assignment
 from hopgraph.tools.apps.evaluation.batch.local_engine import RunTally
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, RunWriter
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
@@ -142,10 +143,7 @@ def study_of(options: EvalOptions) -> Study:
         if not changes["methods"]:
             raise SettingsError("--methods names none; give comma-separated names, papers, or all")
     settings: dict[str, Any] = {}
-    for assignment in options.assignments or ():
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise SettingsError(f"--set {assignment!r:.80}: write it as key=value or method.key=value")
+    for key, value in map(split_assignment, options.assignments or ()):
         settings.pop(key, None)  # the last one counts
         settings[key] = value
     if options.dataset.suffix.lower() in _STUDY_FILES:

@@ -24,7 +24,7 @@ from hopgraph.tools.apps.cli.console import (
     show_progress,
 )
 from hopgraph.tools.apps.cli.evaluation import eval_command, evaluation_options
-from hopgraph.tools.apps.cli.settings_options import settings_for
+from hopgraph.tools.apps.cli.settings_options import settings_for, split_assignment
 from hopgraph.tools.apps.evaluation import student_check
 from hopgraph.tools.apps.evaluation.batch.run_directory import MANIFEST, RunReader
 from hopgraph.tools.apps.evaluation.batch.run_setup import PreparedRun
@@ -159,7 +159,7 @@ def _settings(
 def run_train(options: evaluation_options.TrainOptions) -> None:
     """Train or resume, write the loss curve, and print what it cost and how to use the student."""
     examples, facts = read_examples(options.data.expanduser())
-    given = _assignments(options)
+    given = dict(map(split_assignment, options.assignments or ())) | ({"lora_rank": "0"} if options.full else {})
     require("trl", "train")
     base = find_base(read_spec(f"student:{options.student}"))
     kind = options.as_kind or base.kind()
@@ -172,18 +172,6 @@ def run_train(options: evaluation_options.TrainOptions) -> None:
     if options.merged:
         merge_student(plan.out)
     _report(plan.out, record)
-
-
-def _assignments(options: evaluation_options.TrainOptions) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for each in options.assignments or []:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise SettingsError(f"--set {each}: write NAME=VALUE")
-        given[name.strip()] = value.strip()
-    if options.full:
-        given["lora_rank"] = "0"
-    return given
 
 
 def _report(out: Path, record: StudentRecord) -> None:

@@ -29,21 +29,22 @@ WITHOUT_MEMORY = ["direct", "cot", "cot_sc", "genread", "least_to_most"]
 COMPARED = ["one_step", "gold_passages", *IN_TURNS, *WITHOUT_MEMORY]
 
 
-@pytest.fixture(scope="module")
-def summary(films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return evaluated(films, tmp_path_factory.mktemp("run") / "some", ",".join(COMPARED), limit=4)
-
-
 def evaluated(dataset: Path, out: Path, methods: str = "all", query: str = "", **more: Any) -> dict[str, Any]:
     more["assignments"] = ["links=false", *more.get("assignments", [])]  # the films are so few that a link finds any
     run_eval(EvalOptions(dataset, methods, out, model=f"rehearsal:{dataset}{query}", **more))
     return json.loads((out / "summary.json").read_text())
 
 
-@pytest.mark.parametrize("method", COMPARED)
-def test_nothing_fails(summary: dict[str, Any], method: str) -> None:
-    assert summary[method]["failed"] == summary[method]["parse_failures"] == 0
-    assert summary[method]["n"] == 4
+def test_nothing_fails_and_looking_up_in_turns_finds_what_one_retrieval_and_no_memory_do_not(
+    films: Path, tmp_path: Path
+) -> None:
+    told = evaluated(films, tmp_path / "run", ",".join(COMPARED), limit=2)
+    rows = {name: (row["n"], row["failed"], row["parse_failures"]) for name, row in told.items()}
+    assert rows == dict.fromkeys(COMPARED, (2, 0, 0))
+    exact = {name: row["em"] for name, row in told.items()}
+    assert exact["gold_passages"] == 1.0
+    assert [name for name in IN_TURNS if exact[name] <= exact["one_step"]] == []
+    assert [name for name in WITHOUT_MEMORY if exact[name]] == []
 
 
 @pytest.mark.long
@@ -53,26 +54,12 @@ def test_no_method_fails_at_any_question(films: Path, tmp_path: Path) -> None:
     assert {(row["n"], row["failed"], row["parse_failures"]) for row in told.values()} == {(8, 0, 0)}
 
 
-def test_the_right_passages_are_enough(summary: dict[str, Any]) -> None:
-    assert summary["gold_passages"]["em"] == 1.0
-
-
-@pytest.mark.parametrize("method", IN_TURNS)
-def test_retrieving_in_turns_beats_one_retrieval(summary: dict[str, Any], method: str) -> None:
-    assert summary[method]["em"] > summary["one_step"]["em"]
-
-
 def test_without_gold_passages_a_text_with_the_answer_is_enough(films_index: str, tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text('{"question": "In which city was the film-maker Ada Brink born?", "answer": "Larvik"}\n')
     methods = ["migres", "one_step", "react", "self_ask", "vtg"]
     told = evaluated(own, tmp_path / "run", ",".join(methods), corpus=films_index)
     assert {name: told[name]["em"] for name in methods} == dict.fromkeys(methods, 1.0)
-
-
-@pytest.mark.parametrize("method", WITHOUT_MEMORY)
-def test_without_memory_and_passages_nothing_is_answered(summary: dict[str, Any], method: str) -> None:
-    assert summary[method]["em"] == 0.0
 
 
 @pytest.mark.slow
