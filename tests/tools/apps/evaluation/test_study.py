@@ -324,16 +324,6 @@ def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: P
     assert {each["model"] for each in scores["entries"]} == {"player", "hasty"}
 
 
-def test_prices_are_beside_the_study_s_file(films: Path, tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    given = {"out": str(tmp_path / "out"), "datasets": [str(films)], "methods": ["one_step"], "prices": "prices.toml"}
-    path.write_text(yaml.safe_dump(given))
-    with pytest.raises(SettingsError, match=rf"^prices {tmp_path}/prices.toml: cannot be read"):
-        estimate(read_study(path))
-    (tmp_path / "prices.toml").write_text("['offline:extractive']\nprompt = 1.0\ncompletion = 2.0\n")
-    estimate(read_study(path))
-
-
 def test_a_study_is_the_same_from_every_folder(
     films: Path, films_index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,7 +336,9 @@ def test_a_study_is_the_same_from_every_folder(
         "datasets": {"mine": {"file": "mine.jsonl", "corpus": "../index", "limit": 2}, "own": "sample"},
         "methods": ["one_step"],
         "models": {"player": "rehearsal"},
+        "prices": "prices.toml",
     }
+    (folder / "prices.toml").write_text("['offline:extractive']\nprompt = 1.0\ncompletion = 2.0\n")
     (folder / "study.yaml").write_text(yaml.safe_dump(given))
     for here, path in ((tmp_path, "studies/study.yaml"), (folder, "study.yaml")):
         monkeypatch.chdir(here)

@@ -106,7 +106,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 def test_a_changed_setting_is_refused_by_name(tmp_path: Path) -> None:
     with RunWriter(tmp_path, manifest(max_iterations=5), QUESTIONS):
         pass
-    with pytest.raises(RunError, match=r"methods\.migres\.max_iterations was 5, is now 3\. Give the same settings"):
+    with pytest.raises(RunError, match=r"other settings: methods\.migres\.max_iterations was 5, is now 3"):
         RunWriter(tmp_path, manifest(max_iterations=3), QUESTIONS)
     with pytest.raises(RunError, match=r"methods\.migres\.max_llm_calls was None, is now 4"):
         RunWriter(tmp_path, manifest(max_iterations=5, max_llm_calls=4), QUESTIONS)

@@ -15,8 +15,6 @@ import pytest
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
-from hopgraph.tools.apps.evaluation.batch.scores import summarize_run
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.evaluation_runs import results
 from support.paths import SAMPLE
@@ -96,14 +94,6 @@ def test_a_limit_stops_cleanly_and_a_higher_one_goes_on(
     asked = len(server.requests)
     run_eval(options(tmp_path, server))
     assert len(server.requests) == asked
-
-
-def test_repeats_are_asked_each_for_itself(server: OpenAIServer, tmp_path: Path) -> None:
-    before = len(server.requests)
-    run_eval(options(tmp_path, server, methods="direct", limit=3, repeats=2))
-    assert len(server.requests) - before == 6
-    summary = summarize_run(RunReader(tmp_path))["direct"]
-    assert summary["n"] == 3
 
 
 @pytest.mark.slow
