@@ -1,24 +1,19 @@
 """BlendFilter end to end: a scripted model, three branches, every edge of the figure."""
 
-import asyncio
-import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
-from langgraph.runtime import Runtime
 
 from hopgraph.graphs import blendfilter
 from hopgraph.state import SettingsError
 from support.blendfilter_script import (
     A_EX,
     A_IN,
-    FOUND,
     LIMIT,
     QUESTION,
     block,
@@ -28,7 +23,7 @@ from support.blendfilter_script import (
 )
 from support.fake_clock import FakeClock
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
-from support.walks import FixedRetriever, Script, drawn_edges, walk
+from support.walks import Script, drawn_edges, walk
 
 
 def run(script: Script, **more: Any) -> Any:
@@ -334,35 +329,6 @@ def test_a_deadline_ends_a_run_with_what_is_there(clock: FakeClock) -> None:
     assert (result["answer"], result["stop_reason"]) == ("Reval", "budget")
 
 
-@pytest.mark.slow
-def test_results_and_traces_do_not_depend_on_which_branch_is_first() -> None:
-    steps = ["reason", "write_passage", "name_topic"]
-
-    def outcome(order: Sequence[float]) -> Any:
-        delays: dict[str, float] = dict(zip(steps, order, strict=True))
-        by_title: dict[str, float] = dict(zip(("Night Harbour", "Ada Brink", "Harbour"), order, strict=True))
-        script = Script(replies())
-
-        class Slow(ScriptedChatModel):
-            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-                role = messages[0].text.split("\n")[0].split("/")[1]
-                shown = titles(messages[-1].text)
-                await asyncio.sleep(delays.get(role) or by_title.get(shown[-1] if shown else "", 0))
-                return await super()._agenerate(messages, *args, **kwargs)
-
-        class SlowRetriever(FixedRetriever):
-            async def _aget_relevant_documents(self, query: str, *, run_manager: Any, k: int = 50) -> list[Document]:
-                await asyncio.sleep(order[len(query) % 3])
-                return self._get_relevant_documents(query, run_manager=run_manager, k=k)
-
-        context = blendfilter.Context(model=Slow(replies=script), retriever=SlowRetriever(found=FOUND))
-        walked = walk(blendfilter.graph, {"question": QUESTION}, context)
-        return {**walked.state, "started_at": 0}, walked.events
-
-    outcomes = [outcome(order) for order in itertools.permutations((0.01, 0.03, 0.05))]
-    assert all(each == outcomes[0] for each in outcomes)
-
-
 def test_the_longest_chain_is_five_calls() -> None:
     script = Script(replies())
     waves = [3, 3, 3, 1, 1]
@@ -386,28 +352,3 @@ def test_every_edge_of_the_drawing_is_walked() -> None:
         ).edges
     }
     assert walked == drawn_edges(blendfilter.graph)
-
-
-Routed = Callable[[Any, blendfilter.Context], Any]
-
-
-@pytest.mark.parametrize(
-    ("router", "settings", "expected"),
-    [
-        (
-            blendfilter.route_first_steps,
-            {"filtering": "branch", "answer_type": "short", "external_query": True, "internal_query": True},
-            ["reason", "recall", "topic"],
-        ),
-        (
-            blendfilter.route_first_steps,
-            {"filtering": "branch", "answer_type": "yes_no", "external_query": False, "internal_query": False},
-            ["blend"],
-        ),
-        (blendfilter.route_union_filter, {"filtering": "union"}, "union to filter"),
-        (blendfilter.route_union_filter, {"filtering": "branch"}, "ready"),
-    ],
-)
-def test_routers(router: Routed, settings: dict[str, Any], expected: object) -> None:
-    runtime: Any = Runtime(context=blendfilter.Context(**settings))
-    assert router({}, runtime) == expected

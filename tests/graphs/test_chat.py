@@ -372,20 +372,3 @@ async def test_a_person_may_edit_the_question_at_a_breakpoint(thread: Any) -> No
 async def test_without_subgraphs_the_steps_of_the_chat_alone_are_streamed() -> None:
     stream = chat.graph.astream(posted("Who painted Guernica?"), stream_mode="custom")
     assert [step["event"] async for step in stream if step["event"] != "asked"] == ["routed", "replied"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "messages", "next_step"),
-    [("refused", 3, "refused"), (None, 1, "first message"), (None, 2, "follow-up")],
-)
-def test_what_was_read_leads_on(kind: Any, messages: int, next_step: str) -> None:
-    state: Any = {"kind": kind, "messages": [HumanMessage("Hi")] * messages}
-    assert chat.route_message(state) == next_step
-
-
-def test_a_question_is_looked_up_by_the_chosen_method() -> None:
-    question: Any = {"chosen": "ircot"}
-    nothing: Any = {"chosen": None}
-    assert chat.route_kind(question) == "question"
-    assert chat.route_kind(nothing) == "small talk"
-    assert chat.route_to_method(question) == "ircot"

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
+from langgraph.runtime import Runtime
 
 from hopgraph.graphs import migres
+from hopgraph.graphs.migres import extract_or_recall
 from hopgraph.state import AnswerOutput, QuestionError, SpecError, StepEvent
 from hopgraph.state.events import event_order
 from support.servers.scripted_model import ScriptedChatModel
@@ -226,6 +228,12 @@ def test_queries_without_passages_get_recalled_knowledge_each_for_itself() -> No
     assert all(passage["source"] != "model" for passage in result["passages"])
 
 
+def test_per_query_one_query_without_passages_is_enough_to_recall() -> None:
+    state: Any = {"knowledge": [{"query": "q", "excerpts": [None]}, {"query": "r", "excerpts": []}]}
+    assert extract_or_recall(state, Runtime(context=migres.Context(extraction="per_query"))) == "to recall"
+    assert extract_or_recall(state, Runtime(context=migres.Context())) == "to extract"
+
+
 def test_without_recall_nothing_left_means_no_extraction() -> None:
     script = script_of(decide=[decision()], final_answer=[decision()])
     run(script, recall=False, max_iterations=1, reranker=Flat(lambda *_: -1.0))
@@ -335,18 +343,6 @@ def test_no_budget_is_ever_exceeded(limit: int) -> None:
     )
     assert result["usage"]["llm_calls"] <= limit
     assert len(model.calls) == result["usage"]["llm_calls"]
-    assert result["stop_reason"] == "budget"
-
-
-def test_a_deadline_ends_a_run_with_what_is_there() -> None:
-    def reply(role: str, _messages: list[BaseMessage]) -> str:
-        return found(FILM) if role.endswith("extract") else decision(missing="more")
-
-    model = ScriptedChatModel(replies=reply, latency=0.4)
-    result = migres.graph.invoke(
-        {"question": QUESTION},
-        context=migres.Context(model=model, retriever=fixed(), reranker=Flat(), deadline_seconds=0.6),
-    )
     assert result["stop_reason"] == "budget"
 
 

@@ -1,26 +1,29 @@
 """Merging is idempotent and does not depend on the order in which branches finish."""
 
 import string
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.state import Call, Evidence, Passage
-from hopgraph.state.question_tree import QuestionNode, merge_questions
+from hopgraph.state.question_tree import QuestionNode, QuestionStatus, merge_questions
 from hopgraph.state.reducers import (
     any_true,
     merge_calls,
     merge_evidence,
     merge_ids,
     merge_passages,
+    path_order,
 )
+from hopgraph.state.tree_of_reviews import ReviewNode, ReviewStatus, merge_reviews
 
 IDS = st.text(string.ascii_lowercase, min_size=1, max_size=2)
 SCORES = st.floats(-5, 5, allow_nan=False)
 COUNTS = st.integers(0, 3)
+PATHS = st.lists(st.integers(1, 12), max_size=3).map(lambda parts: ".".join(map(str, [0, *parts])))
 
 
 def passages() -> st.SearchStrategy[list[Passage]]:
@@ -81,13 +84,32 @@ def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
 
     one = st.builds(
         made,
-        st.sampled_from(["0", "0.1", "0.2", "0.10", "0.1.1"]),
-        st.sampled_from(["open", "split", "unknown", "answered"]),
+        PATHS,
+        st.sampled_from(get_args(QuestionStatus)),
         st.sampled_from(["", "known", "depth"]),
         IDS,
         st.lists(IDS, max_size=2),
     )
     return st.lists(one, max_size=5).map(lambda nodes: {node["id"]: node for node in nodes})
+
+
+def review_trees() -> st.SearchStrategy[dict[str, ReviewNode]]:
+    def made(key: str, status: ReviewStatus, query: str) -> ReviewNode:
+        return ReviewNode(
+            id=key,
+            parent=key.rpartition(".")[0],
+            depth=key.count("."),
+            passage_ids=["p"],
+            status=status,
+            verdict="",
+            analysis="",
+            answer="",
+            query=query,
+            why="",
+        )
+
+    one = st.builds(made, PATHS, st.sampled_from(get_args(ReviewStatus)), st.sampled_from(["", "a", "b"]))
+    return st.lists(one, max_size=6).map(lambda nodes: {node["id"]: node for node in nodes})
 
 
 @pytest.mark.parametrize(
@@ -98,9 +120,10 @@ def question_trees() -> st.SearchStrategy[dict[str, QuestionNode]]:
         (merge_calls, calls(), {}),
         (merge_ids, st.lists(IDS, max_size=6), []),
         (merge_questions, question_trees(), {}),
+        (merge_reviews, review_trees(), {}),
         (any_true, st.booleans(), False),
     ],
-    ids=["passages", "evidence", "calls", "ids", "questions", "either"],
+    ids=["passages", "evidence", "calls", "ids", "questions", "reviews", "either"],
 )
 def test_order_of_arrival_does_not_matter(
     merge: Callable[[Any, Any], Any], values: st.SearchStrategy[Any], empty: Any
@@ -130,22 +153,29 @@ def test_evidence_is_in_the_order_of_the_run_not_of_the_alphabet() -> None:
     assert [each["id"] for each in merged] == ["2.1.1", "2.1.9", "2.1.10", "10.1.1"]
 
 
-@given(question_trees(), question_trees())
-def test_a_questions_status_only_moves_forward(old: dict[str, QuestionNode], new: dict[str, QuestionNode]) -> None:
-    ranks = ["open", "split", "unknown", "answered"]
-    merged = merge_questions(old, new)
-    assert merged.keys() == old.keys() | new.keys()
-    for key, node in merged.items():
-        given_ = [tree[key] for tree in (old, new) if key in tree]
-        assert node in given_
-        assert ranks.index(node["status"]) == max(ranks.index(each["status"]) for each in given_)
+@pytest.mark.parametrize(
+    ("merge", "trees", "ranks"),
+    [
+        (merge_questions, question_trees(), get_args(QuestionStatus)),
+        (merge_reviews, review_trees(), get_args(ReviewStatus)),
+    ],
+)
+def test_no_node_is_lost_and_no_status_goes_back(
+    merge: Callable[[Any, Any], Any], trees: st.SearchStrategy[Any], ranks: Sequence[str]
+) -> None:
+    @given(trees, trees)
+    def check(old: Any, new: Any) -> None:
+        merged = merge(old, new)
+        assert merged.keys() == old.keys() | new.keys()
+        for key, node in merged.items():
+            known = [tree[key] for tree in (old, new) if key in tree]
+            assert node in known
+            assert ranks.index(node["status"]) == max(ranks.index(each["status"]) for each in known)
+        assert list(merged) == sorted(merged, key=path_order)
+
+    check()
 
 
-def test_questions_are_in_the_order_of_their_paths() -> None:
-    tree = {
-        key: QuestionNode(
-            id=key, parent="", depth=0, question="", status="open", answer="", how="", explanation="", passage_ids=[]
-        )
-        for key in ("0.10", "0.2", "0", "0.2.1")
-    }
-    assert list(merge_questions({}, tree)) == ["0", "0.2", "0.2.1", "0.10"]
+def test_nodes_come_before_their_children_and_ten_after_nine() -> None:
+    keys = ["0.10", "0.9", "0.9.1", "0", "0.10.2"]
+    assert sorted(keys, key=path_order) == ["0", "0.9", "0.9.1", "0.10", "0.10.2"]
