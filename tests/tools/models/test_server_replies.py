@@ -50,7 +50,7 @@ def refused(status: int, message: str, **more: Any) -> tuple[int, Any]:
 
 
 async def ask(
-    answer: Answer, *, times: int = 1, streamed: bool = False, azure: bool = False, **more: Any
+    answer: Answer, *, times: int = 1, retries: int = 2, streamed: bool = False, azure: bool = False, **more: Any
 ) -> tuple[ModelReply, list[dict[str, Any]]]:
     """Return the last of so many replies, and the bodies of all requests; `more` are further options."""
     seen: list[dict[str, Any]] = []
@@ -58,10 +58,12 @@ async def ask(
     async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
         seen.append(await Request(scope, receive).json())
         answered = answer(seen[-1], len(seen))
-        status, body = answered if isinstance(answered, tuple) else (200, answered)
-        await JSONResponse(body, status, {"retry-after": "0"})(scope, receive, reply_to)
+        if not isinstance(answered, Response):
+            status, body = answered if isinstance(answered, tuple) else (200, answered)
+            answered = JSONResponse(body, status, {"retry-after": "0"})
+        await answered(scope, receive, reply_to)
 
-    options = SendOptions(parallel=1, retries=2, on_text=(lambda text: None) if streamed else None, **more)
+    options = SendOptions(parallel=1, retries=retries, on_text=(lambda text: None) if streamed else None, **more)
     with LoopbackServer(app) as server:
         model: Any = f"openai:m?base_url={server.url}/v1"
         if azure:
@@ -492,41 +494,27 @@ async def test_an_outage_of_500s_stays_one() -> None:
 
 @pytest.mark.parametrize("retry_after", ["7200", "Wed, 21 Oct 2099 07:28:00 GMT"])
 async def test_a_wait_of_hours_is_not_waited_for_but_told(retry_after: str) -> None:
-    asked: list[Scope] = []
-
-    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        asked.append(scope)
-        body = {"error": {"message": "Tokens per day are used up"}}
-        await JSONResponse(body, 429, {"retry-after": retry_after})(scope, receive, reply_to)
-
-    with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
-        with pytest.raises(ModelError, match="asks to wait") as caught:
-            await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=2))
-    assert len(asked) == 1
+    limited = {"error": {"message": "Tokens per day are used up"}}
+    with pytest.raises(ModelError, match=r"^1 requests.*asks to wait") as caught:
+        await ask(lambda body, number: JSONResponse(limited, 429, {"retry-after": retry_after}))
     assert caught.value.trouble == "outage"
     assert retry_after != "7200" or "2:00:00" in str(caught.value)
 
 
-async def ask_streaming(*events: Any, times: int = 1) -> tuple[str, int]:
-    """Return the reply to a streamed request, of which the first is answered by events, and how many were sent."""
-    seen: list[dict[str, Any]] = []
+def events(*values: Any, end: str = "\n\n", last: str = "data: [DONE]\n\n") -> str:
+    return "".join(f"data: {json.dumps(each)}{end}" for each in values) + last
 
-    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        seen.append(await Request(scope, receive).json())
-        if len(seen) <= times and seen[-1].get("stream"):
-            lines = "".join(f"data: {json.dumps(each)}\n\n" for each in events)
-            await Response(lines, media_type="text/event-stream")(scope, receive, reply_to)
-        else:
-            await JSONResponse(completion(TEXT))(scope, receive, reply_to)
 
-    with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
-        options = SendOptions(parallel=1, retries=2, on_text=lambda text: None)
-        try:
-            return (await send(handle, MESSAGES, Known, options)).text, len(seen)
-        except ModelError as error:
-            raise ModelError(f"{len(seen)} requests: {error}", error.trouble) from None
+async def read_events(
+    body: str, *, streamed: bool = True, media_type: str = "text/event-stream", times: int = 1
+) -> tuple[ModelReply, int]:
+    """Return the reply to requests, of which the first ones are answered by a body, and how many were sent."""
+
+    def answer(_asked: dict[str, Any], number: int) -> Any:
+        return Response(body, media_type=media_type) if number <= times else completion(TEXT)
+
+    said, seen = await ask(answer, streamed=streamed)
+    return said, len(seen)
 
 
 CHUNK = {
@@ -548,7 +536,8 @@ CHUNK = {
 )
 @pytest.mark.parametrize("begun", [[], [CHUNK]])
 async def test_an_error_within_a_stream_that_may_pass_is_retried(error: Any, begun: list[Any]) -> None:
-    assert await ask_streaming(*begun, {"error": error}) == (TEXT, 2)
+    said, requests = await read_events(events(*begun, {"error": error}, last=""))
+    assert (said.text, requests) == (TEXT, 2)
 
 
 @pytest.mark.parametrize(
@@ -556,12 +545,14 @@ async def test_an_error_within_a_stream_that_may_pass_is_retried(error: Any, beg
 )
 async def test_an_error_within_a_stream_that_will_not_change_ends_it(error: Any) -> None:
     with pytest.raises(ModelError, match=f"^1 requests.*{error['message']}") as caught:
-        await ask_streaming({"error": error}, times=9)
+        await read_events(events({"error": error}, last=""), times=9)
     assert caught.value.trouble != "outage"
 
 
 async def test_a_format_that_is_refused_within_a_stream_is_left_out() -> None:
-    assert await ask_streaming({"error": {"message": "response_format is not supported", "code": 400}}) == (TEXT, 2)
+    refusal = {"error": {"message": "response_format is not supported", "code": 400}}
+    said, requests = await read_events(events(refusal, last=""))
+    assert (said.text, requests) == (TEXT, 2)
 
 
 def piece(delta: Any, finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -577,25 +568,6 @@ PIECES = [
 def called(**given: Any) -> dict[str, Any]:
     function = {"name": "Known", "arguments": given.pop("arguments", TEXT)}
     return piece({"tool_calls": [{"id": "1", "type": "function", "function": function, **given}]})
-
-
-async def read_events(body: str, *, streamed: bool, media_type: str = "text/event-stream") -> tuple[ModelReply, int]:
-    """Return the reply to requests, of which the first is answered by a body, and how many were sent."""
-    seen: list[dict[str, Any]] = []
-
-    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        seen.append(await Request(scope, receive).json())
-        answer = Response(body, media_type=media_type) if len(seen) == 1 else JSONResponse(completion(TEXT))
-        await answer(scope, receive, reply_to)
-
-    with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
-        options = SendOptions(parallel=1, retries=1, on_text=(lambda text: None) if streamed else None)
-        return await send(handle, MESSAGES, Known, options), len(seen)
-
-
-def events(*values: Any, end: str = "\n\n", last: str = "data: [DONE]\n\n") -> str:
-    return "".join(f"data: {json.dumps(each)}{end}" for each in values) + last
 
 
 STOP = piece({}, "stop")
@@ -647,7 +619,7 @@ async def test_events_are_read_in_any_form_whether_asked_for_or_not(name: str, s
     ],
 )
 async def test_a_stream_that_breaks_off_is_no_reply(last: str) -> None:
-    said, requests = await read_events(events(*PIECES[:4], last=last), streamed=True)
+    said, requests = await read_events(events(*PIECES[:4], last=last))
     assert (said.text, requests) == (TEXT, 2)
 
 
@@ -673,14 +645,8 @@ async def test_a_server_that_does_not_stream_is_no_longer_asked_to() -> None:
 
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><html><title>Log in</title><p>Who are you", "upstream is gone"])
 async def test_a_page_in_place_of_a_reply_is_shown_as_its_text(page: str) -> None:
-    async def app(scope: Scope, receive: Receive, reply_to: Send) -> None:
-        await Request(scope, receive).body()
-        await Response(page, media_type="text/html")(scope, receive, reply_to)
-
-    with LoopbackServer(app) as server:
-        handle = await resolve_model(f"openai:m?base_url={server.url}/v1", Sampling())
-        with pytest.raises(ModelError, match=r"Log in Who are you|upstream is gone") as caught:
-            await send(handle, MESSAGES, Known, SendOptions(parallel=1, retries=0))
+    with pytest.raises(ModelError, match=r"Log in Who are you|upstream is gone") as caught:
+        await ask(lambda body, number: Response(page, media_type="text/html"), retries=0)
     assert "<" not in str(caught.value)
 
 
