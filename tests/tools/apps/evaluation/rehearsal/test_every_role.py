@@ -35,7 +35,8 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
 )
 def test_each_reply_is_usable_at_once(method: str) -> None:
     told = [data for player in (PERFECT, KNOWING, ERRING) for data in asked_by(method, player)]
-    for role in (f"{method}/{step}" for step in METHODS[method].Context.steps):
+    steps = set(METHODS[method].Context.steps) - {"use_tools"}  # of models that call tools
+    for role in (f"{method}/{step}" for step in sorted(steps)):
         own = [data for data in told if data["role"] == role]
         assert {data["outcome"] for data in own} == {"replied"}, role
         assert sum(data["parse_failures"] for data in own) == 0, role
