@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.guarded_files import read_source
+from hopgraph.tools.retrieval.staging import is_being_built
 
 INDEX_MANIFEST = "manifest.json"
 INDEX_KINDS = frozenset({"bm25", "colbert", "faiss", "hybrid"})
@@ -49,14 +50,15 @@ def build_of(folder: Path, name: str = INDEX_MANIFEST) -> Build:
 def open_one_build(folder: Path, open_files: Callable[[], OpenedT]) -> OpenedT:
     """Open files of an index, again where another build took its place meanwhile, so that all are of one build.
 
-    Passes on the CorpusError of an index that stays as it is, or is missing for longer than a replacement takes.
+    Passes on the CorpusError of an index that stays as it is, or is missing while none is built in its place.
     """
     for attempt in range(1, _TRIES + 1):
         build = build_of(folder)
         try:
             opened = open_files()
-        except CorpusError:
-            if attempt == _TRIES or (build and build == build_of(folder)):
+        except (CorpusError, FileNotFoundError):  # a file may go between two looks at it
+            is_moved = not folder.exists() and is_being_built(folder)
+            if attempt == _TRIES or not (is_moved or build != build_of(folder)):
                 raise
         else:
             if build == build_of(folder):

@@ -81,6 +81,11 @@ def recover_stages_in(folder: Path) -> None:
         recover_stages(folder / goal)
 
 
+def is_being_built(goal: Path) -> bool:
+    """Return whether a build is on its way to a goal, or one that was killed left its folder."""
+    return bool(_stages(goal.absolute()))
+
+
 def _bring_back(goal: Path, stage: Path) -> None:
     if (stage / _OLD).is_dir() and not goal.exists():
         (stage / _OLD).rename(goal)

@@ -329,7 +329,8 @@ async def test_a_change_that_is_stopped_leaves_everything_as_it_was(
     documents = documents_in_process
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     before = kept_in(documents.folder)
-    async with aclosing(documents.index("anna", written(uploads, c__txt="Snow."), corpus["id"])) as first:
+    long = written(uploads, c__txt=" ".join(f"Snow fell on day {n}." for n in range(40_000)))  # takes a while
+    async with aclosing(documents.index("anna", long, corpus["id"])) as first:
         await anext(first)
         with pytest.raises(SettingsError, match="are being changed already"):
             await changed(documents, corpus, remove=["none"])
