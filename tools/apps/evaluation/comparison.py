@@ -135,10 +135,6 @@ class Comparison:
         values = [row[score] for row in rows if score in row]
         return fmean(values) if values else None
 
-    def deviation(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
-        """Return the standard deviation of a score's mean over repeats; None with fewer than two of them."""
-        return deviation(method.repeats, score, ids)
-
     def interval(self, method: ScoredMethod, score: str) -> Interval | None:
         """Bootstrap a score's mean; None where no question has it."""
         values = [row[score] for row in method.rows.values() if score in row]

@@ -278,7 +278,7 @@ def test_a_dry_run_without_a_file_prints_the_commands_for_each_data_set(
 
 
 def test_rows_run_share_an_index_and_stand_beside_the_paper(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    options = ReproduceOptions("ra_isf/table2", SAMPLE, model="offline:extractive", out=tmp_path, limit=2)
+    options = ReproduceOptions("ra_isf/table2", SAMPLE, model="offline:extractive", out=tmp_path, limit=1)
     run_reproduce(options)
     told = " ".join(capsys.readouterr().out.split())
     assert "Not a language model's scores: answered by offline:extractive" in told
@@ -324,7 +324,8 @@ def test_failed_questions_are_in_the_table_and_in_the_exit_code(run: Callable[..
     shutil.copytree(SAMPLE, data)
     queries = (data / "queries.jsonl").read_text(encoding="utf-8")
     (data / "queries.jsonl").write_text(queries.replace('"text": "', f'"text": "{"x" * 10_000}', 1), encoding="utf-8")
-    ran = run("reproduce", "genground/table3", "--dataset", str(data), "--out", str(out), "--limit", "2")
+    command = ["reproduce", "genground/table3", "--dataset", str(data), "--out", str(out), "--limit", "1"]
+    ran = run(*command)
     assert ran.code == 3, ran.err
     assert re.search(r"\d questions failed; --retry-failed asks them again", (out / "reproduction.md").read_text())
-    assert run("reproduce", "genground/table3", "--dataset", str(data), "--out", str(out), "--limit", "2").code == 3
+    assert run(*command).code == 3

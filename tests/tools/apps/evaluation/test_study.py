@@ -303,13 +303,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(
 def test_a_finished_study_writes_the_tables_of_its_file(films: Path, tmp_path: Path) -> None:
     study = Study(
         out=tmp_path / "out",
-        datasets={"films": QuestionSet(file=str(films))},
+        datasets={"films": QuestionSet(file=str(films), limit=2)},
         methods={"one_step": {}, "migres": {}},
         models={"player": "rehearsal", "hasty": "rehearsal?error=0.2"},
         tables=[Path("table.md"), tmp_path / "else.json"],
         scores=["acc", "recall@5"],
         against="migres",
-        max_calls=20,
+        max_calls=4,
     )
     assert run(study).limit
     assert not (study.out / "table.md").exists()

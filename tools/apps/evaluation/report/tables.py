@@ -9,7 +9,7 @@ from statistics import stdev
 from hopgraph.tools.apps.evaluation.batch.judging import read_judgements
 from hopgraph.tools.apps.evaluation.batch.question_job import requires_gold
 from hopgraph.tools.apps.evaluation.batch.run_directory import SIMULATED_MODELS, describe_missing_gold, models_in
-from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, gap_closed, gap_parts, gold_names
+from hopgraph.tools.apps.evaluation.batch.scores import BASE, BOUND, deviation, gap_closed, gap_parts, gold_names
 from hopgraph.tools.apps.evaluation.comparison import LOSSES, Comparison, ScoredMethod
 from hopgraph.tools.apps.evaluation.eval_questions import EvalQuestion
 from hopgraph.tools.apps.evaluation.significance import bootstrap_ratio
@@ -135,7 +135,7 @@ def percent_cell(
 
 def score_cell(comparison: Comparison, method: ScoredMethod, score: str, digits: int = 1) -> Cell:
     """Return a score's mean, its deviation over repeats, and its interval with so many digits."""
-    interval, sd = comparison.interval(method, score), comparison.deviation(method, score)
+    interval, sd = comparison.interval(method, score), deviation(method.repeats, score)
     return percent_cell(comparison.mean(method, score), interval, sd=sd, digits=digits)
 
 
@@ -257,7 +257,7 @@ def latency_cells(comparison: Comparison, method: ScoredMethod) -> dict[str, Cel
 
 
 def _cost(comparison: Comparison, method: ScoredMethod, name: str) -> Cell:
-    mean, sd = comparison.mean(method, name), comparison.deviation(method, name)
+    mean, sd = comparison.mean(method, name), deviation(method.repeats, name)
     if name == "cost":
         return cost_cell(mean, sd)
     return number_cell(mean, 0 if not mean or mean >= 100 else 1 if mean >= 1 else 2, sd)
@@ -387,7 +387,7 @@ def _groups(comparison: Comparison, title: str, key: Callable[[EvalQuestion], st
     rows = {
         method.name: {
             f"{name} ({len(ids)})": percent_cell(
-                comparison.mean(method, "f1", ids), sd=comparison.deviation(method, "f1", ids)
+                comparison.mean(method, "f1", ids), sd=deviation(method.repeats, "f1", ids)
             )
             for name, ids in groups.items()
         }
