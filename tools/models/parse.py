@@ -84,7 +84,8 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     an object that fits, the class method `read_paper_form` of a schema that has one makes an object of the text, or
     None; else UnusableReplyError.
     """
-    content, found = _outside_reasoning(text)
+    whole = _decoded(text) if text.lstrip()[:1] == '"' else text  # arguments of a tool that were encoded twice
+    content, found = _outside_reasoning(whole if isinstance(whole, str) else text)
     if not content:
         raise UnusableReplyError("the reply is empty")
     problem = ""
