@@ -6,12 +6,12 @@ import string
 import unicodedata
 from collections import Counter
 
-from hopgraph.tools.text.analyser import UNSPACED, content_terms
+from hopgraph.tools.text.analyser import ANY_WORD, UNSPACED, content_terms
 from hopgraph.tools.text.sentences import RULE, split_sentences
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_BETWEEN = re.compile(r"[\W_]+")
+_WORDS = re.compile(rf"[{UNSPACED}]+|{ANY_WORD}(?:(?<=[^\W\d_])(?:\+\+|#)(?!\w))?")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -23,8 +23,8 @@ def normalize_answer(text: str) -> str:
 def contains(text: str, part: str) -> bool:
     """Return whether a text contains the words of another, of which there is at least one, in sequence.
 
-    Case, punctuation, white space and the Unicode form do not count. Words are compared whole, but where writing has no
-    spaces between them.
+    Case, punctuation, white space and the Unicode form do not count, but C++ is not C#. Words are compared whole, but
+    where writing has no spaces between them.
     """
     words = _words_of(part)
     if not words:
@@ -35,7 +35,7 @@ def contains(text: str, part: str) -> bool:
 
 
 def _words_of(text: str) -> str:
-    return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return " ".join(_WORDS.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def lexical_similarity(first: str, second: str) -> float:

@@ -19,6 +19,7 @@ QUESTION = "Who wrote “The Café's Last Guest”?"
         QUESTION,
         "Q: WHO WROTE\nthe café's  last guest. A: Nobody.",
         unicodedata.normalize("NFD", f"Trivia ({QUESTION.lower()})"),
+        f"C++ or C#? {QUESTION}",
     ],
 )
 def test_case_punctuation_and_white_space_do_not_count(text: str) -> None:
@@ -35,6 +36,9 @@ def test_case_punctuation_and_white_space_do_not_count(text: str) -> None:
         ("", "x"),
         ("anything", ""),
         ("anything?!", "?!"),
+        ("It is in C++.", "C#"),
+        ("It is in C#.", "C"),
+        ("\u0915\u0940", "\u0915\u093f"),
     ],
 )
 def test_other_texts_do_not_contain_it(text: str, part: str) -> None:
