@@ -31,7 +31,7 @@ MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include=
   tests/tools/text tests/tools/apps/cli tests/tools/students) \
   $(addprefix tests/tools/apps/evaluation/,test_hub.py test_trec.py test_export.py test_ranking_against_ir_measures.py) \
   tests/attacks/test_damaged_files.py::test_damaged_vectors
-JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 2)); echo $$((jobs < 8 ? jobs : 8)))
+JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)); echo $$((jobs < 8 ? (jobs > 1 ? jobs : 1) : 8)))
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -43,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
-# Two processes for each core, as some wait for a browser or a server; the tests of one file share its servers and
+# Three processes for two cores, as some wait for a browser or a server; the tests of one file share its servers and
 # models, and what takes longest begins first.
 IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
