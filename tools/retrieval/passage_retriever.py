@@ -98,8 +98,8 @@ def fuse_rankings(rankings: Sequence[tuple[Sequence[Hit], float]], k: int) -> li
 def drop_copies(hits: Sequence[Hit], k: int) -> list[Hit]:
     """Return the first k hits without the copies of those before, which name them by their ids.
 
-    A copy stands in another document, has the same numbers and nearly the same words. Passages without a source, as
-    those of a data set, have none.
+    A copy is a passage of another document with the same numbers and nearly the same words. Passages without a source,
+    such as those of a data set, have no copies.
     """
     kept: list[Hit] = []
     copies: list[list[str]] = []

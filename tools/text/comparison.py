@@ -86,7 +86,7 @@ def read_quote(text: str, start: int, end: int) -> str:
 
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    said_anyway = content_terms(title)
+    said_anyway = frozenset(content_terms(title))
     for word in _WORD.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
         for term in content_terms(word):

@@ -127,7 +127,7 @@ class _RefusedError(Exception):
 
 
 class RequestBody:
-    """The body of one request; `count` is told the bytes of each part as it comes, and refuses what is too much."""
+    """The body of one request. `count` receives the size of each chunk in bytes and may refuse the request."""
 
     def __init__(self, count: Count, receive: Receive, send: Send) -> None:
         self._count, self._receive, self._send = count, receive, send

@@ -313,7 +313,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links:
             refuse_link(beir)
-        files = list_files(folder, lambda _: None, exclude=exclude)  # whoever reads a file gets its error
+        files = list_files(folder, lambda _: None, exclude=exclude)  # errors surface when a file is read
         others = [each.name for each in files if each.name not in _BEIR_FILES and each.parent.name != "qrels"]
         named = ", ".join(others[:3]) + ", …" * (len(others) > 3)
         beside = f"{pluralize(len(others), 'document')} beside {_BEIR_FILE} not read (--format text would): {named}"
