@@ -44,8 +44,8 @@ def cache_key(parts: Mapping[str, JsonValue]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_under_way: set[tuple[str, str]] = set()
-"""Folders and keys of the replies that this process is paying for."""
+_under_way: dict[tuple[str, str], object] = {}
+"""Folder and key of each reply that this process is paying for, with the caller that pays."""
 
 
 @asynccontextmanager
@@ -55,18 +55,18 @@ async def cached_reply(folder: str, key: str) -> AsyncGenerator[ModelReply | Non
     So the same prompt at the same time is paid for once. The block stores its reply by `write_cache`; if it does not,
     one of those that wait gets None in turn.
     """
-    wait = _FIRST_WAIT
-    while (reply := await asyncio.to_thread(read_cache, folder, key)) is None and (folder, key) in _under_way:
-        await asyncio.sleep(wait)  # no thread waits: one may be missing where that which is waited for is stored
-        wait = min(2 * wait, _LONGEST_WAIT)
-    if reply is not None:
-        yield reply
-        return
-    _under_way.add((folder, key))
+    wait, place, caller = _FIRST_WAIT, (folder, key), object()
     try:
-        yield None
+        while (reply := await asyncio.to_thread(read_cache, folder, key)) is None:
+            if _under_way.setdefault(place, caller) is caller:  # one step: event loops of other threads ask, too
+                reply = await asyncio.to_thread(read_cache, folder, key)  # stored since the look before, perhaps
+                break
+            await asyncio.sleep(wait)  # no thread waits: one may be missing where that which is waited for is stored
+            wait = min(2 * wait, _LONGEST_WAIT)
+        yield reply
     finally:
-        _under_way.discard((folder, key))
+        if _under_way.get(place) is caller:
+            del _under_way[place]
 
 
 def read_cache(folder: str, key: str) -> ModelReply | None:

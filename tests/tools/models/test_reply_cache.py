@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hopgraph.tools.models import reply_cache
 from hopgraph.tools.models.reply_cache import ModelReply, cached_reply, read_cache, trim_cache, write_cache
 
 
@@ -97,3 +98,17 @@ def test_what_was_used_longest_ago_is_removed_and_nothing_of_others(tmp_path: Pa
     left = [[key for key in keys if read_cache(str(folder), key)] for folder in folders]
     assert left == [keys[:1], [*keys[:2], keys[4]]]
     assert len(list(tmp_path.rglob("thesis.json"))) == 2
+
+
+async def test_a_reply_that_is_stored_while_one_looks_is_not_paid_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_too_early(folder: str, key: str) -> ModelReply | None:
+        found = read_cache(folder, key)
+        write_cache(folder, key, "x/y", ModelReply("text"))  # by the caller that paid, just after this look
+        return found
+
+    monkeypatch.setattr(reply_cache, "read_cache", looked_too_early)
+    kept = await look_up(str(tmp_path), "0" * 64)
+    assert kept is not None
+    assert kept.text == "text"
