@@ -14,6 +14,7 @@ from hopgraph.tools.apps.evaluation.question_record import (
     DatasetRecord,
     NonEmptyText,
     ScalarText,
+    last_user_message,
     read_json_text,
 )
 from hopgraph.tools.apps.evaluation.web_question_formats import Bamboogle, BrowseCompPlus, Frames, MultiHopRag
@@ -23,7 +24,8 @@ from hopgraph.tools.retrieval.corpora.formats import PARAGRAPHS, TEXTS, split_ho
 _QUESTIONS = ("user_input", "query", "problem", "input", AliasPath("inputs", "question"))
 _ANSWERS = (
     *("ground_truth", "ground_truths", "reference", "expected_answer", "correct_answer", "gold_answer"),
-    *("expected_output", "target", "ideal", AliasPath("outputs", "answer")),
+    *("expected_output", "expected_response", "reference_answer", "target", "ideal", "output"),
+    AliasPath("outputs", "answer"),
 )
 """Names that other toolkits have for a question and its answers."""
 _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
@@ -46,14 +48,14 @@ class _Columns(BaseModel):
 
 
 class _HotpotQa(DatasetRecord):
-    """Also of 2WikiMultihopQA; gold are the paragraphs of its supporting facts."""
+    """Also of 2WikiMultihopQA, in some editions with its lists as text; gold are the paragraphs of supporting facts."""
 
-    id: str = Field(validation_alias=AliasChoices("_id", "id"))
+    id: ScalarText = Field(validation_alias=AliasChoices("_id", "id"))
     answer: AnswerText
     type: str = ""
     context: JsonValue = None
-    supporting_facts: list[tuple[str, int]] | _Columns
-    evidences: tuple[tuple[str, str, str], ...] = ()
+    supporting_facts: Annotated[list[tuple[str, int]] | _Columns, BeforeValidator(read_json_text)]
+    evidences: Annotated[tuple[tuple[str, str, str], ...], BeforeValidator(read_json_text)] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
         facts = self.supporting_facts
@@ -121,7 +123,9 @@ class _OpenDomain(DatasetRecord):
     """Read questions as in NQ, with or without passages; also a user's own, with one answer or several."""
 
     id: str | int | None = None
-    question: NonEmptyText = Field(validation_alias=AliasChoices("question", *_QUESTIONS))
+    question: Annotated[NonEmptyText, BeforeValidator(last_user_message)] = Field(
+        validation_alias=AliasChoices("question", *_QUESTIONS)
+    )
     type: str = ""
     answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer", *_ANSWERS))
     ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
@@ -156,13 +160,11 @@ class _FlashRag(_OpenDomain):
 
 
 class _PopQa(_OpenDomain):
-    """Its answers are JSON text."""
-
-    answers: Annotated[AnswerList, BeforeValidator(read_json_text)] = Field(validation_alias="possible_answers")
+    answers: AnswerList = Field(validation_alias="possible_answers")
 
 
 class _TriviaQa(DatasetRecord):
-    id: str = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
+    id: ScalarText = Field(validation_alias=AliasChoices("QuestionId", "question_id"))
     question: NonEmptyText = Field(validation_alias=AliasChoices("Question", "question"))
     answer: AnswerText = Field(
         validation_alias=AliasChoices(AliasPath("Answer", "Value"), AliasPath("answer", "value"))
@@ -179,11 +181,11 @@ class _StrategyQa(DatasetRecord):
     """Gold are the paragraphs that any annotator named; BIG-bench's edition has questions and answers alone."""
 
     question: NonEmptyText = Field(validation_alias=AliasChoices("question", "input"))
-    qid: str = ""
+    qid: ScalarText = ""
     answer: bool = Field(validation_alias=AliasChoices("answer", AliasPath("target_scores", "Yes")))
     evidence: JsonValue = None
     decomposition: tuple[str, ...] = ()
-    facts: tuple[str, ...] = ()
+    facts: tuple[str, ...] | str = ()
 
     def to_question(self, number: int) -> EvalQuestion:
         annotations = self.evidence if isinstance(self.evidence, list) else []
@@ -200,7 +202,7 @@ class _StrategyQa(DatasetRecord):
             gold=tuple(named),
             gold_titles=tuple(dict.fromkeys(named.values())),
             hops=tuple(hops),
-            facts=self.facts,
+            facts=(self.facts,) if isinstance(self.facts, str) else self.facts,
         )
 
 

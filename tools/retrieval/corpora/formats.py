@@ -1,13 +1,16 @@
 """The formats of corpora, detected by content, and read: passages, pooled contexts of questions, documents."""
 
 import csv
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -59,13 +62,16 @@ def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
 def split_hotpotqa_context(question: Object) -> Iterator[tuple[str, list[str]]]:
     """Read `context` as `read_hotpotqa_context` does: each title with its sentences, as the data set splits them."""
     context = question.get("context")
+    if isinstance(context, str):  # as in an edition on the Hugging Face Hub
+        with suppress(ValueError):
+            context = cast("JsonValue", json.loads(context))
     if isinstance(context, dict):
         titles, paragraphs = (_list(context, key) for key in ("title", "sentences"))
         if len(titles) != len(paragraphs):
             raise MalformedError(f"context has {len(titles)} titles but {len(paragraphs)} paragraphs")
         pairs: list[JsonValue] = [[title, sentences] for title, sentences in zip(titles, paragraphs, strict=True)]
     else:
-        pairs = _list(question, "context")
+        pairs = _list({"context": context}, "context")
     for number, pair in enumerate(pairs, 1):
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list)):
             raise MalformedError(f"paragraph {number} of context is not a title with a list of sentences")

@@ -21,9 +21,9 @@ _LONGEST_REASON = 500
 _CHUNK = 1 << 20
 _LONGEST_TOKEN = 16
 """Characters, some to spare, of the longest JSON token but strings and numbers, `-Infinity`."""
-_WRAPPED = re.compile(rb'\{(\s*"(?:[Dd]ata|examples)"\s*:\s*\[|[ \t]*\r?\n)')
+_WRAPPED = re.compile(rb'\{(\s*"(?:[Dd]ata|examples|questions)"\s*:\s*\[|[ \t]*\r?\n)')
 """How an object begins whose only content of interest is a list: at once, or over several lines."""
-_LISTS = ("Data", "data", "examples")  # the keys of such lists, in TriviaQA's files and BIG-bench's
+_LISTS = ("Data", "data", "examples", "questions")  # the keys of such lists, as in TriviaQA and BIG-bench
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 Problem = tuple[int | None, str]
@@ -93,7 +93,7 @@ def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
 
 
 def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    """Yield each value of a JSON list, also of one below `Data` or `examples`, or of JSON lines, with its line, from 1.
+    """Yield each value of a JSON list, also of one below a key of `_LISTS`, or of JSON lines, with its line, from 1.
 
     Only a few values are in memory. BadRecordError for a line that is not UTF-8 or not JSON, unless bad records are
     skipped; for a list that is broken, always, as it is unknown where its next value begins. OSError as for any file.

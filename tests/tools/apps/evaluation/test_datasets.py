@@ -1,3 +1,4 @@
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,12 @@ def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None
     assert question.gold == (hash_passage("Film", "It was made."), hash_passage("Ann Lee", "She directed."))
 
 
+def test_an_edition_has_its_lists_as_text(tmp_path: Path) -> None:
+    record = {**HOTPOT, "evidences": [["Film", "director", "Ann Lee"]]}
+    lists = {key: json.dumps(record[key]) for key in ("supporting_facts", "context", "evidences")}
+    assert only(write(tmp_path, {**record, **lists})) == only(write(tmp_path, record))
+
+
 def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
     question = only(write(tmp_path, MUSIQUE))
     assert question.answers == ("Hall", "G. Hall")
@@ -134,11 +141,40 @@ def test_musique_keeps_both_passages_of_one_title(tmp_path: Path) -> None:
         {"problem": "Who won?", "answer": "Ann Lee"},
         {"query": "Who won?", "answer": "Ann Lee"},
         {"question": "Who won?", "answers": {"text": ["Ann Lee"], "answer_start": [3]}},
+        {"query": "Who won?", "reference_answer": "Ann Lee"},
+        {"input": "Who won?", "output": [{"answer": "Ann Lee"}, {"provenance": [{"title": "Film"}]}]},
+        {
+            "input": [{"role": "system", "content": "Answer."}, {"role": "user", "content": "Who won?"}],
+            "ideal": "Ann Lee",
+        },
+        {"question": "Who won?", "answers": [{"answer_id": "m.1", "answer": "Ann Lee", "aliases": []}]},
+        {"question": "Who won?", "answer": {"answerType": "string", "answer": None, "mention": "Ann Lee"}},
+        {"questions": [{"question": "Who won?", "answer": "Ann Lee"}]},
     ],
 )
 def test_questions_as_other_toolkits_name_them(tmp_path: Path, record: dict[str, Any]) -> None:
     question = only(write(tmp_path, record))
     assert (question.question, question.answers) == ("Who won?", ("Ann Lee",))
+
+
+@pytest.mark.parametrize("cell", ["""['Ann Lee', "O'Hara"]""", """["Ann Lee", "O'Hara"]"""])
+def test_a_list_of_answers_in_a_table_is_a_list(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "mine.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["question", "answers"], ["Who won?", cell]])
+    assert only(path).answers == ("Ann Lee", "O'Hara")
+
+
+@pytest.mark.parametrize(
+    ("answers", "problem"),
+    [
+        ({"id": 7}, "an object with id, of which none is"),
+        ("['Ann' 'Lee']", "a list that cannot be read"),
+    ],
+)
+def test_answers_in_another_form_are_refused(tmp_path: Path, answers: Any, problem: str) -> None:
+    with pytest.raises(BadRecordError, match=problem):
+        only(write(tmp_path, {"question": "Who won?", "answers": answers}))
 
 
 def test_an_unanswerable_question_has_no_answers(tmp_path: Path) -> None:
@@ -344,7 +380,7 @@ def test_an_empty_answer_is_refused_in_plain_words(tmp_path: Path, answer: Any) 
     path = write(tmp_path, {"question": "Who?", "answer": answer})
     with pytest.raises(BadRecordError, match=r"file.jsonl:1: answer: empty; give one, or null where the question"):
         list(read_questions(path))
-    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answers.0: Input should be a valid string"):
+    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answers: an object with no keys"):
         list(read_questions(write(tmp_path, {"question": "Who?", "answers": [{}]})))
 
 
