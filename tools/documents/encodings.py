@@ -13,7 +13,6 @@ from typing import NamedTuple
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.text.languages import classify_language
 
 UTF_8 = "utf-8-sig"
 """With or without a byte order mark."""
@@ -31,10 +30,17 @@ _EASTERN = (
     *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
 )
 """Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
-_CYRILLIC = frozenset({"be", "bg", "mk", "ru", "sr", "uk"})
+_GUESSED = (
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-2"),
+    *("iso8859-5", "iso8859-7", "koi8-r", "koi8-u", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
+    *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "utf-16"),
+)
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
-_KANA = re.compile("[\u3041-\u30ff]")
-_FRACTIONS = "¹²³¼½¾"
+_MIXED, _WORDS = (
+    re.compile(each) for each in ("(?<=[a-z])[\u0370-\u1dff]|[\u0370-\u1dff](?=[a-z])", "[\u0370-\u1dff]+")
+)
+"""Letters of another script within a Latin word, and all of them."""
+_FRACTIONS = "¹²³¼½¾µ"
 _NOT_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
 _SPACES = frozenset("\t\n\r\f\x1b\ufeff")
 _CHINESE_MARKS = "\u3001\u3002\uff0c"
@@ -158,34 +164,29 @@ def _is_text(text: str) -> bool:
 def guess_encoding(content: bytes) -> str | None:
     """Return the encoding of a text that is not UTF-8; None for what is not text.
 
-    It is charset-normalizer's guess, but cp1252 where another Latin code page does not fit clearly better: short texts
-    fit several, and charset-normalizer prefers others.
+    It is chardet's guess, but cp1252 where another Latin code page does not fit clearly better: short texts fit
+    several.
     """
-    with suppress(UnicodeDecodeError):
-        text = content.decode("euc_jp")
-        if len(_KANA.findall(text)) > len(text) / 8:
-            return "euc_jp"
-    matches = require("charset_normalizer", "documents").from_bytes(content)
-    best = matches.best()
+    detect_all = require("chardet", "documents").detect_all
+    found = detect_all(content, include_encodings=_GUESSED, compat_names=False, ignore_threshold=True)
+    names = [name for each in found if (name := each["encoding"]) and _is_likely(content[:_SAMPLE], name)]
+    best = names[0] if names else None
     western = _fit(content, "cp1252")
-    is_other = best is None or _OTHER_SCRIPT.search(str(best))
+    is_other = best is None or _OTHER_SCRIPT.search(content.decode(best, "replace"))
     if western is None or (is_other and western.share < 0.9):
-        likeliest = max(("cp1251", "koi8_r"), key=partial(_cyrillic_likelihood, content))
-        is_cyrillic = _cyrillic_likelihood(content, likeliest) > 0.95
-        return likeliest if is_cyrillic else str(best.encoding) if best else None
-    rivals = dict.fromkeys([*(str(match.encoding) for match in matches), "cp1250", "iso8859_2"])
-    fits = [(name, fit) for name in rivals if (fit := _fit(content, name))]
+        return best
+    fits = [(name, fit) for name in names if (fit := _fit(content, name))]
     name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
     gained = fit.share * fit.letters - western.share * western.letters
-    is_much = gained > 2.5 and fit.letters >= 0.03 * len(content)
-    clearly = fit.share > western.share + 0.05 and (western.western < 0.9 or is_much)
+    is_much = gained > (0.9 if name == best else 2.5) and fit.letters >= 0.03 * len(content)
+    clearly = fit.share > western.share + 0.05 and (is_much or (western.western < 0.9 and (name == best or gained > 1)))
     return name if clearly else "cp1252"
 
 
-def _cyrillic_likelihood(content: bytes, encoding: str) -> float:
-    """Return the probability that a text in this encoding is in a language with Cyrillic letters."""
-    language, probability = classify_language(content[:_SAMPLE].decode(encoding, "replace"))
-    return probability if language in _CYRILLIC else 0.0
+def _is_likely(sample: bytes, encoding: str) -> bool:
+    """Return whether a sample in this encoding is text whose words are each in one script."""
+    text = sample.decode(encoding, "ignore")
+    return _is_text(text) and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))
 
 
 def _fit(content: bytes, encoding: str) -> _Fit | None:

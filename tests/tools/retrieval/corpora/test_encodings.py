@@ -22,6 +22,7 @@ WESTERN = [
     "København ligger på Sjælland, og Århus på Jylland. Børnene går i skole.",
     "L'università è già là, perché no?",
     "Þórður fór til Reykjavíkur í gær og sá ný hús.",
+    "Nestlé, Citroën, Beyoncé, Señor Núñez, Åsa, Škoda: 10 µm",
     "Die Brücke über den Fluß wurde später für Fußgänger geöffnet.",
 ]
 OTHERS = [
@@ -48,6 +49,12 @@ OTHERS = [
     ("gb18030", "北京是中华人民共和国的首都，也是全国的政治中心。"),
     ("big5", "臺北是中華民國的首都，位於臺灣北部。"),
     ("euc_kr", "서울은 대한민국의 수도이자 최대 도시이다."),
+    ("koi8_r", "Привет, мир"),
+    ("cp1254", "Müşteri adı;Şehir\nAyşe;İzmir"),
+    ("cp1255", "שם;עיר\nדוד;חיפה"),
+    ("cp874", "สวัสดี ประชุมพรุ่งนี้ที่กรุงเทพ"),
+    ("gb18030", "你好，世界。"),
+    ("iso8859_7", "Όνομα;Πόλη\nΆννα;Αθήνα"),
     ("utf-16", "René was born in Liège."),
     ("cp850", "René Dupré was born in Liège, à côté."),
     ("mac_roman", "René Dupré was born in Liège, and the façade is naïve."),
