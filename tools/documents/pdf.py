@@ -94,7 +94,9 @@ def _plain_pages(content: bytes) -> list[str]:
         try:
             page = document[number]
             text_page = page.get_textpage()
-            pages.append(text_page.get_text_range())
+            whole, shown = text_page.get_text_range(), text_page.get_text_bounded()
+            is_cropped = len("".join(shown.split())) < (1 - _MISSING) * len("".join(whole.split()))
+            pages.append(shown if is_cropped else whole)  # what is shown lacks some spaces
             text_page.close()
             page.close()
         except library.PdfiumError:  # one damaged page

@@ -1,10 +1,12 @@
 """Spreadsheets as elements, each value as Excel shows it."""
 
+import operator
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, BinaryIO
 from zipfile import ZipFile
@@ -27,7 +29,19 @@ _NO_VALUE = re.compile(
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_CONDITION = re.compile(r"\[[<>=]")
+_CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "<>": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+_FRACTION = re.compile(r"(?:([#0?]+) +)?[#0?]+/([#0?]+|\d+)")
+_SCIENTIFIC = re.compile(r"([#0?]+)\.?([#0?]*)E([+-])([#0?]+)", re.IGNORECASE)
+_ELAPSED = re.compile(r"\[?([hms])+(\.0+)?\]?", re.IGNORECASE)
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """Formats that Excel shows in the reader's local order: written as year, month, day."""
 _NAMES = {"mmm": "%b", "mmmm": "%B", "ddd": "%a", "dddd": "%A"}
@@ -128,7 +142,7 @@ def show_value(value: object, number_format: str = "General") -> str:
     """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
 
     No digit of a number without its own format is left out. A date whose order depends on the reader's country is
-    year, month, day. Colours and fractions are ignored, and formats with conditions.
+    year, month, day. Colours are ignored.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
@@ -136,29 +150,31 @@ def show_value(value: object, number_format: str = "General") -> str:
         return _show_time(value, number_format)
     if isinstance(value, int | float):
         return _show_number(value, number_format or "General")
-    return "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
+    text = "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
+    tokens = _tokens(_sections(number_format)[-1])
+    return "".join(text if each == "@" else _literal(each) for each in tokens) if text and "@" in tokens else text
 
 
 def _show_number(value: float, number_format: str) -> str:
-    sections = _sections("General" if _CONDITION.search(number_format) else number_format)
-    section = sections[0]
-    number = Decimal(value if isinstance(value, int) else format(value, ".15g"))  # all the digits that Excel keeps
-    if number < 0 and len(sections) > 1:
-        section, number = sections[1], -number
-    elif not number and len(sections) > 2:
-        section = sections[2]
+    exact = Decimal(value if isinstance(value, int) else format(value, ".15g"))  # all the digits that Excel keeps
+    section, number = _choose_section(number_format, exact)
     tokens = _tokens(section)
-    digits = "".join(each for each in tokens if each in "0#?.,%" or each.upper() == "E")
-    if "E" in digits.upper() or "/" in tokens or not any(each in "0#?" for each in tokens):
-        plain = "General" in section or "E" in digits.upper() or "/" in tokens or "@" in tokens
+    pattern = "".join(each for each in tokens if each in "0#?.,%/ Ee+-" or each.isdigit())
+    if found := _SCIENTIFIC.search(pattern):
+        return _show_scientific(number, found)
+    if found := _FRACTION.search(pattern):
+        return _show_fraction(number, found)
+    if not any(each in "0#?" for each in tokens):
+        plain = "General" in section or "@" in tokens
         return _plain(number) if plain else "".join(map(_literal, tokens)).strip()
+    digits = "".join(each for each in tokens if each in "0#?.,%")
     number *= 100 ** digits.count("%")
     pattern = digits.replace("%", "")
     whole, _, fraction = pattern.partition(".")
     thousands = len(pattern) - len(pattern.rstrip(","))
     number /= 1000**thousands
     whole, fraction = whole.rstrip(",") if not fraction else whole, fraction.rstrip(",")
-    shown = f"{number.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP):f}"
+    shown = f"{_round(number, len(fraction)):f}"
     sign, shown = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
     before, _, after = shown.partition(".")
     before = (before.lstrip("0") or "").rjust(whole.count("0"), "0")
@@ -166,8 +182,48 @@ def _show_number(value: float, number_format: str) -> str:
         before = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", before)
     while after and fraction[len(after) - 1] in "#?" and after.endswith("0"):
         after = after[:-1]
-    text = f"{before or '0' * (not after)}{'.' * bool(after)}{after}"
-    return sign + _place(tokens, text)
+    return sign + _place(tokens, f"{before}{'.' * bool(after)}{after}")
+
+
+def _round(number: Decimal, places: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+
+
+def _choose_section(number_format: str, number: Decimal) -> tuple[str, Decimal]:
+    """Return the section of a format that a number is shown by, and the number without a sign that this implies."""
+    sections = _sections(number_format)[:3]
+    conditions = [_CONDITION.search(each) for each in sections]
+    if any(conditions):
+        found = (
+            section
+            for section, condition in zip(sections, conditions, strict=True)
+            if condition is None or _COMPARISONS[condition[1]](number, Decimal(condition[2]))
+        )
+        return next(found, "General"), number
+    if number < 0 and len(sections) > 1:
+        return sections[1], -number
+    return sections[2 if not number and len(sections) > 2 else 0], number
+
+
+def _show_scientific(number: Decimal, form: re.Match[str]) -> str:
+    whole, fraction, sign, digits = form.groups()
+    power = number.adjusted() // len(whole) * len(whole) if number else 0
+    shown = _round(number.scaleb(-power), len(fraction))
+    if shown and shown.adjusted() >= len(whole):
+        power += len(whole)
+        shown = _round(number.scaleb(-power), len(fraction))
+    return f"{shown:f}E{'-' if power < 0 else '+' * (sign == '+')}{abs(power):0{len(digits)}}"
+
+
+def _show_fraction(number: Decimal, form: re.Match[str]) -> str:
+    whole, below = divmod(abs(number), 1) if form[1] else (0, abs(number))
+    denominator = int(form[2]) if form[2].isdigit() and int(form[2]) else 0
+    part = Fraction(below)
+    part = Fraction(round(part * denominator)) if denominator else part.limit_denominator(10 ** len(form[2]) - 1)
+    whole, part = (whole + 1, Fraction(0)) if form[1] and part == (denominator or 1) else (whole, part)
+    top, bottom = (int(part), denominator) if denominator else part.as_integer_ratio()
+    shown = f"{whole or ''} {f'{top}/{bottom}' if top else ''}".strip() or "0"
+    return f"-{shown}" if number < 0 else shown
 
 
 def _place(tokens: Sequence[str], text: str) -> str:
@@ -207,9 +263,7 @@ def _plain(number: Decimal) -> str:
 
 def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
     if isinstance(value, timedelta):
-        seconds = round(value.total_seconds())
-        shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        return shown if seconds % 60 or "s" in number_format.lower() else shown.removesuffix(":00")
+        return _show_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
     tokens = _tokens(_sections(number_format)[0])
@@ -230,6 +284,18 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
         shown.append(_show_part(value, mark, twelve=twelve))
         before = mark
     return "".join(shown).strip()
+
+
+def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
+    left, shown = abs(round(value.total_seconds(), 3)), "-" * (value < timedelta(0))
+    for each in tokens:
+        if part := _ELAPSED.fullmatch(each):
+            length = len(each.strip("[]").partition(".")[0])
+            count, left = divmod(left, _SECONDS[part[1].lower()])
+            shown += f"{int(count):0{length}}{f'{left:.{len(part[2]) - 1}f}'[1:] if part[2] else ''}"
+        else:
+            shown += _literal(each)
+    return shown
 
 
 def _show_part(value: datetime, mark: str, *, twelve: bool) -> str:
