@@ -16,7 +16,8 @@ _NUMERAL = re.compile(r"\(?[+\-\u2212]?[$€£]?\s?[\d.,'\s]*\d\s?[%€$£]?\)?"
 _PLAIN_NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
 _NO_NAME = re.compile(rf".{{61,}}|{_PLAIN_NUMBER.pattern}|.*\w \w.*[.!]", re.DOTALL)
 _RAISED, _LOWERED = (
-    dict(zip("0123456789+-\u2212=()", figures, strict=True)) for figures in ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+    dict(zip("0123456789+-\u2212=()in", figures, strict=True))
+    for figures in ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁱⁿ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ᵢₙ")
 )
 
 
@@ -58,9 +59,25 @@ def tidy(text: str) -> str:
 
 
 def write_script(text: str, *, raised: bool) -> str:
-    """Return figures above or below the line as Unicode has them; a text with others as it is."""
+    """Return figures, `i` and `n` above or below the line as Unicode has them; a text with others as it is."""
     figures = _RAISED if raised else _LOWERED
     return "".join(map(figures.__getitem__, text)) if figures.keys() >= set(text) else text
+
+
+def attach_script(text: str, *, raised: bool) -> str:
+    """Return what stands above or below the line of a formula, as `write_script` does, else behind `^` or `_`."""
+    script = write_script(text, raised=raised)
+    return script if script != text else f"{'^' if raised else '_'}{in_brackets(text)}"
+
+
+def in_brackets(text: str) -> str:
+    """Return a part of a formula, in brackets unless it is one word."""
+    return text if text.isalnum() else f"({text})"
+
+
+def first_heading(elements: Iterable[Element]) -> str:
+    """Return the first heading; empty if there is none."""
+    return next((each.text for each in elements if each.kind == "heading"), "")
 
 
 def join_text(elements: Iterable[Element]) -> str:

@@ -1,7 +1,7 @@
 """HTML as elements: its main content, without navigation, forms and hidden parts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, BinaryIO
 
@@ -9,6 +9,8 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
+    attach_script,
+    in_brackets,
     join_text,
     make_table,
     tidy,
@@ -19,18 +21,31 @@ from hopgraph.tools.documents.encodings import decode
 _DROPPED = (
     "script, style, noscript, template, nav, button, select, textarea, input, svg, iframe, object, annotation, del, "
     "rt, rp, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    "[style*='display:none'], [style*='display: none']"
+    "[style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], [style*='visibility: hidden'], "
+    "dialog:not([open])"
 )
+_ASIDES = (
+    "#nav, .nav, #navbar, .navbar, #navigation, .navigation, ul.menu, .breadcrumb, .breadcrumbs, .skip-link, #footer, "
+    ".footer, .page-footer, .site-footer"
+)
+"""What the parts of pages without `main` are called that are for navigation."""
+_BANNER = re.compile(
+    r"(?:cookie|gdpr|consent)[\w-]*(?:banner|bar|consent|notice|popup|modal|overlay|alert|message)", re.I
+)
+_CALLED_COOKIE = ", ".join(f"[{name}*={part} i]" for name in ("id", "class") for part in ("cookie", "gdpr", "consent"))
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _TITLES = (*_HEADINGS, "dt", "summary")
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",
-        "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
-        "form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tbody td tfoot th thead title tr ul",
+        "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
+        "footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre search section summary table "
+        "tbody td tfoot th thead title tr ul",
     )
 )
 _LONG_TAG, _MOST_ATTRIBUTES = re.compile(r"<[a-zA-Z][^<>]{10000,}"), 2000  # for more the parser takes minutes
+_MOST_LINE_WORDS = 10
+"""Words of lines that are no prose; others are joined."""
 _MOST_SPAN = 100
 """Rows or columns that one cell may span."""
 
@@ -72,7 +87,7 @@ def read_html(content: str) -> Document:
     tree: Any = LexborHTMLParser(
         _SELF_CLOSED.sub(r"<\1\2></\1>", content) if _XHTML.search(content[:1000]) else content
     )
-    named, top = tree.css_first("title"), tree.css_first("h1")
+    named, top = tree.css_first("head title"), tree.css_first("h1")
     document = Document(title=tidy(named.text()) if named else "")
     heading = tidy(top.text()) if top else ""
     root = _main_content(tree)
@@ -92,6 +107,7 @@ def _main_content(tree: Any) -> Any:
     _drop_unsaid(body)
     mains = [each for each in body.css("main, [role=main]") if tidy(each.text())]
     if not mains:  # an article may also be a teaser
+        _drop_asides(body)
         half, articles = len(body.text()) / 2, body.css("article")
         mains = [each for each in articles if len(each.text()) > half or (len(articles) == 1 and each.css_first("h1"))]
     if mains:
@@ -114,9 +130,35 @@ def _drop_unsaid(body: Any) -> None:
     for each in body.css("form"):
         if len(each.text()) < everything / 2:  # some pages are one form
             each.decompose()
+    for each in body.css(_CALLED_COOKIE):
+        if _BANNER.search(f"{each.id or ''} {each.attributes.get('class') or ''}"):
+            each.decompose()
+    for each in reversed(body.css("mfrac, msub, msup, msubsup, msqrt")):  # inner ones first
+        each.replace_with(
+            _write_formula(each.tag, [text for part in each.iter(include_text=True) if (text := tidy(part.text()))])
+        )
     for each in body.css("sup a[href*='#'], a[href*='#'] > sup"):
         if _FOOTNOTE_MARK.fullmatch(each.text()):
             each.decompose()
+
+
+def _drop_asides(body: Any) -> None:
+    everything = len(body.text())
+    for each in body.css(_ASIDES):
+        if 2 * len(each.text()) < everything and each.css_first("h1") is None:
+            each.decompose()
+
+
+def _write_formula(tag: str, parts: list[str]) -> str:
+    if tag == "mfrac" and len(parts) == 2:
+        return "/".join(map(in_brackets, parts))
+    if tag == "msqrt":
+        return f"√{in_brackets(' '.join(parts))}"
+    below, above = tag != "msup", tag != "msub"
+    signs = [each for each, is_there in ((False, below), (True, above)) if is_there]
+    return "".join(
+        [*parts[:1], *(attach_script(part, raised=sign) for sign, part in zip(signs, parts[1:], strict=False))]
+    )
 
 
 def _has_ancestor(node: Any, tags: tuple[str, ...]) -> bool:
@@ -136,6 +178,7 @@ class _Writer:
         self._mark = ""
         self._lists: list[Iterator[int] | None] = []
         self._heading = self._code = 0
+        self._in_term = self._follows_term = False
         self._script = ""
 
     def enter(self, node: Any) -> bool:
@@ -170,6 +213,8 @@ class _Writer:
             self._heading = int(tag[1])
         elif tag == "pre":
             self._code += 1
+        elif tag == "dt":
+            self._in_term = True
 
     def leave(self, tag: str) -> None:
         """Take the end of a node."""
@@ -186,6 +231,8 @@ class _Writer:
             self._heading = 0
         elif tag == "pre":
             self._code -= 1
+        elif tag == "dt":
+            self._in_term = False
 
     def flush(self) -> None:
         """Make an element of the text so far."""
@@ -199,9 +246,24 @@ class _Writer:
             self.found.append(Element("code", text.strip("\n").replace("\xa0", " "), links=links))
         else:
             for paragraph in _PARAGRAPHS.split(text):
-                if line := tidy(paragraph):
-                    self.found.append(Element("item" if self._mark else "text", self._mark + line, links=links))
-                    self._mark = ""
+                self._add(paragraph, links)
+
+    def _add(self, paragraph: str, links: Sequence[tuple[str, str]]) -> None:
+        lines = [line for each in paragraph.split("\n") if (line := tidy(each))]
+        if not lines:
+            return
+        text, follows, self._follows_term = " ".join(lines), self._follows_term, self._in_term
+        if self._mark:
+            self.found.append(Element("item", self._mark + text, links=links))
+            self._mark = ""
+        elif follows and not self._in_term and self.found:
+            term = self.found.pop()
+            colon = ":" * term.text[-1].isalnum()
+            self.found.append(Element("item", f"- {term.text}{colon} {text}", links=(*term.links, *links)))
+        elif len(lines) > 1 and max(len(line.split()) for line in lines) <= _MOST_LINE_WORDS:
+            self.found.append(Element("code", "\n".join(lines), links=links))
+        else:
+            self.found.append(Element("text", text, links=links))
 
 
 def _walk(root: Any) -> list[Element]:
@@ -251,13 +313,14 @@ def _is_data(table: Any) -> bool:
     if table.attributes.get("role") == "presentation" or max(map(len, rows), default=0) < 2:
         return False
     has_names = any(cell.tag == "th" for cells in rows for cell in cells)
-    return has_names or table.css_first("table table, h1, h2, h3, pre") is None
+    return has_names or all(each.mem_id == table.mem_id for each in table.css("table, h1, h2, h3, pre"))
 
 
 def _read_table(table: Any) -> Iterator[Element]:
     for caption in _children(table, "caption"):
         yield from _walk(caption)
     rows, heads, spans, keyed = list[list[str]](), list[bool](), dict[int, tuple[int, str]](), True
+    wide = 0
     for part, cells in _rows_of(table):
         values, tags = list[str](), {cell.tag for cell in cells}
         for cell in cells:
@@ -269,13 +332,14 @@ def _read_table(table: Any) -> Iterator[Element]:
                 spans[len(values)] = (height - 1, text)
             values += [text, *[""] * (width - 1)]
         _fill_down(values, spans)
+        wide += wide == len(rows) and len(cells) > 1 and any(_number(cell, "colspan", 1) > 1 for cell in cells)
         rows.append(values)
         named = "th" in tags and all(cell.tag == "th" or not tidy(cell.text()) for cell in cells)
         heads.append(part.tag == "thead" or named)
         keyed = keyed and tags == {"th", "td"}
     first = next((number for number, is_head in enumerate(heads) if not is_head), 1)
     links = tuple(link for each in table.css("a[href]") for link in _link_of(each))
-    heads_given = first or (0 if keyed else None)
+    heads_given = max(first, wide + 1 if wide else 0) or (0 if keyed else None)
     yield from (each._replace(links=links) for each in make_table(rows, heads=heads_given))
 
 

@@ -14,6 +14,7 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
+    first_heading,
     make_table,
     make_tables,
     parse_xml,
@@ -29,6 +30,7 @@ _ODT_TAGS = {
     "list": "ul",
     "list-item": "li",
     "table": "table",
+    "table-header-rows": "thead",
     "table-row": "tr",
     "table-cell": "td",
     "line-break": "br",
@@ -67,19 +69,26 @@ def read_ods(file: BinaryIO) -> Document:
     with ZipFile(file) as archive:
         root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
     for sheet in root.iter("{*}table"):
-        if elements := list(make_tables(_ods_rows(sheet))):
+        wide = set[int]()
+        if elements := list(make_tables(_ods_rows(sheet, wide), wide)):
             name = next((value for key, value in sheet.items() if key.endswith("}name")), "")
             document.elements += [Element("sheet", tidy(name)), *elements]
     return document
 
 
-def _ods_rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    number = 1
+def _ods_rows(sheet: Any, wide: set[int]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their numbers; note those in `wide` that have cells over several columns."""
+    number, merged = 1, dict[int, tuple[int, str]]()
     for row in sheet.iter("{*}table-row"):
         cells = list[str]()
         for cell in row:
+            attributes, (last, above) = _attributes(cell), merged.get(len(cells), (0, ""))
             text = tidy(unescape(_TAG.sub(" ", "".join(_odt_html(cell)))))
-            cells += [text] * _count(_attributes(cell), "number-columns-repeated")
+            if cell.tag.endswith("covered-table-cell") and number <= last:
+                text = above
+            merged[len(cells)] = number + _count(attributes, "number-rows-spanned") - 1, text
+            wide |= {number} if _count(attributes, "number-columns-spanned") > 1 else set()
+            cells += [text] * _count(attributes, "number-columns-repeated")
         times = _count(_attributes(row), "number-rows-repeated", 10**7)
         yield from ((number + at, cells) for at in range(min(times, _MOST_REPEATED) if any(cells) else 1))
         number += times
@@ -90,7 +99,8 @@ def read_odp(file: BinaryIO) -> Document:
     with ZipFile(file) as archive:
         root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>").elements for each in root.iter("{*}page")]
-    return Document([each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)])
+    elements = [each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)]
+    return Document(elements, first_heading(elements))
 
 
 def _attributes(node: Any) -> dict[str, str]:
@@ -103,6 +113,7 @@ def _odt_html(node: Any, later: list[Any] | None = None) -> Iterator[str]:
         name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else "annotation"
         attributes = _attributes(child)
         tag = f"h{min(_count(attributes, 'outline-level'), 6)}" if name == "h" else _ODT_TAGS.get(name, "")
+        tag = "h1" if name == "text-box" and _attributes(node).get("class") == "title" else tag  # of a slide
         if name in ("s", "tab"):
             yield " "
         elif name in ("note-body", "text-box") and later is not None:
@@ -202,8 +213,7 @@ def read_pptx(file: BinaryIO) -> Document:
                 elements += _text_frame(slide.notes_slide.notes_text_frame)
     except (PackageNotFoundError, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
-    first = next((each.text for each in elements if each.kind == "heading"), "")
-    return Document(elements, first)
+    return Document(elements, first_heading(elements))
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
@@ -217,13 +227,22 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
         elif getattr(shape, "has_table", False):
-            yield from make_table([[tidy(cell.text) for cell in row.cells] for row in shape.table.rows])
+            yield from read_html(f"<table>{''.join(map(_slide_row, shape.table.rows))}</table>").elements
         elif getattr(shape, "has_chart", False):
             yield from read_chart(parse_xml(shape.chart.part.blob))
         elif shape.has_text_frame:
             yield from _text_frame(shape.text_frame)
         else:
             yield from _diagram(shape)
+
+
+def _slide_row(row: Any) -> str:
+    cells = [each for each in row.cells if not each.is_spanned]
+    spans = [
+        f'colspan="{each.span_width}" rowspan="{each.span_height}"' if each.is_merge_origin else "" for each in cells
+    ]
+    texts = (escape(each.text) for each in cells)
+    return f"<tr>{''.join(f'<td {span}>{text}</td>' for span, text in zip(spans, texts, strict=True))}</tr>"
 
 
 def _text_frame(frame: Any) -> Iterator[Element]:

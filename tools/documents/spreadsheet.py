@@ -5,7 +5,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, BinaryIO
@@ -70,7 +70,7 @@ def read_xlsx(file: BinaryIO) -> Document:
             wide = {row for (row, column), (_, left) in cells.items() if column > left}
             if elements := list(make_tables(_rows(sheet, cells), wide)):
                 document.elements += [Element("sheet", tidy(sheet.title)), *elements]
-    except (InvalidFileException, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
+    except (InvalidFileException, LookupError, ArithmeticError, ValueError, AttributeError, TypeError) as error:
         raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
     if without:
         document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
@@ -186,7 +186,7 @@ def _show_number(value: float, number_format: str) -> str:
 
 
 def _round(number: Decimal, places: int) -> Decimal:
-    return number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))  # for all that Excel knows
 
 
 def _choose_section(number_format: str, number: Decimal) -> tuple[str, Decimal]:

@@ -49,7 +49,7 @@ def row(*cells: str, properties: str = "") -> str:
 
 ODF = " ".join(
     f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"'
-    for each in ("office", "text", "table", "draw", "style")
+    for each in ("office", "text", "table", "draw", "style", "presentation")
 )
 
 
@@ -212,13 +212,38 @@ def test_sheets_and_slides_of_open_document_files(tmp_path: Path) -> None:
         ("table", "", 1, [["Name", "Price"], ["Lamp", "12,50 €"]]),
         ("table", "", 1048002, [["Name", "Price"], ["Bell < 3", "3,00 €"]]),
     ]
-    slides = read_odf(tmp_path / "a.odp", f"<draw:page>{slide}</draw:page>" * 2)
+    title = slide.replace("frame>", 'frame presentation:class="title">', 1).replace("It opens at 3 bar.", "Valves")
+    slides = read_odf(tmp_path / "a.odp", f"<draw:page>{title}{slide}</draw:page><draw:page>{slide}</draw:page>")
     assert [(each.text, each.number) for each in slides] == [
         ("", 1),
+        ("Valves", 1),
         ("It opens at 3 bar.", 0),
         ("", 2),
         ("It opens at 3 bar.", 0),
     ]
+
+
+def test_names_over_several_columns_stand_before_those_below(tmp_path: Path) -> None:
+    covered = "<table:covered-table-cell/>"
+    head = odf_row("Town", "Rain").replace("cell><text:p>T", 'cell table:number-rows-spanned="2"><text:p>T')
+    head = head.replace("cell><text:p>R", 'cell table:number-columns-spanned="2"><text:p>R')
+    head = head.replace("</table:table-row>", f"{covered}</table:table-row>")
+    second = odf_row("mm", "days").replace("row>", f"row>{covered}", 1)
+    rows = [["Town", "Rain mm", "Rain days"], ["Brel", "12", "3"]]
+    table = f"{head}{second}{odf_row('Brel', '12', '3')}"
+    assert read_odf(tmp_path / "a.ods", f"<table:table>{table}</table:table>")[-1].rows == rows
+    assert (
+        read_odf(tmp_path / "a.odt", f"<office:text><table:table>{table}</table:table></office:text>")[-1].rows == rows
+    )
+    presentation: Any = pytest.importorskip("pptx").Presentation()
+    shapes = presentation.slides.add_slide(presentation.slide_layouts[6]).shapes
+    cells = shapes.add_table(3, 3, 0, 0, 9, 9).table
+    for at, text in enumerate(("Town", "Rain", "", "", "mm", "days", "Brel", "12", "3")):
+        cells.cell(at // 3, at % 3).text = text
+    cells.cell(0, 0).merge(cells.cell(1, 0))
+    cells.cell(0, 1).merge(cells.cell(0, 2))
+    presentation.save(tmp_path / "a.pptx")
+    assert convert_document(tmp_path / "a.pptx").elements[-1].rows == rows
 
 
 @pytest.mark.parametrize("kind", ["bar", "scatter", "surface"])

@@ -48,6 +48,11 @@ def test_a_page_that_is_one_form_and_a_table_for_its_layout_is_read() -> None:
     assert [each.text for each in read_html(page).elements] == ["News", "It rains in Brel.", "Weather"]
 
 
+def test_a_table_within_the_layout_is_one() -> None:
+    page = "<table><tr><td>Weather<td><h2>News</h2><table><tr><td>Day<td>Rain<tr><td>May<td>3</table></table>"
+    assert read_html(page).elements[-1].rows == [["Day", "Rain"], ["May", "3"]]
+
+
 def test_names_over_two_rows_are_joined_and_a_table_of_facts_has_none() -> None:
     names = "<table><tr><th>Town<th>Rain</tr><tr><th><th>mm</tr><tr><td>Brel<td>12</table>"
     assert read_html(names).elements[0].rows == [["Town", "Rain mm"], ["Brel", "12"]]
@@ -82,6 +87,13 @@ def test_the_encoding_is_found(tmp_path: Path, content: bytes, text: str) -> Non
         ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字</ruby></p>", ["漢字"]),
         ("<p>The tower<a href='#1'><sup>1</sup></a> is old.</p>", ["The tower is old."]),
         ("<p>It costs <del>40</del> <ins>30</ins>.</p>", ["It costs 30."]),
+        ("<dl><dt>SLA<dd>A promise.<dt>Why?<dd>So.</dl>", ["- SLA: A promise.", "- Why? So."]),
+        ("<p>Monday: 9-17<br>Sunday: closed</p>", ["Monday: 9-17\nSunday: closed"]),
+        (f"<p>The tower is old,<br>{'old ' * 11}</p>", [f"The tower is old, {'old ' * 11}"]),
+        ("<div class='cookie-banner'>We use cookies.</div><p>It leaks.</p>", ["It leaks."]),
+        ("<div class='nav'>Home</div><h1>Pumps</h1><p>It leaks.</p><div id='footer'>Us</div>", ["Pumps", "It leaks."]),
+        ("<p>πr<sup>n</sup> <math><mfrac><mn>1</mn><msup><mi>r</mi><mn>2</mn></msup></mfrac></math></p>", ["πrⁿ 1/r²"]),
+        ("<dialog>Sign in</dialog><p style='visibility:hidden'>x</p><svg><title>y</title></svg><p>So.</p>", ["So."]),
     ],
 )
 def test_a_page_says_what_a_reader_sees(body: str, texts: list[str]) -> None:
@@ -101,6 +113,10 @@ def test_a_title_above_the_main_content_is_read() -> None:
         ("<tr><th>Part<th>Use<tr><td>A<td><pre>a b</pre>", [["Part", "Use"], ["A", "a b"]]),
         ("<tr><th>Part<th>Use<tr><td>A<td><table><tr><td>x<td>1</table>", [["Part", "Use"], ["A", "x 1"]]),
         ("<thead><tr><td>Part<td>7<tbody><tr><td>A<td>b", [["Part", "7"], ["A", "b"]]),
+        (
+            "<tr><td rowspan=2>Town<td colspan=2>Rain<tr><td>mm<td>days<tr><td>Brel<td>12<td>3",
+            [["Town", "Rain mm", "Rain days"], ["Brel", "12", "3"]],
+        ),
     ],
 )
 def test_a_table_keeps_its_names_and_what_stands_in_its_cells(table: str, rows: list[list[str]]) -> None:
