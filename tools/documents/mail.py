@@ -1,12 +1,12 @@
 """Messages as elements: EML, and Outlook's MSG."""
 
 from collections.abc import Iterator
-from email import message_from_binary_file
+from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from typing import Any, BinaryIO
 
-from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, tidy
+from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, join_text, tidy
 from hopgraph.tools.documents.encodings import decode
 from hopgraph.tools.documents.html import read_html, read_page
 
@@ -18,7 +18,9 @@ def read_eml(file: BinaryIO) -> Document:
 
     Attachments are named, not read.
     """
-    message: EmailMessage = message_from_binary_file(file, policy=default)
+    content = file.read()
+    head, end, body = content.partition(b"\r\n\r\n" if b"\r\n\r\n" in content else b"\n\n")
+    message = message_from_bytes(decode(head).encode() + end + body, policy=default)
     if not message.keys():
         raise UnreadableFileError("it is not a message")
     try:
@@ -39,7 +41,10 @@ def _read_part(part: EmailMessage, attached: list[str]) -> Iterator[Element]:
     inner = [each for each in part.iter_parts() if isinstance(each, EmailMessage)]
     if kind == "multipart/alternative":
         inner.sort(key=lambda each: each.get_content_type() != "text/plain")
-        yield from next(filter(None, (list(_read_part(each, attached)) for each in inner)), ())
+        found = [list(_read_part(each, attached)) for each in inner if each.get_content_type() != "text/calendar"]
+        most = max((len(join_text(each)) for each in found), default=0)
+        # A plain text may only say that there is a page.
+        yield from next((each for each in found if 2 * len(join_text(each)) > most), ())
     elif kind == "multipart/related":  # a page, and its pictures
         for each in inner[:1]:
             yield from _read_part(each, attached)

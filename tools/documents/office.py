@@ -43,7 +43,14 @@ _ODT_DROPPED = frozenset(
 
 _MOST_REPEATED = 100
 _TAG = re.compile(r"<[^<>]+>")
-_ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?)(?![a-z])")
+_ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?|(v|deleted))(?![a-z\d])")
+"""A group that stands apart from the text; one that is not shown."""
+_RTF_ROW, _RTF_LINE_END = (
+    re.compile(each, re.DOTALL) for each in (r"\\(?:trowd|intbl)(?![a-z]).*?\\row(?![a-z])", r"\\(?:par|line)(?![a-z])")
+)
+_BYTE_PAIR = re.compile(r"(\\'[89a-f][0-9a-f])([@-\[\]-z|~])", re.IGNORECASE)
+"""A byte and a letter that may be its second one, in Chinese, Japanese and Korean."""
+_RTF_ENCODINGS = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")
 
@@ -144,7 +151,11 @@ def read_rtf(file: BinaryIO) -> Document:
         raise UnreadableFileError("it is not RTF")
     try:
         source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
-        text = str(library.rtf_to_text(source, errors="replace"))
+        source = _RTF_ROW.sub(lambda row: _RTF_LINE_END.sub(r"\\tab", row[0]), source)
+        source = _BYTE_PAIR.sub(lambda pair: f"{pair[1]}\\'{ord(pair[2]):x}", source)
+        kind = re.search(r"\\(mac|pca?)(?![a-z])", source[:100])
+        encoding = _RTF_ENCODINGS[kind[1]] if kind else "cp1252"
+        text = str(library.rtf_to_text(source, encoding, errors="replace"))
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
     except (ValueError, LookupError) as error:
         raise UnreadableFileError(f"it is damaged: {error}") from None
@@ -171,7 +182,7 @@ def _move_asides(source: str) -> str:
             if not depth:
                 break
         kept.append(f"{source[position : found.start()]}{{}}")  # which parts a control word and a text
-        asides.append(f"\\par {source[found.end() : end - 1]}")
+        asides += [] if found[1] else [f"\\par {source[found.end() : end - 1]}"]
         position = end
     text, _, end = "".join([*kept, source[position:]]).rpartition("}")
     return f"{text}{''.join(asides)}}}{end}"

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from hopgraph.tools.documents.conversion import convert_document
-from hopgraph.tools.documents.elements import Document, Element
+from hopgraph.tools.documents.elements import Document, Element, join_text
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
 pytest.importorskip("selectolax")
@@ -347,6 +347,8 @@ PLAIN = "Content-Type: text/plain\n\n"
     ("body", "texts"),
     [
         (f"alternative|{PLAIN}\n|Content-Type: text/html\n\n<p>It leaks.</p>", ["It leaks."]),
+        (f"alternative|{PLAIN}See the page.|Content-Type: text/html\n\n<p>{'It leaks. ' * 9}</p>", ["It leaks. " * 9]),
+        (f"alternative|{PLAIN}Room 5|Content-Type: text/calendar\n\nBEGIN:VCALENDAR", ["Room 5"]),
         (
             f"mixed|{PLAIN}One.|Content-Type: image/png; name=a.png\n\nx|{PLAIN}Two.",
             ["One.", "Two.", "Attachments: a.png"],
@@ -363,7 +365,28 @@ def test_every_text_of_a_message_is_read(tmp_path: Path, body: str, texts: list[
         f"--B\n{each}\n" for each in parts
     )
     (tmp_path / "a.eml").write_text(f"{content}--B--\n")
-    assert [each.text for each in convert_document(tmp_path / "a.eml").elements] == texts
+    assert [each.text for each in convert_document(tmp_path / "a.eml").elements] == [each.strip() for each in texts]
+
+
+@pytest.mark.parametrize("content", ["Subject: Größe".encode("cp1252"), b"\xef\xbb\xbfSubject: Gr\xc3\xb6\xc3\x9fe"])
+def test_headers_in_other_encodings_than_they_may_be_are_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.eml").write_bytes(content + b"\n\nHello.")
+    assert convert_document(tmp_path / "a.eml").title == "Größe"
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        (r"\ansi\ansicpg932 \'93\'8c\'8b\'9e\'83e\'83X\'83g", ["東京テスト"]),
+        (r"\mac caf\'8e", ["café"]),
+        (r"\ansi shown {\v hidden}{\deleted gone}", ["shown"]),
+        (r"\ansi\trowd\intbl A\cell B\cell\row\trowd\intbl 1\cell one\par two\cell\row", ["A B 1 one two"]),
+    ],
+)
+def test_rtf_is_read_in_its_encoding_without_what_is_hidden(tmp_path: Path, content: str, texts: list[str]) -> None:
+    pytest.importorskip("striprtf")
+    (tmp_path / "a.rtf").write_text(f"{{\\rtf1{content}\\par}}")
+    assert [join_text([each]) for each in convert_document(tmp_path / "a.rtf").elements] == texts
 
 
 @pytest.mark.parametrize(
