@@ -45,7 +45,7 @@ _BLOCKS = frozenset(
 )
 _LONG_TAG, _MOST_ATTRIBUTES = re.compile(r"<[a-zA-Z][^<>]{10000,}"), 2000  # for more the parser takes minutes
 _MOST_LINE_WORDS = 10
-"""Words of lines that are no prose; others are joined."""
+"""Words of lines that stay apart; longer ones are prose, and joined."""
 _MOST_SPAN = 100
 """Rows or columns that one cell may span."""
 
