@@ -7,9 +7,8 @@ from langgraph.runtime import Runtime
 from pydantic import BeforeValidator
 
 from hopgraph.nodes.core.ask import ModelCall, ask_all, calls_of
-from hopgraph.nodes.core.excerpts import passages_by_id, prompt_passages, quoted, shown_ids
+from hopgraph.nodes.core.excerpts import count_shown, passages_by_id, prompt_passages, quoted, shown_ids
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShownNumbers, read_list, schema_hint
-from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Excerpt, Knowledge, Passage, Update
 from hopgraph.state.events import Extracted, ExtractedStatement

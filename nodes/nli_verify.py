@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.excerpts import passages_by_id, with_title
+from hopgraph.nodes.core.excerpts import count_shown, passages_by_id, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.nodes.core.reply_text import normalized_query
-from hopgraph.nodes.core.shown_memory import count_shown
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Evidence, Update
 from hopgraph.state.events import CheckedStatement, Verified

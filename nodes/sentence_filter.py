@@ -10,9 +10,8 @@ from typing import NamedTuple, NotRequired, cast
 
 from langgraph.runtime import Runtime
 
-from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, whole_excerpt, with_title
+from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, sentences_left, whole_excerpt, with_title
 from hopgraph.nodes.core.pair_scoring import score_pairs
-from hopgraph.nodes.core.shown_memory import sentences_left
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.state import Excerpt, Knowledge, Passage, Reranker, Update
 from hopgraph.state.events import Filtered, KeptExcerpt

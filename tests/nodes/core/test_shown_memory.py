@@ -2,8 +2,7 @@
 
 import pytest
 
-from hopgraph.nodes.core.excerpts import whole_excerpt
-from hopgraph.nodes.core.shown_memory import count_excerpts, sentences_left
+from hopgraph.nodes.core.excerpts import count_excerpts, sentences_left, whole_excerpt
 from support.node_inputs import passage
 
 TEXT = "The one. The two."
