@@ -6,7 +6,8 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,8 @@ def _is_loopback(address: Any) -> bool:
         return False
 
 
-@pytest.fixture(autouse=True)
-def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def only_loopback() -> Iterator[None]:
     """Refuse every connection and every name look-up that leaves this machine."""
     connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
 
@@ -104,22 +105,28 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
             raise AssertionError(f"a test tried to look up {host!r}")
         return getaddrinfo(host, *args, **kwargs)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
-    monkeypatch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+        yield
 
 
-def _environment_as_before() -> Iterator[None]:
+@contextmanager
+def _environment_as_before() -> Generator[None]:
     """Keep what an app in this process sets in the environment from the next one, and from processes of later tests."""
     before = dict(os.environ)
     yield
-    for name in os.environ.keys() - before.keys():
+    after = dict(os.environ)
+    for name in after.keys() - before.keys():
         del os.environ[name]
-    os.environ.update(before)
+    os.environ.update(before.items() - after.items())
 
 
-environment_of_file = pytest.fixture(autouse=True, scope="module")(_environment_as_before)
-environment_of_test = pytest.fixture(autouse=True)(_environment_as_before)
+@pytest.fixture(scope="module", autouse=True)
+def environment_of_file() -> Iterator[None]:
+    with _environment_as_before():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -130,12 +137,14 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
+def clean_environment(caches: Path) -> Iterator[None]:
     """Take away the settings and keys of whoever runs the suite, and keep LangSmith silent."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(caches / uuid.uuid4().hex))
-    for name in ("HOPGRAPH_MODEL", "HOPGRAPH_RETRIEVER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LANGSMITH_TRACING", "false")
+    with _environment_as_before():
+        os.environ["XDG_CACHE_HOME"] = str(caches / uuid.uuid4().hex)
+        for name in ("HOPGRAPH_MODEL", "HOPGRAPH_RETRIEVER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+            os.environ.pop(name, None)
+        os.environ["LANGSMITH_TRACING"] = "false"
+        yield
 
 
 @pytest.fixture(scope="session")

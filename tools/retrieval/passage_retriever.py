@@ -104,7 +104,8 @@ def drop_copies(hits: Sequence[Hit], k: int) -> list[Hit]:
     kept: list[Hit] = []
     copies: list[list[str]] = []
     for hit in hits:
-        first = next((number for number, each in enumerate(kept) if _is_copy(hit, each)), None)
+        earlier = enumerate(kept if hit.passage.metadata.get("source") else ())
+        first = next((number for number, each in earlier if _is_copy(hit, each)), None)
         if first is not None:
             copies[first].append(hit.passage.id)
         elif len(kept) < k:
@@ -117,8 +118,8 @@ def drop_copies(hits: Sequence[Hit], k: int) -> list[Hit]:
 
 
 def _is_copy(one: Hit, other: Hit) -> bool:
-    sources = [hit.passage.metadata.get("source") for hit in (one, other)]
-    if not all(sources) or sources[0] == sources[1]:
+    source = other.passage.metadata.get("source")
+    if not source or source == one.passage.metadata["source"]:
         return False
     (pairs, numbers), (other_pairs, other_numbers) = (_shape(hit.passage.text) for hit in (one, other))
     return numbers == other_numbers and len(pairs & other_pairs) >= _ALIKE * len(pairs | other_pairs)

@@ -89,9 +89,10 @@ class _Evidence:
         """Return the share of the question's term weight that these terms carry, from 0 to 1."""
         return sum(weight for stem, weight in self.weights.items() if stem in found)
 
-    def carried(self, at: int) -> frozenset[str]:
-        """Return the question's terms along the best chain that ends in a statement."""
-        return frozenset[str]().union(*(self.own[link] for link in self.chains[at]))
+    @cached_property
+    def carried(self) -> list[frozenset[str]]:
+        """The question's terms along the best chain that ends in each statement."""
+        return [frozenset[str]().union(*(self.own[link] for link in chain)) for chain in self.chains]
 
     @cached_property
     def chains(self) -> list[tuple[int, ...]]:
@@ -171,7 +172,7 @@ class _Evidence:
         looks = _looks(statement, span)
         fitting, possible = _FITTING.get(question.kind, ({looks}, set[str]()))
         fits = looks in fitting | possible
-        carried, own = self.carried(at) - inside, self.own[at] - inside
+        carried, own = self.carried[at] - inside, self.own[at] - inside
         start, noun = max(0, span.start), term(question.noun)
         near = terms(span.label or statement.plain[max(0, start - 25) : start])
         if question.kind in ("person", "number") and not span.label:
@@ -190,7 +191,7 @@ class _Evidence:
         if statements are about it already.
         """
         for at, statement in enumerate(self.statements):
-            start, carried = self.statements[self.chains[at][0]].key, self.carried(at)
+            start, carried = self.statements[self.chains[at][0]].key, self.carried[at]
             reach = self.cover(carried) + self.cover(carried & self.open) + self.anchors.get(start, 0.0)
             for span in statement.spans:
                 name = key(span.text)
@@ -201,7 +202,7 @@ class _Evidence:
 
     def open_word(self, at: int) -> str:
         """Return the heaviest open word that a statement's chain lacks, the asked-for noun last; empty without one."""
-        noun, lacking = term(self.question.noun), self.open - self.carried(at)
+        noun, lacking = term(self.question.noun), self.open - self.carried[at]
         left = [word for word in WORD.findall(self.question.text) if term(word) in lacking]
         return max(left, key=lambda word: (term(word) != noun, self.weights[term(word)]), default="")
 
@@ -240,9 +241,13 @@ class _Reader:
     statements: Sequence[ParsedStatement]
     known: Mapping[str, str] = field(default_factory=dict[str, str])
     """The answers by the keys of their questions; empty for a question that has none."""
+    read: dict[str, _Evidence] = field(default_factory=dict[str, _Evidence])
+    """The evidence by the questions that were read."""
 
     def evidence(self, question: str) -> _Evidence:
-        return _Evidence(read_question(question), self.statements)
+        if question not in self.read:
+            self.read[question] = _Evidence(read_question(question), self.statements)
+        return self.read[question]
 
     def resolve(self, question: str) -> str:
         """Put the known answers in place of what the question describes; a comparison has each side's found itself."""
@@ -354,13 +359,13 @@ def _best(evidence: _Evidence, one_text: bool) -> _Finding:
     whole = frozenset[str]().union(*evidence.own)
     named = frozenset[str]().union(*(terms(name) for name in evidence.question.names))
     every = evidence.candidates()
-    found = [c for c in every if not named or not named.isdisjoint(whole if one_text else evidence.carried(c.at))]
+    found = [c for c in every if not named or not named.isdisjoint(whole if one_text else evidence.carried[c.at])]
     if not found:
         return _Finding()
     best, weights = found[0], [exp(other.score - found[0].score) for other in found]
     same = sum(w for w, other in zip(weights, found, strict=True) if key(other.text) == key(best.text))
     chain = evidence.chains[best.at]
-    carried = whole if one_text else evidence.carried(best.at)
+    carried = whole if one_text else evidence.carried[best.at]
     hops = 1 + len(described(evidence.question.text))
     long = one_text or len(chain) >= min(2, hops)
     used = tuple(evidence.statements[link] for link in chain)
@@ -427,7 +432,7 @@ class RuleReader:
         for evidence in map(reader.evidence, dict.fromkeys((question, *queries))):
             scored: list[tuple[float, int]] = []
             for at, statement in enumerate(evidence.statements):
-                own, linked = evidence.cover(evidence.own[at]), evidence.cover(evidence.carried(at))
+                own, linked = evidence.cover(evidence.own[at]), evidence.cover(evidence.carried[at])
                 anchor = evidence.anchors.get(statement.key, 0.0)
                 if linked > 0:
                     scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (statement.place == 0), -at))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from hopgraph.tools.models.players.prompt_reading import PromptPassage
 from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names, stand_alone
 from hopgraph.tools.text import split_sentences
+from hopgraph.tools.text.analyser import once_per_passage
 
 _IRREGULAR = {
     **dict.fromkeys(("birth", "birthplace", "birthday"), "born"),
@@ -52,6 +53,7 @@ def term(word: str) -> str:
     return "" if low in FUNCTION else _IRREGULAR.get(low) or _IRREGULAR.get(low.removesuffix("s")) or low[:5]
 
 
+@once_per_passage
 def terms(text: str) -> frozenset[str]:
     """Return the content terms of a text; the parts of hyphenated words count too."""
     words = WORD.findall(text)
@@ -101,6 +103,7 @@ class ParsedStatement:
     """All that could be an answer, each text and place once."""
 
 
+@lru_cache(maxsize=4_096)
 def _statement(number: int, title: str, text: str, passage: int = 0, place: int = 0, told: str = "") -> ParsedStatement:
     plain = _LIFE.sub(r"(born \1, died \2)", text, count=1)
     name = "" if _PATH.search(title) else _ASIDE.sub("", title) or title
@@ -126,7 +129,7 @@ def _statement(number: int, title: str, text: str, passage: int = 0, place: int 
 
 
 def _read_row(text: str) -> dict[str, str]:
-    pairs = _PAIR.findall(text)
+    pairs = _PAIR.findall(text) if "; " in text else []
     return dict(pairs) if len(pairs) > 1 and "".join(f"{h}: {c}; " for h, c in pairs) == f"{text}; " else {}
 
 

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from unicodedata import combining, normalize
 
+from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")
@@ -22,6 +23,7 @@ def fold(word: str) -> str:
     return low if low.isascii() else "".join(c for c in normalize("NFKD", low) if not combining(c))
 
 
+@once_per_passage
 def key(text: str) -> str:
     """Return a text as lower-case words with single spaces, for comparing names."""
     return " ".join(fold(word) for word in WORD.findall(text))
