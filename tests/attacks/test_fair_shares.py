@@ -165,7 +165,7 @@ async def test_whoever_indexes_much_waits_for_themselves_alone(tmp_path: Path) -
 @pytest.mark.parametrize("text", [". . . ", "! ? ", "a. b. ", ". \n"])
 async def test_a_text_of_nothing_but_marks(tmp_path: Path, text: str) -> None:
     file, ended = tmp_path / "a.txt", list[str]()
-    file.write_text(f"Rain falls on the coast. {text * (4_000_000 // len(text))}")
+    file.write_text(f"Rain falls on the coast. {text * (1_000_000 // len(text))}")
     await index(UserDocuments(tmp_path / "documents", 20_000_000, max_seconds=60), "ann", file, ended)
     assert ended == ["ann"]
 

@@ -35,7 +35,7 @@ async def test_a_heading_of_a_megabyte(tmp_path: Path) -> None:
     "limit",
     [
         pytest.param({"max_seconds": 1}, id="time"),
-        pytest.param({"max_memory": 400 << 20}, id="memory"),
+        pytest.param({"max_memory": 300 << 20}, id="memory"),
     ],
 )
 async def test_limits_end_the_process_and_nothing_is_left(tmp_path: Path, limit: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ async def test_limits_end_the_process_and_nothing_is_left(tmp_path: Path, limit:
 @pytest.mark.slow
 async def test_whoever_stops_an_upload_ends_its_process(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
-    file.write_text("".join(f"Rain number {number} falls.\n\n" for number in range(200_000)))
+    file.write_text("".join(f"Rain number {number} falls.\n\n" for number in range(50_000)))
     documents = UserDocuments(tmp_path / "documents", 100_000_000)
     task = asyncio.create_task(add(documents, file))
     await until(lambda: any(documents.folder.rglob("passages.jsonl")))
