@@ -41,6 +41,15 @@ ENTRY = """
 import { createRoot } from "react-dom/client";
 createRoot(document.body.appendChild(document.createElement("main"))).render(<Chat />);
 """
+ONE_AFTER_ANOTHER = """
+import contextlib, io, json, runpy, sys
+printed = []
+for path in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        runpy.run_path(path, run_name="__main__")
+    printed.append(out.getvalue())
+print(json.dumps(printed))
+"""
 HOPGRAPH = [sys.executable, "-c", "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"]
 
 
@@ -100,26 +109,58 @@ def _address(running: "subprocess.Popen[bytes]", log: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def langgraph_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with langgraph_server(tmp_path_factory.mktemp("langgraph") / "log") as url:
+def page() -> Iterator[tuple[str, list[str]]]:
+    """Another site: its address, and its script, which the list is to hold."""
+    scripts: list[str] = []
+    routes = [
+        Route("/", lambda _: HTMLResponse('<body><script src="/chat.js"></script>')),
+        Route("/chat.js", lambda _: Response(scripts[0], media_type="text/javascript")),
+    ]
+    with LoopbackServer(Starlette(routes=routes)) as served:
+        yield served.url, scripts
+
+
+@pytest.fixture(scope="module")
+def langgraph_url(page: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that the other site may ask, as the guide says."""
+    described = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
+    described["http"]["cors"]["allow_origins"].append(page[0])
+    with langgraph_server(tmp_path_factory.mktemp("langgraph") / "log", described) as url:
         yield url
 
 
-def printed_by(snippet: str, folder: Path, **environment: str) -> str:
-    """Run a snippet as a program of its own, and give what it prints."""
+def printed_by(snippets: Sequence[str], folder: Path, **environment: str) -> dict[str, str]:
+    """Run snippets as programs, one after another as each loads much, and return what each prints."""
+    files = [folder / f"{number}.py" for number in range(len(snippets))]
+    for file, snippet in zip(files, snippets, strict=True):
+        file.write_text(snippet, encoding="utf-8")
     # Where `hopgraph` is installed; the MCP client starts it by its name.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", snippet],
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", ONE_AFTER_ANOTHER, *files],
         capture_output=True,
         text=True,
         cwd=folder,
         env={**os.environ, "PATH": path, **environment},
-        timeout=240,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return dict(zip(snippets, json.loads(done.stdout), strict=True))
+
+
+@pytest.fixture(scope="module")
+def printed(openai: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is printed by the snippets that need no server of ours."""
+    environment = {"OPENAI_API_KEY": "sk-guide", "OPENAI_BASE_URL": openai.base_url}
+    return printed_by(BY_ITSELF + AN_AGENT, tmp_path_factory.mktemp("alone"), **environment)
+
+
+@pytest.fixture(scope="module")
+def clients_printed(app_url: str, langgraph_url: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is printed by the clients of our servers."""
+    environment = {"HOPGRAPH_URL": app_url, "HOPGRAPH_API_KEY": KEY, "LANGGRAPH_URL": langgraph_url}
+    return printed_by(WITH_THE_APP + WITH_LANGGRAPH, tmp_path_factory.mktemp("clients"), **environment)
 
 
 def assert_as_asked(printed: str) -> None:
@@ -134,40 +175,34 @@ _CLOSED = "400 documents: 'hr' is not open to you; leave it out, or use all"
 
 
 @pytest.mark.parametrize("snippet", BY_ITSELF, ids=range(1, len(BY_ITSELF) + 1))
-def test_its_python_runs(snippet: str, openai: OpenAIServer, tmp_path: Path) -> None:
-    printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
+def test_its_python_runs(snippet: str, printed: dict[str, str]) -> None:
+    said = printed[snippet]
     if "create_app" in snippet:
         # The first model, its health, before and after a log-in, or what is refused.
-        assert printed.strip() in ("auto", "ok", "401\n200", _CLOSED)
+        assert said.strip() in ("auto", "ok", "401\n200", _CLOSED)
     elif "open_threads" in snippet:
-        assert printed.startswith("Pablo Picasso [1]")
+        assert said.startswith("Pablo Picasso [1]")
     elif "MyRetriever" in snippet:
-        assert printed.splitlines()[0] == "Malmö"
-        assert "[1] " in printed
+        assert said.splitlines()[0] == "Malmö"
+        assert "[1] " in said
     elif 'stream_mode="custom"' in snippet:
-        assert printed.splitlines()[0] == f"searching: {QUESTION}"
-        assert printed.splitlines()[-1] == "answer: Guadalajara"
+        assert said.splitlines()[0] == f"searching: {QUESTION}"
+        assert said.splitlines()[-1] == "answer: Guadalajara"
     else:
-        assert_as_asked(printed)
+        assert_as_asked(said)
 
 
-@pytest.mark.parametrize("snippet", AN_AGENT, ids=range(1, len(AN_AGENT) + 1))
-def test_an_agent_gets_the_citations_of_ask(snippet: str, openai: OpenAIServer, tmp_path: Path) -> None:
-    printed = printed_by(snippet, tmp_path, OPENAI_API_KEY="sk-guide", OPENAI_BASE_URL=openai.base_url)
-    assert printed.splitlines()[0] == "I found: Guadalajara"
-    assert str([citation["quote"] for citation in asked()["citations"]]) in printed
+def test_an_agent_gets_the_citations_of_ask(printed: dict[str, str]) -> None:
+    [snippet] = AN_AGENT
+    assert printed[snippet].splitlines()[0] == "I found: Guadalajara"
+    assert str([citation["quote"] for citation in asked()["citations"]]) in printed[snippet]
 
 
-@pytest.mark.parametrize("snippet", WITH_THE_APP, ids=range(1, len(WITH_THE_APP) + 1))
-def test_its_clients_get_the_answer_of_ask(snippet: str, app_url: str, tmp_path: Path) -> None:
-    assert_as_asked(printed_by(snippet, tmp_path, HOPGRAPH_URL=app_url, HOPGRAPH_API_KEY=KEY))
-
-
-@pytest.mark.parametrize("snippet", WITH_LANGGRAPH, ids=range(1, len(WITH_LANGGRAPH) + 1))
-def test_its_client_of_a_langgraph_server_gets_the_answer_of_ask(
-    snippet: str, langgraph_url: str, tmp_path: Path
-) -> None:
-    assert_as_asked(printed_by(snippet, tmp_path, LANGGRAPH_URL=langgraph_url))
+@pytest.mark.parametrize(
+    "snippet", WITH_THE_APP + WITH_LANGGRAPH, ids=("openai", "langchain", "ag-ui", "mcp", "langgraph")
+)
+def test_its_clients_get_the_answer_of_ask(snippet: str, clients_printed: dict[str, str]) -> None:
+    assert_as_asked(clients_printed[snippet])
 
 
 def test_what_an_mcp_host_takes_starts_the_server() -> None:
@@ -212,32 +247,24 @@ def test_its_client_of_ag_ui_gets_an_answer(esbuild: Path, app_url: str, tmp_pat
     assert "passage_id" in last
 
 
-def test_its_react_component_answers_in_a_browser(esbuild: Path, tmp_path: Path) -> None:
+def test_its_react_component_answers_in_a_browser(
+    esbuild: Path, page: tuple[str, list[str]], langgraph_url: str
+) -> None:
     [snippet] = blocks("tsx")
-    here = "http://127.0.0.1:2024"
+    here, (site, scripts) = "http://127.0.0.1:2024", page
     assert here in snippet
-    scripts: list[str] = []
-    page = Starlette(
-        routes=[
-            Route("/", lambda _: HTMLResponse('<body><script src="/chat.js"></script>')),
-            Route("/chat.js", lambda _: Response(scripts[0], media_type="text/javascript")),
-        ]
+    command = [esbuild, "--bundle", "--loader=tsx", "--jsx=automatic", '--define:process.env.NODE_ENV="production"']
+    code = snippet.replace(here, langgraph_url) + ENTRY
+    scripts.append(
+        subprocess.run(command, input=code, cwd=JAVASCRIPT, capture_output=True, text=True, check=True).stdout
     )
-    described = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
-    with LoopbackServer(page) as served:
-        described["http"]["cors"]["allow_origins"].append(served.url)  # as the guide says
-        with langgraph_server(tmp_path / "log", described) as url, chromium_browser() as browser:
-            command = [esbuild, "--bundle", "--loader=tsx", "--jsx=automatic"]
-            command += ['--define:process.env.NODE_ENV="production"']
-            code = snippet.replace(here, url) + ENTRY
-            built = subprocess.run(command, input=code, cwd=JAVASCRIPT, capture_output=True, text=True, check=True)
-            scripts.append(built.stdout)
-            tab = browser.new_page()
-            tab.goto(served.url)
-            tab.locator("input").fill("Who painted Guernica?")
-            tab.locator("input").press("Enter")
-            tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
-            assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
+    with chromium_browser() as browser:
+        tab = browser.new_page()
+        tab.goto(site)
+        tab.locator("input").fill("Who painted Guernica?")
+        tab.locator("input").press("Enter")
+        tab.get_by_text("Pablo Picasso [1]").wait_for(timeout=120_000)
+        assert tab.locator("p").first.inner_text() == "Who painted Guernica?"
 
 
 def test_it_has_an_example_of_each_way() -> None:
