@@ -195,30 +195,24 @@ def test_a_log_in_that_this_browser_did_not_begin_is_refused(client: TestClient)
         assert client.get(mine).status_code == 401, "a code is used once"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"iss": "https://evil.example"},
-        {"aud": "another-app"},
-        {"aud": "another-app", "azp": AUDIENCE},
-        {"nonce": "of another log-in"},
-        {"nonce": None},
-        {"exp": 1_700_000_000},
-        {"sub": None},
-        {"sub": ""},
-    ],
-)
-def test_an_id_token_for_something_else_is_refused(
-    client: TestClient, issuer: OidcIssuer, changes: dict[str, Any]
+def test_an_id_token_for_something_else_or_with_another_signature_is_refused(
+    client: TestClient, issuer: OidcIssuer
 ) -> None:
-    issuer.changes = changes
     with client:
-        assert client.get(to_callback(client)).status_code == 401
-        assert not is_in(client)
-
-
-def test_an_id_token_with_another_signature_is_refused(client: TestClient, issuer: OidcIssuer) -> None:
-    with client:
+        for changes in (
+            {"iss": "https://evil.example"},
+            {"aud": "another-app"},
+            {"aud": "another-app", "azp": AUDIENCE},
+            {"nonce": "of another log-in"},
+            {"nonce": None},
+            {"exp": 1_700_000_000},
+            {"sub": None},
+            {"sub": ""},
+        ):
+            issuer.changes = changes
+            assert client.get(to_callback(client)).status_code == 401, changes
+            assert not is_in(client), changes
+        issuer.changes = {}
         assert client.get(to_callback(client)).status_code == 303
         issuer.rsa = rsa.generate_private_key(65537, 2048)  # whose public key the app does not have
         client.cookies.clear()

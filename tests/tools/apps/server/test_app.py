@@ -122,6 +122,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path, capsys: pytest.Captur
         assert written.count("\n") == 1, written
 
 
+@pytest.mark.long
 def test_another_address_is_served_with_a_key(tmp_path: Path) -> None:
     key = "key-of-ann-0123456789"
     with chat_process(tmp_path, "--host", "0.0.0.0", environment={"HOPGRAPH_API_KEY": f"ann={key}"}) as chat:  # noqa: S104

@@ -60,7 +60,6 @@ def test_the_frontier_is_marked_by_calls_and_by_cost(run: Run, tmp_path: Path) -
     lines = [line.split() for line in ran.out.partition("Frontier")[2].splitlines() if line]
     marked = {line[0]: line.count("✓") for line in lines if line[0] in METHODS}
     assert [*marked.items()] == [("gold_passages", 0), ("one_step", 2), ("react", 2), ("migres", 0)]
-    pytest.importorskip("matplotlib")
     compared = run("compare", out, *prices, "--figures", str(tmp_path / "figures"))
     assert compared.code == 0
     assert "Frontier (rehearsal: no language model)" in compared.out

@@ -14,7 +14,7 @@ from support.hand_made_runs import outcome, question, write_run
 from support.musique_record import musique_record
 
 Run = Callable[..., Any]
-FILMS = 40
+FILMS = 36
 
 
 def passages(number: int) -> list[tuple[str, str]]:
@@ -27,7 +27,7 @@ def passages(number: int) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty questions of two hops, in MuSiQue's form, each with its passages and those of the next film."""
+    """Questions of two hops, in MuSiQue's form, each with its passages and those of the next film."""
     records: list[dict[str, Any]] = []
     for number in range(FILMS):
         shown = [*passages(number), *passages((number + 1) % FILMS)]
@@ -59,9 +59,9 @@ def first_wrong(out: Path) -> Counter[str | None]:
 @pytest.mark.slow
 def test_errors_that_are_planted_in_one_role_are_found(run: Run, films: Path, tmp_path: Path) -> None:
     cases, found = 0, 0
-    for role in ("migres/extract", "migres/decide", "genground/ground", "tree_of_reviews/review"):
+    for role in ("migres/extract", "genground/ground", "tree_of_reviews/review"):
         out = tmp_path / role.replace("/", "-")
-        ran = run(*evaluate(films, out, role, "--oracle", "all"))
+        ran = run(*evaluate(films, out, role, "--oracle", "all", error=0.95))
         assert ran.code == 0, ran.err
         wrong = first_wrong(out)
         cases += wrong.total() - wrong[None]

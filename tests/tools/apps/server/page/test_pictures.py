@@ -34,6 +34,10 @@ def pictures(tmp_path: Path) -> Path:
     return PICTURES if os.environ.get(REWRITE) else tmp_path
 
 
+IN_THE_DARK = pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+"""The same page in other colours, whose contrasts the test of accessibility checks."""
+
+
 def draw(chat: Chat, file: Path) -> None:
     """Take a picture of what is in view, once nothing moves; nothing reaches beyond the conversation's sides."""
     assert chat.page.evaluate("(each => each.scrollWidth <= each.clientWidth)(document.querySelector('#hg-talk'))"), (
@@ -57,7 +61,7 @@ def named(kind: str, device: str, scheme: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@IN_THE_DARK
 @pytest.mark.parametrize("device", ["desktop", "phone"])
 def test_a_conversation(serve: Serve, open_chat: Open, pictures: Path, device: str, scheme: Any) -> None:
     chat = open_chat(serve(settings=HOPS), color_scheme=scheme, **(WIDE if device == "desktop" else PHONE))
@@ -77,7 +81,7 @@ def company(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@IN_THE_DARK
 @pytest.mark.parametrize("device", ["desktop", "phone"])
 def test_a_simple_page(
     serve: Serve, open_chat: Open, company: Path, tmp_path: Path, pictures: Path, device: str, scheme: Any
