@@ -11,8 +11,6 @@ from hopgraph.tools.retrieval.passage_retriever import COPIES
 from hopgraph.tools.retrieval.resolve import resolve_retriever
 from support.company_folder import QUESTIONS, Question, write_company
 
-pytest.importorskip("liteparse")
-
 
 @pytest.fixture(scope="module")
 def retriever(tmp_path_factory: pytest.TempPathFactory) -> Any:

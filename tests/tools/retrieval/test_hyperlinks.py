@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from hopgraph.tools.retrieval import build_index, resolve_retriever, update_index
 from hopgraph.tools.retrieval.linked_index import without_links
 from hopgraph.tools.retrieval.links import find_links
@@ -34,7 +32,6 @@ def linked_files(index: Path) -> set[tuple[str, str]]:
 
 
 def test_a_search_finds_what_only_a_link_leads_to(tmp_path: Path) -> None:
-    pytest.importorskip("selectolax")
     links = {
         "hr/a1.html": "<p>Who moves house has leave by <a href='../law/b%201.html'>the agreement</a>.</p>",
         "hr/a2.html": "<p>Leave</p><a href='/law/b 2'><h3>Who moves house</h3><p>has leave.</p></a>",
@@ -58,7 +55,6 @@ def test_a_search_finds_what_only_a_link_leads_to(tmp_path: Path) -> None:
 def test_a_link_is_that_of_the_passage_in_which_it_stands_and_leads_to_the_section_that_it_names(
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("selectolax")
     words = " ".join(f"The rule of number {number} is kept by everyone here." for number in range(20))
     page = f"<p>See <a href='b.md#sick-leave'>the rules</a>. {words}</p><h2><a href='b.md'>Back</a></h2><p>End.</p>"
     away = "<p><a href='https://b.md'>b</a> <a href='mailto:b.md'>b</a> <a href='#b'>b</a> <a href='gone.md'>b</a></p>"

@@ -81,9 +81,7 @@ def draw_right_or_wrong(random: np.random.Generator, clusters: int) -> tuple[NDA
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("draw", "clusters"), [(draw_shares, 120), (draw_right_or_wrong, 30)])
-def test_clustered_intervals_cover_what_they_claim(
-    draw: Draw, clusters: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clustered_intervals_cover_what_they_claim(draw: Draw, clusters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In 93 to 97 % of 1,000 samples the mean of all questions lies within; the plain interval has it less often."""
     monkeypatch.setattr(significance, "RESAMPLES", 1_000)
     random = np.random.default_rng(20_260_101)

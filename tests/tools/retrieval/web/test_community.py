@@ -10,8 +10,6 @@ from hopgraph.state import CorpusError, SpecError
 from hopgraph.tools.retrieval import resolve_retriever
 from support.servers.search_server import Fault, SearchServer
 
-pytest.importorskip("langchain_community.utilities", reason="the extra web is not installed")
-
 KEY = "3f9a1c7be2d04568a1b2c3d4e5f60718"
 
 
