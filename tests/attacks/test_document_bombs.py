@@ -125,8 +125,7 @@ def test_a_pdf_of_much(converter: DocumentConverter, tmp_path: Path, pages: int,
     assert place.stat().st_size < 3 * MEGABYTE
     with pytest.raises(UnreadableFileError) as refused:
         converter.convert(place)
-    assert "
-" not in str(refused.value)
+    assert "\n" not in str(refused.value)
     other = tmp_path / "b.html"
     other.write_text("<p>Rain falls on the western coast of the country today.</p>")
     assert "Rain falls" in str(converter.convert(other).elements)
