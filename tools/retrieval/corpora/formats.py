@@ -35,6 +35,7 @@ from hopgraph.tools.retrieval.corpora.text_files import (
     count_unread,
     describe_unread,
     list_files,
+    name_file,
     read_text_files,
     readable_suffixes,
     refuse_link,
@@ -268,8 +269,7 @@ class Corpus:
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""
-        name = file.name if file == self.path else file.relative_to(self.path).as_posix()
-        return os.fsencode(name).decode(errors="backslashreplace")
+        return name_file(self.path, file)
 
     def records(self, reading: CorpusReading) -> Iterator[SourceRecord]:
         """Yield the passages in order; BadRecordError unless `reading` skips it, CorpusError for unreadable files."""

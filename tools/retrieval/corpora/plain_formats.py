@@ -68,6 +68,11 @@ def _read_rows(path: Path, encoding: str) -> list[list[str]]:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _find_delimiter(sample)
         file.seek(0)
         rows = list(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
+        if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps how quotation marks are written within cells
+            file.seek(0)
+            lines = (line.replace('\\"', '""') for line in file)
+            others = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+            rows = others if len(set(map(len, others))) == 1 else rows
         broken = [cell for row in rows for cell in row if "\n" in cell]
         file.seek(0)
         if any(delimiter == "\t" in cell for cell in broken) or (broken and sum(each.count('"') for each in file) % 2):

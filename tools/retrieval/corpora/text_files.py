@@ -35,8 +35,11 @@ _LONGEST_BLOCK = 1 << 16
 """Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
 _HEADING = re.compile(r"#{1,6}\s")
 _COLUMN_GAP = re.compile(r" {3,}|\t+|(?<![.!?:\s]) {2}(?=\S)")
+_FRAMED = re.compile(r"\s*(?:\||\+[-=+]+\+\s*$)")
+"""A row of a table, or a line around or within it."""
+_NAMED_VALUE = re.compile(r"\s*[^\s:][^:\n]{0,40}:(?:\s|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
-_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/")
+_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*")
 _IGNORE_FILE = ".hopgraphignore"
 _PASSAGES_READ = 20  # to find out their language
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
@@ -132,6 +135,12 @@ def _link_error(path: Path) -> OSError:
     return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
+def name_file(source: Path, file: Path) -> str:
+    """Return a file's path within the source, with bytes that are not UTF-8 escaped; the name of a source of one."""
+    name = file.name if file == source else file.relative_to(source).as_posix()
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
 def _cut(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
     """Yield the passages with the language of the first ones, if it is sure to be another one than English."""
     passages = _passages(name, path, document, chunking)
@@ -182,9 +191,8 @@ def read_text_files(
     """
     with DocumentConverter(ocr=chunking.ocr) as converter:
         for path in files:
-            name = path.name if path == source else path.relative_to(source).as_posix()
             try:
-                yield from _cut(name, path, _open_document(path, reading, converter), chunking)
+                yield from _cut(name_file(source, path), path, _open_document(path, reading, converter), chunking)
                 reading.bytes_read += path.stat().st_size
             except (UnreadableFileError, OSError) as error:
                 reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -264,20 +272,26 @@ def _blocks(path: Path, encoding: str) -> Iterator[Element]:
         for number, line in enumerate(file, 1):
             is_break = not line.strip() or _HEADING.match(line) is not None
             if lines and (is_break or length > _LONGEST_BLOCK):
-                yield _paragraph(start, lines)
+                yield from _paragraph(start, lines)
                 lines, length = [], 0
             if not is_break:
                 start = start if lines else number
                 lines.append(line)
                 length += len(line)
     if lines:
-        yield _paragraph(start, lines)
+        yield from _paragraph(start, lines)
 
 
-def _paragraph(start: int, lines: list[str]) -> Element:
-    """Make an element of lines: a list has items, and columns that tabs or spaces part are a table."""
-    rows = [_COLUMN_GAP.split(line.strip()) for line in lines]
-    if len(rows[0]) > 1 and len(rows) > 1 and len(set(map(len, rows))) == 1:
-        return next(make_table(rows))._replace(number=start)
+def _paragraph(start: int, lines: list[str]) -> Iterator[Element]:
+    """Yield the element of lines: a list has items, named values stay apart; columns in a frame or gaps are a table."""
+    if all(_FRAMED.match(line) for line in lines):
+        rows = [[*map(str.strip, line.strip().strip("|").split("|"))] for line in lines if line.lstrip()[0] == "|"]
+    else:
+        rows = [_COLUMN_GAP.split(line.strip()) for line in lines]
     text = "".join(lines)
-    return Element("item" if LINE_UNIT.match(f"\n{text}") else "text", text, start)
+    if len(rows) > 1 and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
+        yield from make_table(rows, start)
+    elif len(lines) > 1 and all(map(_NAMED_VALUE.match, lines)):
+        yield Element("code", text, start)
+    else:
+        yield Element("item" if LINE_UNIT.match(f"\n{text}") else "text", text, start)

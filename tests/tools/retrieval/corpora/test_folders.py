@@ -1,7 +1,9 @@
 """Folders as people have them: links, sockets, code, question sets, and records of every form."""
 
 import json
+import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,8 +54,16 @@ def test_links_and_sockets_are_named_and_stop_nothing(tmp_path: Path, monkeypatc
     assert {each.text for each in records(docs, follow_links=True)} == {"It rains.", "Secret."}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
+def test_a_name_that_is_not_utf_8_stops_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "docs", os.fsdecode(b"caf\xe9.md"), "It rains.")
+    assert main(["index", str(tmp_path / "docs"), "--out", str(tmp_path / "index")]) == 0
+    (passage,) = (tmp_path / "index" / "passages.jsonl").read_text().splitlines()
+    assert json.loads(passage)["metadata"]["source"] == "caf\\xe9.md"
+
+
 def test_what_is_excluded_is_not_read(tmp_path: Path) -> None:
-    for name in ("a.md", "drafts/b.md", "old/c.md", "node_modules/d.md", ".venv/e.md", "x/__pycache__/f.md"):
+    for name in ("a.md", "drafts/b.md", "old/c.md", "node_modules/d.md", ".venv/e.md", "x/__pycache__/f.md", "~$a.md"):
         write(tmp_path, name, "It rains.")
     write(tmp_path, ".hopgraphignore", "# not yet\ndrafts/\n")
     assert [each.id for each in records(tmp_path)] == ["a.md#1", "old/c.md#1"]

@@ -243,6 +243,7 @@ NAMES = "| name | price |\n|---|---|\n"
         ("name;price\n['a', 'b'];62.25\n['c', 'd'];1\n", f"{NAMES}| ['a', 'b'] | 62.25 |"),
         ('name,price\n"a ""b"", c",12\n', f'{NAMES}| a "b", c | 12 |'),
         ('name,price\n"5 inch,12\n7 inch,3\n', f'{NAMES}| "5 inch | 12 |\n| 7 inch | 3 |'),
+        ('name,price\n"a \\"b\\", c",12\n', f'{NAMES}| a "b", c | 12 |'),
         ("name,price\n'tis,O'Neil's\n", f"{NAMES}| 'tis | O'Neil's |"),
         ("P-1,Lamp\nP-2,Bell\n", "| P-1 | Lamp |\n| P-2 | Bell |"),
         ("Who are you?,How old?\nAda,36\n", "| Who are you? | How old? |\n|---|---|"),
@@ -268,6 +269,9 @@ CELLS = [
 ISSUES = [{"title": "Lamp", "body": "One."}, {"title": "Bell", "body": "Two."}]
 TICKET = '{"id": "T-17", "subject": "Leak", "body": "It drips.", "price": 9.50, "open": false, "url": "https://x.org"}'
 PLAIN = "Offices.  All in Kiel.\nAsk us.\n\n* first\n* second\n\nName      Room\nMara K.   A-3\nUdo B.    C-17\n"
+FRAMED = (
+    "+--+--+\n| Name | Room |\n+--+--+\n| Mara K. | A-3 |\n| Udo B. | C-17 |\n+--+--+\n\nOrder no.: 17\nTotal: 12 €\n"
+)
 RULED = "=====  =====\nName   Price\n=====  =====\nLamp   12\n=====  ====="
 ROOMS = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
 QUOTES = [("a", "Old"), ("a", '"So be it, said Otto'), ("a", "New"), ("a", '"No')]
@@ -300,6 +304,7 @@ COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It i
             ],
         ),
         ("a.txt", PLAIN, [("a", f"Offices. All in Kiel. Ask us.\n\n* first\n* second\n\n{ROOMS}")]),
+        ("a.txt", FRAMED, [("a", f"{ROOMS}\n\nOrder no.: 17\nTotal: 12 €")]),
         ("a.ipynb", {"cells": CELLS}, [("Lamps", "Lamps\n\nThey burn.\n\n```\nprint(3)\n```\n\n```\n3\n```")]),
         ("a.tsv", "1\tThe tower.\n2\tThe river.\n", [("a", "The tower."), ("a", "The river.")]),
         ("a.tsv", 'd1\tOld\nd2\t"So be it, said Otto\nd3\tNew\nd4\t"No\n', QUOTES),
