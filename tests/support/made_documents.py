@@ -124,8 +124,8 @@ def _pptx(path: Path, title: str, parts: Sequence[Part]) -> None:
     slides.save(str(path))
 
 
-def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str]]]) -> Path:
-    """Write a PDF with texts at their places on A4 pages, in points from the lower left corner."""
+def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str] | tuple[float, float, str, float]]]) -> Path:
+    """Write a PDF with texts, perhaps of a size, at their places on A4 pages, in points from the lower left corner."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
@@ -133,8 +133,8 @@ def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str]]]) ->
     with rc_context({"pdf.fonttype": 42}), PdfPages(path) as book:
         for page in pages:
             figure: Any = Figure(figsize=(595 / 72, 842 / 72))
-            for x, y, text in page:
-                figure.text(x / 595, y / 842, text, fontsize=11)
+            for x, y, text, *size in page:
+                figure.text(x / 595, y / 842, text, fontsize=size[0] if size else 11)
             book.savefig(figure)
     return path
 

@@ -41,6 +41,8 @@ _OPEN_WORDS = frozenset(FUNCTION_WORDS.split())
 _FEWEST_ROWS, _MOST_CELL_WORDS, _FEWEST_PROSE_WORDS, _MOST_COMPARED = 3, 4, 3, 1_000_000
 """Lines of a paragraph that may be a column of a table, their words on average, and those of a row of prose; blocks
 times pieces of a page."""
+_SAME_PLACE = 3
+"""Points."""
 _WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MARK_BEFORE = re.compile(r"(?<!\S)([.,:;!?\u060c\u061b\u061f]+)([^\W_][\w.,:/]*)")
@@ -171,16 +173,68 @@ def _with_columns(blocks: Sequence[Any], items: Sequence[Any]) -> Iterator[Eleme
         elif len(near) > 1:
             taken.update(near)
             yield from make_table(beside)
+        elif at not in taken and block.kind == "table" and (rows := _with_rest(block, blocks[at + 1 : at + 2], items)):
+            taken.add(at + 1)
+            yield from make_table(rows)
+        elif at not in taken and block.kind == "heading":
+            yield from (Element("heading", text, block.level or 1) for text in _headings(_unmarked(block.text), items))
         elif at not in taken:
             yield from _elements(block)
 
 
-def _lines_of(block: Any, items: Sequence[Any]) -> dict[int, str]:
-    """Return height → text of the lines of a block."""
-    place, lines = block.bbox, dict[int, str]()
+def _with_rest(table: Any, after: Sequence[Any], items: Sequence[Any]) -> list[list[str]]:
+    """Return the rows of a table whose last cell goes on in the paragraph right below it; none for another one."""
+    rows, rest = _cells(table), next((each for each in after if each.kind == "paragraph" and each.bbox), None)
+    if not (rest and table.bbox and abs(rest.bbox.y - table.bbox.y - table.bbox.height) < _SAME_PLACE):
+        return []
+    places = [each.x for each in _items_in(table, items) if each.y < table.bbox.y + _SAME_PLACE]
+    column = next((at for at, x in enumerate(places) if at and abs(x - rest.bbox.x) < _SAME_PLACE), None)
+    if column is None or len(places) != len(rows[-1]):
+        return []
+    rows[-1][column] += f" {_unmarked(rest.text)}"
+    return rows
+
+
+def _headings(text: str, items: Sequence[Any]) -> Iterator[str]:
+    """Yield a heading's parts, of lines that are all set to the same left, right or middle."""
+    part, last = "", (0.0, 0.0)
+    for line in _find_lines(text, items):
+        ends = min(each.x for each in line), max(each.x + each.width for each in line)
+        left, right = (end - other for end, other in zip(ends, last, strict=True))
+        if part and min(abs(left), abs(right), abs(left + right)) > _SAME_PLACE:
+            yield tidy(part)
+            part = ""
+        part += " " + " ".join(each.text for each in line)
+        last = ends
+    yield tidy(part) or text
+
+
+def _find_lines(text: str, items: Sequence[Any]) -> list[list[Any]]:
+    """Return the lines whose items say a text; none if there are no such."""
+    for at in range(len(items)):
+        lines, said = dict[int, list[Any]](), ""
+        for each in items[at:]:
+            said = tidy(f"{said} {each.text}")
+            if not text.startswith(said):
+                break
+            lines.setdefault(round(each.y), []).append(each)
+            if said == text:
+                return [*lines.values()]
+    return []
+
+
+def _items_in(block: Any, items: Sequence[Any]) -> Iterator[Any]:
+    place = block.bbox
     for each in items if place else ():
         if place.x - 1 <= each.x <= place.x + place.width and place.y - 1 <= each.y <= place.y + place.height:
-            lines[round(each.y)] = f"{lines.get(round(each.y), '')} {each.text}"
+            yield each
+
+
+def _lines_of(block: Any, items: Sequence[Any]) -> dict[int, str]:
+    """Return height → text of the lines of a block."""
+    lines = dict[int, str]()
+    for each in _items_in(block, items):
+        lines[round(each.y)] = f"{lines.get(round(each.y), '')} {each.text}"
     return lines
 
 
@@ -220,9 +274,7 @@ def _elements(block: Any) -> Iterator[Element]:
     elif block.lines:
         yield Element("code", "\n".join(line.rstrip() for line in block.lines))
     elif block.text and (text := _unmarked(block.text)):
-        if block.kind == "heading":
-            yield Element("heading", text, block.level or 1)
-        elif block.kind == "list_item":
+        if block.kind == "list_item":
             yield Element("item", f"{'  ' * (block.level or 0)}{block.marker or '-'} {text}")
         else:
             yield Element("text", text)

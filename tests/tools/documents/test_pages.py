@@ -109,6 +109,28 @@ def test_a_table_without_rules_is_no_columns_of_text(tmp_path: Path) -> None:
     assert "| Customer | 007123 |" in found
 
 
+def test_the_last_cell_of_a_table_without_rules_may_go_on(tmp_path: Path) -> None:
+    rows = [["Part", "Use", "Count"], ["NP-1", "cold water", "5"], ["NP-2", "hot water and", "7"]]
+    rest = [(230.0, 720.0, "the steam of the"), (230.0, 708.0, "new boilers")]
+    (found,) = texts(tmp_path / "a.pdf", [[*grid(rows, 780), *rest]])
+    assert "| NP-2 | hot water and the steam of the new boilers | 7 |" in found
+
+
+def test_a_centred_title_is_no_part_of_the_heading_below_it(tmp_path: Path) -> None:
+    body = [(80, 640 - 14 * line, f"Line {line} says that it rains in Brel and nobody goes out.") for line in range(19)]
+    found = convert_document(
+        draw_pdf(tmp_path / "a.pdf", [[(270, 720, "Manual", 24), (80, 680, "Safety first", 24), *body]])
+    )
+    assert found.title == "Manual"
+    assert [each.text for each in found.elements if each.kind == "heading"] == ["Manual", "Safety first"]
+
+
+def test_what_is_cut_off_a_page_is_not_read(tmp_path: Path) -> None:
+    content = make_pdf(["It rains.".ljust(800) + "It snows."]).replace(b"[0 0 595 842]", b"[0 775 595 842]")
+    (tmp_path / "a.pdf").write_bytes(content)
+    assert [each.text for each in convert_document(tmp_path / "a.pdf").elements] == ["", "It rains."]
+
+
 def test_a_table_keeps_its_names_on_the_next_page(tmp_path: Path) -> None:
     rows = [["Part", "Pressure", "Weight"], *([f"NP-{n}", f"{n} bar", f"{n} kg"] for n in range(1, 41))]
     first, second = texts(tmp_path / "a.pdf", [grid(rows[:20], 780), grid(rows[20:], 780)])
