@@ -25,7 +25,6 @@ from hopgraph.tools.documents.html import read_page
 _MAIN = "word/document.xml"
 _MARGINS = ("word/header", "word/footer")
 _BEHIND = ("word/footnotes", "word/endnotes", "word/diagrams/data", "word/charts/chart")
-_SPACES = frozenset({"tab", "br", "cr", "ptab"})
 _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
@@ -131,6 +130,7 @@ class _Reader:
         self._styles = self._read_styles()
         self._lists = self._read_lists()
         self._values = dict[str, dict[int, int]]()
+        self._before = ""
 
     def read_part(self, name: str) -> list[Element]:
         """Read another part of the document; nothing if there is none."""
@@ -157,7 +157,10 @@ class _Reader:
         style = self._styles.get(_value(node, "pPr", "pStyle"), _Style())
         outline = _value(node, "pPr", "outlineLvl")
         level = int(outline) + 2 if outline.isdecimal() and int(outline) < 9 else style.level
-        text = tidy("".join(_texts(node)))
+        text = self._before + tidy("".join(_texts(node)))
+        self._before = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
+        if self._before:  # its end is deleted
+            return
         numbering = self._numbering(node, style) if text else None
         mark = self._mark(*numbering) if numbering else ""
         if text and level:
@@ -297,22 +300,19 @@ def _texts(node: Any) -> Iterator[str]:
     """Yield the letters of a paragraph: its runs, links and formulas, without text boxes and what is not shown."""
     for child in node:
         name = _name(child)
-        if name == "t":
-            yield child.text or ""
-        elif name in _SPACES:
-            yield " "
-        elif name == "noBreakHyphen":
-            yield "-"
-        elif name == "sym":
-            yield _symbol(child)
-        elif name == "oMath":
-            yield f" {''.join(_texts(child))} "
-        elif name == "r":
-            yield _run(child)
-        elif name in _FORMULAS:
-            yield _FORMULAS[name](child)
+        if write := _WRITERS.get(name):
+            yield write(child)
         elif name not in _DROPPED:
             yield from _texts(child)
+
+
+def _form_field(node: Any) -> str:
+    """Return what a check box or a list to choose from shows; empty for other fields, whose results are texts."""
+    if (box := _child(node, "ffData", "checkBox")) is not None:
+        return "☒" if _is_on(box, "default" if _child(box, "checked") is None else "checked") else "☐"
+    choices = _child(node, "ffData", "ddList")
+    entries = [] if choices is None else [_attribute(each, "val") for each in choices.iterchildren("{*}listEntry")]
+    return next(iter(entries[_number(choices, "result") :]), "")
 
 
 def _symbol(node: Any) -> str:
@@ -349,13 +349,20 @@ def _delimited(node: Any) -> str:
     return f"{begin}{'|'.join(''.join(_texts(each)).strip() for each in node.iterchildren('{*}e'))}{end}"
 
 
-_FORMULAS: dict[str, Callable[[Any], str]] = {
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "t": lambda node: node.text or "",
+    "r": _run,
+    "sym": _symbol,
+    "fldChar": _form_field,
+    "noBreakHyphen": lambda _: "-",
+    "oMath": lambda node: f" {''.join(_texts(node))} ",
+    **dict.fromkeys(("tab", "br", "cr", "ptab"), lambda _: " "),
     "f": lambda node: f"{in_brackets(_inner(node, 'num'))}/{in_brackets(_inner(node, 'den'))}",
     "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{in_brackets(_inner(node, 'e'))}",
     "d": _delimited,
     **dict.fromkeys(("sSub", "sSup", "sSubSup"), _scripts),
 }
-"""Parts of formulas whose letters alone would say something else."""
+"""What a part of a paragraph or a formula shows, where that is not what its parts show."""
 
 
 def _text_boxes(node: Any) -> Iterator[Any]:

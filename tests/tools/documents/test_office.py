@@ -109,6 +109,10 @@ def run(text: str, properties: str = "") -> str:
     return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
+def field(data: str) -> str:
+    return f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{data}</w:ffData></w:fldChar></w:r>'
+
+
 def math(name: str, **parts: str) -> str:
     inner = "".join(f"<m:{key}><m:r><m:t>{text}</m:t></m:r></m:{key}>" for key, text in parts.items())
     return f"<m:oMath><m:{name}>{inner}</m:{name}></m:oMath>"
@@ -126,6 +130,16 @@ def math(name: str, **parts: str) -> str:
         (
             f"<w:r><w:ruby><w:rt>{run('とう')}</w:rt><w:rubyBase>{run('東')}</w:rubyBase></w:ruby></w:r>{run('京')}",
             "東京",
+        ),
+        (field("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>") + run(" Yes"), "☒ Yes"),
+        (field("<w:checkBox><w:default w:val='0'/></w:checkBox>") + run(" No"), "☐ No"),
+        (
+            field("<w:ddList><w:result w:val='1'/><w:listEntry w:val='Red'/><w:listEntry w:val='Blue'/></w:ddList>"),
+            "Blue",
+        ),
+        (
+            "<w:pPr><w:rPr><w:del/></w:rPr></w:pPr>" + run("It rains") + "</w:p><w:p>" + run("in Brel."),
+            "It rains in Brel.",
         ),
         (math("f", num="1", den="a+b"), "1/(a+b)"),
         (math("sSup", e="x", sup="2"), "x²"),
