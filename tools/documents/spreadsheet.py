@@ -8,6 +8,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from io import BytesIO
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
@@ -28,6 +29,9 @@ _NO_VALUE = re.compile(
 )
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocument)/")
+"""Namespaces of ISO's strict edition."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
 _COMPARISONS = {
@@ -58,8 +62,12 @@ def read_xlsx(file: BinaryIO) -> Document:
     document = Document()
     try:
         merged, without = _look_through(file)
-        file.seek(0)
-        book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        try:
+            book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        except (TypeError, ValueError):  # a fill or a border that only Excel knows
+            book = None
+        if not (book and book.worksheets):
+            book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
         hidden = 0
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
@@ -77,6 +85,18 @@ def read_xlsx(file: BinaryIO) -> Document:
     if hidden:
         document.notes.append(f"{hidden:,} hidden sheets are not read")
     return document
+
+
+def _simplify(file: BinaryIO) -> BinaryIO:
+    """Return a workbook in the usual namespaces, whose cells have no other style than their number formats."""
+    simple = BytesIO()
+    with ZipFile(file) as source, ZipFile(simple, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.endswith((".xml", ".rels")):
+                content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
+            target.writestr(name, _LOOKS.sub(b"", content) if name == "xl/styles.xml" else content)
+    return simple
 
 
 _Merged = dict[tuple[int, int], tuple[int, int]]

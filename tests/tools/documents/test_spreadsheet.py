@@ -110,6 +110,28 @@ def test_title_rows_merged_cells_and_hidden_sheets(tmp_path: Path) -> None:
     assert found.notes == ["1 hidden sheets are not read"]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # openpyxl's
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [
+        (rb"<fills.*?</fills>", b"<fills><fill/></fills>"),
+        (
+            rb"http://schemas.openxmlformats.org/(spreadsheetml|officeDocument)/2006/",
+            rb"http://purl.oclc.org/ooxml/\1/",
+        ),
+    ],
+)
+def test_styles_that_only_excel_knows_and_its_strict_files_are_read(
+    tmp_path: Path, found: bytes, instead: bytes
+) -> None:
+    book = save(tmp_path / "b.xlsx", [["name", "price"], ["Lamp", 12]], {"B2": "0.00"})
+    with ZipFile(book) as source, ZipFile(tmp_path / "a.xlsx", "w") as target:
+        for name in source.namelist():
+            target.writestr(name, re.sub(found, instead, source.read(name), flags=re.DOTALL))
+    (_, table) = convert_document(tmp_path / "a.xlsx").elements
+    assert table.rows == [["name", "price"], ["Lamp", "12.00"]]
+
+
 def test_formulas_have_their_stored_value_and_those_without_are_counted(tmp_path: Path) -> None:
     save(tmp_path / "a.xlsx", [["price", "twice"], [2, "=A2*2"], [3, "=A3*2"]])
     with ZipFile(tmp_path / "a.xlsx") as archive, ZipFile(tmp_path / "b.xlsx", "w") as copy:
