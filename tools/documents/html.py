@@ -108,8 +108,11 @@ def _main_content(tree: Any) -> Any:
     mains = [each for each in body.css("main, [role=main]") if tidy(each.text())]
     if not mains:  # an article may also be a teaser
         _drop_asides(body)
-        half, articles = len(body.text()) / 2, body.css("article")
-        mains = [each for each in articles if len(each.text()) > half or (len(articles) == 1 and each.css_first("h1"))]
+        outer = [each for each in body.css("article") if not _has_ancestor(each, ("article",))]
+        first, *others = sorted(outer, key=lambda each: -len(each.text())) or [body]
+        is_most = 2 * len(first.text()) > len(body.text())
+        is_alone = not others or 3 * len(others[0].text()) < len(first.text())
+        mains = [first] if (is_most and is_alone) or (not others and first.css_first("h1")) else []
     if mains:
         body = max(mains, key=lambda each: len(each.text()))
     for each in body.css("header, footer"):

@@ -82,6 +82,10 @@ def test_the_encoding_is_found(tmp_path: Path, content: bytes, text: str) -> Non
     [
         ("<header><h1>Pumps</h1><p>By Ada</p></header><p>It leaks.</p>", ["Pumps", "By Ada", "It leaks."]),
         (f"<div>{'The tower is old. ' * 9}</div><article>Read on</article>", ["The tower is old. " * 9, "Read on"]),
+        (
+            "<article><h2>A</h2>It rains.</article><article>It rains in Brel.</article>",
+            ["A", "It rains.", "It rains in Brel."],
+        ),
         ("<h2><button>Why?</button></h2><p>So.</p><button>Buy</button>", ["Why?", "So."]),
         ("<p>10<sup>6</sup> H<sub>2</sub>O, 1<sup>st</sup></p>", ["10⁶ H₂O, 1st"]),
         ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字</ruby></p>", ["漢字"]),

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from html import unescape
 from importlib.util import find_spec
 from itertools import pairwise
 from types import MappingProxyType
@@ -24,6 +25,8 @@ _QUOTED = re.compile(r" {0,3}> ?")
 _ELEMENT = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
 _LONGEST_PAGE = 1 << 20  # characters
 _CELL_END = re.compile(r"(?<!\\)\|")
+_ESCAPED = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])|(&#?\w{2,30};)", re.DOTALL)
+"""Code, which stays as it is, an escape or an entity."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONG = 1 << 22  # characters
 _Kind = Literal["text", "item", "code", "table"]
@@ -177,13 +180,19 @@ def _block(start: int, lines: list[str], kind: _Kind = "text") -> list[Element]:
         width = max(map(len, rows))
         return [Element(kind, "", start + 2, [[*row, *[""] * (width - len(row))] for row in rows])]
     text = "\n".join(lines)
+    text = text if kind == "code" else _unescape(text)
     return [Element(kind, text, start + 1)] if text.strip() else []
 
 
 def _cells(line: str) -> list[str]:
     line = line.strip().removeprefix("|")
     parts = _CELL_END.split(line[:-1] if line.endswith("|") and not line.endswith("\\|") else line)
-    return [part.strip().replace("\\|", "|") for part in parts]
+    return [_unescape(part.strip().replace("\\|", "|")) for part in parts]
+
+
+def _unescape(text: str) -> str:
+    """Return Markdown without the backslashes before its marks, and with the characters that entities stand for."""
+    return _ESCAPED.sub(lambda each: each[2] or (unescape(each[3]) if each[3] else each[0]), text)
 
 
 def _plain_text(inline: Token) -> str:

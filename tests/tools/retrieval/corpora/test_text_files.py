@@ -289,6 +289,7 @@ COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It i
         ("a.md", "## B\n\nTwo.\n\n# A\n\nOne.\n", [("a > B", "B\n\nTwo."), ("a > A", "A\n\nOne.")]),
         ("a.md", f"# {'x' * 300}\n\n## Last\n\nOne.", [(f"{'x' * 100} > Last", "Last\n\nOne.")]),
         ("a.md", '+++\ntitle = "Pumps"\n+++\nIt leaks.\n', [("Pumps", "It leaks.")]),
+        ("a.md", "Use snake\\_case &amp; `a\\_b`, 2 \\* 3.\n", [("a", "Use snake_case & `a\\_b`, 2 * 3.")]),
         ("a.md", QUOTED, [("a", "The tower is old.\n\n| a | b |\n|---|---|\n| 1 | 2 |")]),
         ("a.md", f"# A\n\n{DETAILS}\nEnd.\n", [("A", "A\n\nPrices\n\n| a | b |\n|---|---|\n| 1 | 2 < 3 |\n\nEnd.")]),
         (
