@@ -32,6 +32,7 @@ def sentences(text: str) -> list[str]:
         ["(It was 3.14 wide.)", "It fell."],
         ["What?!", "Really."],
         ["Wait...", "It moves."],
+        ["Das kostet ca. 5 Mio. Euro bzw. mehr.", "Art. 5 Abs. 2 gilt, vgl. Seite 7."],
         ["John B. Handelsman Jr. drew it.", "Ken Griffey Sr.", "He played."],
     ],
 )
