@@ -33,7 +33,8 @@ _EASTERN = (
 _GUESSED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-2"),
     *("iso8859-5", "iso8859-7", "koi8-r", "koi8-u", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
-    *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "utf-16"),
+    *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "iso2022_jp_2"),
+    *("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"),
 )
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
 _MIXED, _WORDS = (
@@ -43,7 +44,6 @@ _MIXED, _WORDS = (
 _FRACTIONS = "¹²³¼½¾µ"
 _NOT_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
 _SPACES = frozenset("\t\n\r\f\x1b\ufeff")
-_CHINESE_MARKS = "\u3001\u3002\uff0c"
 _WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
 _LETTER = re.compile(
     rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
@@ -108,28 +108,20 @@ def find_encoding(content: bytes) -> str:
 
     UnreadableFileError for what is not text.
     """
-    if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "utf-32"
-    if content.startswith(_MARKS):
-        if len(content) % 2:
-            raise UnreadableFileError(_NO_TEXT)
-        return "utf-16"
-    if 0 in content[:_SAMPLE]:
-        return _find_unmarked(content[:_SAMPLE])
-    if _ISO_2022_JP in content[:_CHUNK]:
-        return "iso2022_jp_ext"
+    if content.startswith(_MARKS) and len(content) % 2:
+        raise UnreadableFileError(_NO_TEXT)
     text = content.decode("utf-8", "replace")
-    damaged = text.count("\ufffd")
-    if not damaged:
+    zeros, damaged = text.count("\0"), text.count("\ufffd")
+    if not zeros and not damaged and _ISO_2022_JP not in content:
         return UTF_8
     beyond = sum(map(text.count, set(text) - {"\ufffd"} - set(map(chr, range(128)))))
-    if beyond >= damaged:
+    if beyond >= damaged > 0 == zeros:
         return DAMAGED_UTF_8
     if guess := guess_encoding(content):
         return guess
-    if damaged <= 0.01 * len(text):
+    if zeros + damaged <= max(1, 0.01 * len(text)):
         return DAMAGED_UTF_8
-    raise UnreadableFileError(_NO_TEXT)
+    raise UnreadableFileError("it is not text: it has zero bytes" if zeros else _NO_TEXT)
 
 
 class _Fit(NamedTuple):
@@ -139,22 +131,6 @@ class _Fit(NamedTuple):
     western: float
     """The share that any Western language has."""
     letters: int
-
-
-def _find_unmarked(sample: bytes) -> str:
-    """Return whether a sample is UTF-8 with few zero bytes, or which UTF-16 or UTF-32 without a mark."""
-    text = sample.decode("utf-8", "replace")
-    if text.count("\0") + text.count("\ufffd") <= max(1, 0.01 * len(text)) and _is_text(text.replace("\0", "")):
-        return DAMAGED_UTF_8
-    likely = Counter[str]()
-    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
-        with suppress(UnicodeDecodeError):
-            text = codecs.getincrementaldecoder(encoding)().decode(sample)
-            likely[encoding] = _is_text(text) and sum(char < "\x80" or char in _CHINESE_MARKS for char in text)
-    ((encoding, count),) = likely.most_common(1) or [("", 0)]
-    if not count:
-        raise UnreadableFileError("it is not text: it has zero bytes")
-    return encoding
 
 
 def _is_text(text: str) -> bool:
@@ -171,6 +147,8 @@ def guess_encoding(content: bytes) -> str | None:
     found = detect_all(content, include_encodings=_GUESSED, compat_names=False, ignore_threshold=True)
     names = [name for each in found if (name := each["encoding"]) and _is_likely(content[:_SAMPLE], name)]
     best = names[0] if names else None
+    if best and best.startswith(("utf", "iso2022")):
+        return best
     western = _fit(content, "cp1252")
     is_other = best is None or _OTHER_SCRIPT.search(content.decode(best, "replace"))
     if western is None or (is_other and western.share < 0.9):
