@@ -260,7 +260,7 @@ def test_a_filter_that_cannot_be_read_keeps_everything() -> None:
 
 
 @pytest.mark.parametrize("filtering", ["branch", "union"])
-@pytest.mark.parametrize("limit", range(1, LIMIT + 3))
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, LIMIT - 1, LIMIT])
 def test_no_budget_is_ever_exceeded(limit: int, filtering: str) -> None:
     script = Script(replies())
     result = run(script, max_llm_calls=limit, filtering=filtering)
@@ -270,7 +270,7 @@ def test_no_budget_is_ever_exceeded(limit: int, filtering: str) -> None:
     assert script.steps[-1] == ("shorten" if limit > 1 else "answer_step_by_step")
 
 
-@pytest.mark.parametrize("limit", range(1, 3 * LIMIT))
+@pytest.mark.parametrize("limit", range(1, 3 * LIMIT, 4))
 def test_re_asks_stay_within_the_budget_too(limit: int) -> None:
     script = Script(dict.fromkeys(ROLES, lambda _: "what?"))
     result = run(script, max_llm_calls=limit)

@@ -38,7 +38,7 @@ def tokens(result: dict[str, Any]) -> int:
 @pytest.mark.parametrize("method", NAMES)
 def test_no_more_calls_than_the_budget_has(method: str) -> None:
     needed = whole(method)["usage"]["llm_calls"]
-    for limit in sorted(each for each in {1, 2, needed // 2, needed - 1} if 0 < each < needed):
+    for limit in sorted(each for each in {1, needed // 2, needed - 1} if 0 < each < needed):
         asked = model()
         result = run(method, model=asked, max_llm_calls=limit).result
         assert len(asked.calls) == result["usage"]["llm_calls"] <= limit
@@ -48,7 +48,7 @@ def test_no_more_calls_than_the_budget_has(method: str) -> None:
     assert run(method, max_llm_calls=needed + KEPT_BACK).result == whole(method)
 
 
-@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("method", baselines_slow())
 @pytest.mark.parametrize("share", [0.2, 0.9])
 def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
     limit = int(tokens(whole(method)) * share)
@@ -62,7 +62,7 @@ def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
 def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
     """The call that is under way is not waited for."""
     resolve_retriever("sample")  # opened before the time runs
-    result = run(method, model=model(latency=NEVER), deadline_seconds=0.1).result
+    result = run(method, model=model(latency=NEVER), deadline_seconds=0.05).result
     assert result["stop_reason"] == "budget"
     assert result["answer"] or not result["citations"]
 

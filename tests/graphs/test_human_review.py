@@ -101,7 +101,7 @@ def entered(graph: Any) -> tuple[set[str], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in {"agent", "adaptive_rag", "cascade"}]
+    "name", baselines_slow(among=sorted({*NAMES} - {"agent", "adaptive_rag", "cascade"}))
 )  # inside of theirs
 def test_a_review_is_a_node_that_only_a_run_with_review_enters(name: str) -> None:
     module = METHODS[name]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -28,17 +29,17 @@ from support.review_worlds import (
 from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, Walk, walk
 
-HOSTILE = {
-    "empty": "",
-    "prose": "I would say that it is relevant.",
-    "a list": '[true, "yes"]',
-    "wrong types": '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": 1}',
-    "another role's": '{"queries": ["who?"]}',
-    "decide's": '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
-    "enough without an answer": '{"relevant": true, "enough": true}',
-    "200 kB": json.dumps({"relevant": True, "enough": True, "answer": "x" * 200_000, "passage": "y" * 200_000}),
-    "200 kB of braces": "{" * 200_000,
-}
+HOSTILE = [
+    "",
+    "I would say that it is relevant.",
+    '[true, "yes"]',
+    '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": 1}',
+    '{"queries": ["who?"]}',
+    '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
+    '{"relevant": true, "enough": true}',
+    json.dumps({"relevant": True, "enough": True, "answer": "x" * 200_000, "passage": "y" * 200_000}),
+    "{" * 200_000,
+]
 REVIEWS = {"film": search("Ada Brink"), "critic": accept("Tallinn"), "film person": accept("Tallinn")}
 
 
@@ -55,22 +56,21 @@ def calls(said: Script, **more: Any) -> int:
     return run(said, **more).result["usage"]["llm_calls"]
 
 
-@pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("role", ["review", "review_directly", "complete", "fuse"])
-def test_no_reply_breaks_a_run(role: str, reply: str) -> None:
-    expansion = "direct" if role == "review_directly" else "mpc"
-    said = script(REVIEWS, reject(), **{"fuse": lambda _: fused("Tallinn", 1), role: lambda _: reply})
-    ran = run(said, expansion=expansion, parse_retries=1)
-    result = ran.result
+def test_no_reply_breaks_a_run(role: str) -> None:
+    """Every call meets all of the replies, one after another."""
+    expansion, kinds = "direct" if role == "review_directly" else "mpc", cycle(HOSTILE)
+    said = script(REVIEWS, reject(), **{"fuse": lambda _: fused("Tallinn", 1), role: lambda _: next(kinds)})
+    result = run(said, expansion=expansion, parse_retries=len(HOSTILE) - 1, max_parallel_calls=1).result
     assert result["stop_reason"] in ("answered", "unanswerable")
     assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "critic", "harbour", "ships"}
     if role in ("review", "review_directly"):
         assert said.steps[-1] == "answer_step_by_step"  # from all that was retrieved
         assert (result["answer"], result["citations"]) == ("", [])
-        assert result["usage"]["parse_failures"] == 6
+        assert result["usage"]["parse_failures"] == 3 * len(HOSTILE)
     else:
         assert result["answer"] == "Tallinn"
-        assert result["usage"]["parse_failures"] == 2
+        assert result["usage"]["parse_failures"] == len(HOSTILE)
 
 
 def test_without_a_fusion_the_most_frequent_answer_stands() -> None:

@@ -43,7 +43,7 @@ def test_nothing_is_kept_of_a_run_that_ended() -> None:
     known: dict[int, Any] = getattr(of_runs, "_derived")  # noqa: B009
     gc.collect()
     before = len(known)
-    for _ in range(20):
+    for _ in range(5):
         migres.graph.invoke(QUESTION, context=MigresContext(max_iterations=1))
     gc.collect()
     assert len(known) <= before + 1
