@@ -236,6 +236,7 @@ class Noted:
         return [1.0 for _ in pairs]
 
 
+@RUNS
 def test_what_a_run_uses_is_what_its_settings_say(method: Method) -> None:
     reranker, entailment = Noted(), Noted()
     settings = method.Context(reranker=reranker, entailment=entailment)

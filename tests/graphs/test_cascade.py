@@ -15,6 +15,7 @@ from hopgraph.graphs import METHODS, cascade
 from hopgraph.state import Context, SettingsError
 from hopgraph.state.events import StageEnded, parse_event
 from hopgraph.tools.retrieval import resolve_retriever
+from support.every_method import NAMES, baselines_slow
 from support.honest import honest
 from support.servers.scripted_model import ScriptedChatModel
 
@@ -157,7 +158,7 @@ NO_STAGES = {"adaptive_rag", "cascade", "gold_passages", "self_rag", "skr_knn"}
 """Methods that are given passages, labels or a trained model, or run stages themselves."""
 
 
-@pytest.mark.parametrize("name", sorted(METHODS.keys() - NO_STAGES))
+@pytest.mark.parametrize("name", baselines_slow(among=sorted({*NAMES} - NO_STAGES)))
 def test_every_method_can_be_a_stage(name: str) -> None:
     state, ended = run(model=ScriptedChatModel(replies=honest), stages=[name, "one_step?top_k=10"])
     assert ended[0].method == name

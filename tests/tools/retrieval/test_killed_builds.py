@@ -164,7 +164,7 @@ import shutil, sys, time
 from pathlib import Path
 from hopgraph.tools.retrieval.staging import stage_folder
 goal, *sources = map(Path, sys.argv[1:])
-for number in range(30):
+for number in range(15):
     with stage_folder(goal) as new:
         shutil.copytree(sources[number % 2], new, dirs_exist_ok=True)
     time.sleep(0.05)
