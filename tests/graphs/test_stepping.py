@@ -139,8 +139,8 @@ PAPERS: dict[str, list[dict[str, Any]]] = {
 
 async def replayed(remote: LangGraphClient, name: str) -> None:
     """Each node is a stop, and from each checkpoint of each run it goes on to the same answer, on a branch."""
-    reached = set[str]()
-    for settings in PAPERS[name]:
+
+    async def stops_of(settings: dict[str, Any]) -> set[str]:
         thread = await RemoteThread.begin(remote, name, links=False, **settings)
         await thread.go(asking(name), interrupt_before="*")
         stops: list[str] = []
@@ -148,7 +148,6 @@ async def replayed(remote: LangGraphClient, name: str) -> None:
             stops += coming
             assert len(stops) < 4 * MOST_STOPS
             await thread.go(interrupt_before="*")
-        reached |= set(stops)
         first = await thread.values()
         history = await remote.threads.get_history(thread.id, limit=100)
         steps = [each for each in history if each["next"] and "__start__" not in each["next"]]
@@ -157,6 +156,9 @@ async def replayed(remote: LangGraphClient, name: str) -> None:
             await thread.go(checkpoint=each["checkpoint"])
             again = await thread.values()
             assert (again["answer"], again["citations"]) == (first["answer"], first["citations"]), each["next"]
+        return set(stops)
+
+    reached = set[str]().union(*await asyncio.gather(*map(stops_of, PAPERS[name])))
     assert reached == {node for node in await nodes_of(remote, name) if not node.startswith("review_")}
 
 
