@@ -41,8 +41,8 @@ def test_answers_follow_the_files_of_a_folder(folder: Path, tmp_path: Path) -> N
     with chat_process(tmp_path, str(folder), environment=environment) as chat:
         assert "Plim" in answer(chat)
         (folder / "islands" / "zorbia.md").write_text("# Zorbia\n\nThe capital of Zorbia is Quonville.\n")
-        wait_until(lambda: "Quonville" in answer(chat))
         wait_until(lambda: "0 files added, 1 changed" in chat.said())
+        wait_until(lambda: "Quonville" in answer(chat))
         (folder / "islands" / "zorbia.md").unlink()  # no passage is left: the index stays, and the log says why
         wait_until(lambda: "the documents were not updated" in chat.said())
         assert "Quonville" in answer(chat)

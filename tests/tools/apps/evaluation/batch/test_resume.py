@@ -53,7 +53,7 @@ def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_random_moments_it_ends_the_same_and_pays_nothing_twice(
     server: OpenAIServer, undisturbed: Path, tmp_path: Path
 ) -> None:
