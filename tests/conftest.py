@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from langchain_core.tracers.context import (
@@ -134,6 +135,13 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep replies in a temporary folder instead of the user's cache, each test in a folder of its own."""
     os.environ["XDG_CACHE_HOME"] = str(folder := tmp_path_factory.mktemp("caches"))
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authority(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let clients trust one authority, of no server: to read all that this machine trusts takes each of them 20 ms."""
+    trustme.CA().cert_pem.write_to_path(str(file := tmp_path_factory.mktemp("authority") / "authority.pem"))
+    os.environ["SSL_CERT_FILE"] = str(file)
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,7 @@ _INPUT_SCHEMA: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
+_OUTPUT_SCHEMA = TypeAdapter(AnswerPayload).json_schema()
 SHARE = 32  # sessions of a user at once over HTTP
 _IDLE_SECONDS = 300.0  # then a session ends
 
@@ -109,7 +110,7 @@ def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
         title=title,
         description=description,
         input_schema=_input_schema(documents),
-        output_schema=TypeAdapter(AnswerPayload).json_schema(),
+        output_schema=_OUTPUT_SCHEMA,
         annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
 
