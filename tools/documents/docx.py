@@ -11,8 +11,6 @@ from hopgraph.tools.documents.drawings import read_chart
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
-    attach_script,
-    in_brackets,
     join_text,
     make_table,
     parse_xml,
@@ -337,10 +335,18 @@ def _inner(node: Any, name: str) -> str:
     return "" if child is None else "".join(_texts(child)).strip()
 
 
+def _in_brackets(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
+
+
 def _scripts(node: Any) -> str:
     """Return a part of a formula with what stands below and above the line behind it."""
-    found = ((name, _inner(node, name)) for name in ("sub", "sup"))
-    return _inner(node, "e") + "".join(attach_script(text, raised=name == "sup") for name, text in found if text)
+    shown = _inner(node, "e")
+    for name, sign in (("sub", "_"), ("sup", "^")):
+        if text := _inner(node, name):
+            script = write_script(text, raised=name == "sup")
+            shown += script if script != text else f"{sign}{_in_brackets(text)}"
+    return shown
 
 
 def _delimited(node: Any) -> str:
@@ -357,8 +363,8 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "noBreakHyphen": lambda _: "-",
     "oMath": lambda node: f" {''.join(_texts(node))} ",
     **dict.fromkeys(("tab", "br", "cr", "ptab"), lambda _: " "),
-    "f": lambda node: f"{in_brackets(_inner(node, 'num'))}/{in_brackets(_inner(node, 'den'))}",
-    "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{in_brackets(_inner(node, 'e'))}",
+    "f": lambda node: f"{_in_brackets(_inner(node, 'num'))}/{_in_brackets(_inner(node, 'den'))}",
+    "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{_in_brackets(_inner(node, 'e'))}",
     "d": _delimited,
     **dict.fromkeys(("sSub", "sSup", "sSubSup"), _scripts),
 }

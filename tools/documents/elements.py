@@ -64,17 +64,6 @@ def write_script(text: str, *, raised: bool) -> str:
     return "".join(map(figures.__getitem__, text)) if figures.keys() >= set(text) else text
 
 
-def attach_script(text: str, *, raised: bool) -> str:
-    """Return what stands above or below the line of a formula, as `write_script` does, else behind `^` or `_`."""
-    script = write_script(text, raised=raised)
-    return script if script != text else f"{'^' if raised else '_'}{in_brackets(text)}"
-
-
-def in_brackets(text: str) -> str:
-    """Return a part of a formula, in brackets unless it is one word."""
-    return text if text.isalnum() else f"({text})"
-
-
 def first_heading(elements: Iterable[Element]) -> str:
     """Return the first heading; empty if there is none."""
     return next((each.text for each in elements if each.kind == "heading"), "")

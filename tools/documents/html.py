@@ -9,8 +9,6 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
-    attach_script,
-    in_brackets,
     join_text,
     make_table,
     tidy,
@@ -24,15 +22,17 @@ _DROPPED = (
     "[style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], [style*='visibility: hidden'], "
     "dialog:not([open])"
 )
+_BANNERS = ", ".join(
+    f"[{name}*=cookie i][{name}*={part} i]"
+    for name in ("id", "class")
+    for part in ("banner", "bar", "consent", "message", "modal", "notice", "popup")
+)
 _ASIDES = (
     "#nav, .nav, #navbar, .navbar, #navigation, .navigation, ul.menu, .breadcrumb, .breadcrumbs, .skip-link, #footer, "
     ".footer, .page-footer, .site-footer"
 )
 """What the parts of pages without `main` are called that are for navigation."""
-_BANNER = re.compile(
-    r"(?:cookie|gdpr|consent)[\w-]*(?:banner|bar|consent|notice|popup|modal|overlay|alert|message)", re.I
-)
-_CALLED_COOKIE = ", ".join(f"[{name}*={part} i]" for name in ("id", "class") for part in ("cookie", "gdpr", "consent"))
+_SIGNS = {"/": "mfrac > :last-child", "_": "msub > :last-child", "^": "msup > :last-child"}
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _TITLES = (*_HEADINGS, "dt", "summary")
 _BLOCKS = frozenset(
@@ -105,9 +105,12 @@ def _main_content(tree: Any) -> Any:
     if body is None:
         return tree.root
     _drop_unsaid(body)
+    _write_formulas(body)
     mains = [each for each in body.css("main, [role=main]") if tidy(each.text())]
     if not mains:  # an article may also be a teaser
-        _drop_asides(body)
+        for each in body.css(_ASIDES):
+            if 2 * len(each.text()) < len(body.text()) and each.css_first("h1") is None:
+                each.decompose()
         outer = [each for each in body.css("article") if not _has_ancestor(each, ("article",))]
         first, *others = sorted(outer, key=lambda each: -len(each.text())) or [body]
         is_most = 2 * len(first.text()) > len(body.text())
@@ -127,41 +130,24 @@ def _main_content(tree: Any) -> Any:
 def _drop_unsaid(body: Any) -> None:
     """Drop what is hidden or only for navigation, forms and the marks of footnotes."""
     everything = len(body.text())
-    for each in body.css(_DROPPED):
+    for each in body.css(f"{_DROPPED}, {_BANNERS}"):
         if each.mem_id != body.mem_id and not (each.tag == "button" and _has_ancestor(each, _TITLES)):
             each.decompose()
     for each in body.css("form"):
         if len(each.text()) < everything / 2:  # some pages are one form
             each.decompose()
-    for each in body.css(_CALLED_COOKIE):
-        if _BANNER.search(f"{each.id or ''} {each.attributes.get('class') or ''}"):
-            each.decompose()
-    for each in reversed(body.css("mfrac, msub, msup, msubsup, msqrt")):  # inner ones first
-        each.replace_with(
-            _write_formula(each.tag, [text for part in each.iter(include_text=True) if (text := tidy(part.text()))])
-        )
     for each in body.css("sup a[href*='#'], a[href*='#'] > sup"):
         if _FOOTNOTE_MARK.fullmatch(each.text()):
             each.decompose()
 
 
-def _drop_asides(body: Any) -> None:
-    everything = len(body.text())
-    for each in body.css(_ASIDES):
-        if 2 * len(each.text()) < everything and each.css_first("h1") is None:
-            each.decompose()
-
-
-def _write_formula(tag: str, parts: list[str]) -> str:
-    if tag == "mfrac" and len(parts) == 2:
-        return "/".join(map(in_brackets, parts))
-    if tag == "msqrt":
-        return f"√{in_brackets(' '.join(parts))}"
-    below, above = tag != "msup", tag != "msub"
-    signs = [each for each, is_there in ((False, below), (True, above)) if is_there]
-    return "".join(
-        [*parts[:1], *(attach_script(part, raised=sign) for sign, part in zip(signs, parts[1:], strict=False))]
-    )
+def _write_formulas(body: Any) -> None:
+    for each in body.css("mfrac > mrow, msup > mrow, msub > mrow"):
+        each.insert_before("(")
+        each.insert_after(")")
+    for sign, places in _SIGNS.items():
+        for each in body.css(places):
+            each.insert_before(sign)
 
 
 def _has_ancestor(node: Any, tags: tuple[str, ...]) -> bool:

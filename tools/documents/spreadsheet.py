@@ -1,6 +1,5 @@
 """Spreadsheets as elements, each value as Excel shows it."""
 
-import operator
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -34,21 +33,16 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocume
 """Namespaces of ISO's strict edition."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
-_COMPARISONS = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "=": operator.eq,
-    "<>": operator.ne,
-    ">=": operator.ge,
-    ">": operator.gt,
-}
 _FRACTION = re.compile(r"(?:([#0?]+) +)?[#0?]+/([#0?]+|\d+)")
 _SCIENTIFIC = re.compile(r"([#0?]+)\.?([#0?]*)E([+-])([#0?]+)", re.IGNORECASE)
 _ELAPSED = re.compile(r"\[?([hms])+(\.0+)?\]?", re.IGNORECASE)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """Formats that Excel shows in the reader's local order: written as year, month, day."""
-_NAMES = {"mmm": "%b", "mmmm": "%B", "ddd": "%a", "dddd": "%A"}
+_PARTS = dict[str, str](
+    re.findall(r"(\w+) (%\w)", "y %y yyy %Y yyyy %Y m %m mmm %b mmmm %B d %d ddd %a dddd %A h %H i %I n %M s %S a %p")
+)
+"""Marks of a format, `i` for hours up to 12 and `n` for minutes, as `strftime` has them."""
 
 
 def read_xlsx(file: BinaryIO) -> Document:
@@ -212,38 +206,31 @@ def _round(number: Decimal, places: int) -> Decimal:
 def _choose_section(number_format: str, number: Decimal) -> tuple[str, Decimal]:
     """Return the section of a format that a number is shown by, and the number without a sign that this implies."""
     sections = _sections(number_format)[:3]
-    conditions = [_CONDITION.search(each) for each in sections]
-    if any(conditions):
-        found = (
-            section
-            for section, condition in zip(sections, conditions, strict=True)
-            if condition is None or _COMPARISONS[condition[1]](number, Decimal(condition[2]))
-        )
-        return next(found, "General"), number
+    if any(map(_CONDITION.search, sections)):
+        return next((each for each in sections if _is_met(_CONDITION.search(each), number)), "General"), number
     if number < 0 and len(sections) > 1:
         return sections[1], -number
     return sections[2 if not number and len(sections) > 2 else 0], number
 
 
+def _is_met(condition: re.Match[str] | None, number: Decimal) -> bool:
+    limit = Decimal(condition[2]) if condition else number
+    return condition is None or "<=>"[(number > limit) - (number < limit) + 1] in condition[1]
+
+
 def _show_scientific(number: Decimal, form: re.Match[str]) -> str:
     whole, fraction, sign, digits = form.groups()
-    power = number.adjusted() // len(whole) * len(whole) if number else 0
+    power = Decimal(f"{number:.{len(fraction)}E}").adjusted() // len(whole) * len(whole) if number else 0
     shown = _round(number.scaleb(-power), len(fraction))
-    if shown and shown.adjusted() >= len(whole):
-        power += len(whole)
-        shown = _round(number.scaleb(-power), len(fraction))
     return f"{shown:f}E{'-' if power < 0 else '+' * (sign == '+')}{abs(power):0{len(digits)}}"
 
 
 def _show_fraction(number: Decimal, form: re.Match[str]) -> str:
-    whole, below = divmod(abs(number), 1) if form[1] else (0, abs(number))
-    denominator = int(form[2]) if form[2].isdigit() and int(form[2]) else 0
-    part = Fraction(below)
-    part = Fraction(round(part * denominator)) if denominator else part.limit_denominator(10 ** len(form[2]) - 1)
-    whole, part = (whole + 1, Fraction(0)) if form[1] and part == (denominator or 1) else (whole, part)
-    top, bottom = (int(part), denominator) if denominator else part.as_integer_ratio()
-    shown = f"{whole or ''} {f'{top}/{bottom}' if top else ''}".strip() or "0"
-    return f"-{shown}" if number < 0 else shown
+    exact, limit = Fraction(abs(number)), form[2]
+    fixed = int(limit) if limit.isdigit() else 0
+    near = Fraction(round(exact * fixed), fixed) if fixed else exact.limit_denominator(10 ** len(limit) - 1)
+    whole = int(near) if form[1] else 0
+    return "-" * (number < 0) + (" ".join(str(each) for each in (whole, near - whole) if each) or "0")
 
 
 def _place(tokens: Sequence[str], text: str) -> str:
@@ -287,22 +274,17 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
     tokens = _tokens(_sections(number_format)[0])
-    marks = [each.lower() for each in tokens if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
-    if number_format.lower() in _LOCALE_DATES or not marks or not isinstance(value, datetime):
+    places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
+    if number_format.lower() in _LOCALE_DATES or not places or not isinstance(value, datetime):
         text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
         return text.removesuffix(" 00:00:00") if isinstance(value, datetime) else text
-    twelve = any(each.endswith(("m", "p")) and "/" in each for each in marks)
-    shown, before = list[str](), ""
-    for at, token in enumerate(tokens):
-        mark = token.lower()
-        if mark not in marks or "/" in mark:
-            shown.append(value.strftime("%p") if "/" in mark and mark in marks else _literal(token))
-            continue
-        after = next((each.lower() for each in tokens[at + 1 :] if each.lower() in marks), "")
-        if mark[0] == "m" and len(mark) < 3 and (before[:1] == "h" or after[:1] == "s"):
-            mark = "n" * len(mark)  # minutes
-        shown.append(_show_part(value, mark, twelve=twelve))
-        before = mark
+    shown, marks = list(map(_literal, tokens)), [tokens[at].lower() for at in places]
+    hours = "i" if any("/" in each for each in marks) else "h"
+    for at, mark, before, after in zip(places, marks, ["", *marks], [*marks[1:], ""], strict=False):
+        is_minute = len(mark) < 3 and (before[:1] == "h" or after[:1] == "s")
+        shown[at] = _show_part(
+            value, mark.replace("h", hours).replace("m", "n") if is_minute else mark.replace("h", hours)
+        )
     return "".join(shown).strip()
 
 
@@ -318,15 +300,8 @@ def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
     return shown
 
 
-def _show_part(value: datetime, mark: str, *, twelve: bool) -> str:
-    kind, length = mark[0], len(mark)
-    if kind == "y":
-        return f"{value.year:04}" if length > 2 else f"{value.year % 100:02}"
-    if "." in mark:
-        whole, _, parts = mark.partition(".")
-        return f"{value.second:0{len(whole)}}.{f'{value.microsecond:06}'[: len(parts)]}"
-    if mark in _NAMES:
-        return value.strftime(_NAMES[mark])
-    hour = value.hour % 12 or 12 if twelve else value.hour
-    number = {"m": value.month, "d": value.day, "h": hour, "n": value.minute, "s": value.second}[kind]
-    return f"{number:02}" if length > 1 else str(number)
+def _show_part(value: datetime, mark: str) -> str:
+    whole, _, parts = mark.partition(".")
+    text = value.strftime(_PARTS.get(whole) or _PARTS[whole[0]])
+    text = str(int(text)) if len(whole) == 1 and text.isdigit() else text
+    return f"{text}.{value.microsecond:06}"[: len(text) + 1 + len(parts)] if parts else text

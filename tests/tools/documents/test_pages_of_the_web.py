@@ -96,7 +96,10 @@ def test_the_encoding_is_found(tmp_path: Path, content: bytes, text: str) -> Non
         (f"<p>The tower is old,<br>{'old ' * 11}</p>", [f"The tower is old, {'old ' * 11}"]),
         ("<div class='cookie-banner'>We use cookies.</div><p>It leaks.</p>", ["It leaks."]),
         ("<div class='nav'>Home</div><h1>Pumps</h1><p>It leaks.</p><div id='footer'>Us</div>", ["Pumps", "It leaks."]),
-        ("<p>πr<sup>n</sup> <math><mfrac><mn>1</mn><msup><mi>r</mi><mn>2</mn></msup></mfrac></math></p>", ["πrⁿ 1/r²"]),
+        (
+            "<p>πr<sup>n</sup> <math><mfrac><mn>1</mn><msup><mi>r</mi><mn>2</mn></msup></mfrac></math></p>",
+            ["πrⁿ 1/r^2"],
+        ),
         ("<dialog>Sign in</dialog><p style='visibility:hidden'>x</p><svg><title>y</title></svg><p>So.</p>", ["So."]),
     ],
 )
