@@ -195,32 +195,21 @@ def _with_rest(table: Any, after: Sequence[Any], items: Sequence[Any]) -> list[l
     return rows
 
 
-def _headings(text: str, items: Sequence[Any]) -> Iterator[str]:
-    """Yield a heading's parts, of lines that are all set to the same left, right or middle."""
-    part, last = "", (0.0, 0.0)
-    for line in _find_lines(text, items):
-        ends = min(each.x for each in line), max(each.x + each.width for each in line)
-        left, right = (end - other for end, other in zip(ends, last, strict=True))
-        if part and min(abs(left), abs(right), abs(left + right)) > _SAME_PLACE:
-            yield tidy(part)
-            part = ""
-        part += " " + " ".join(each.text for each in line)
-        last = ends
-    yield tidy(part) or text
-
-
-def _find_lines(text: str, items: Sequence[Any]) -> list[list[Any]]:
-    """Return the lines whose items say a text; none if there are no such."""
+def _headings(text: str, items: Sequence[Any]) -> list[str]:
+    """Return a heading in parts, of lines that are set to the same left, right or middle."""
     for at in range(len(items)):
-        lines, said = dict[int, list[Any]](), ""
-        for each in items[at:]:
+        parts, said, left, right = list[str](), "", 0.0, 0.0
+        for before, each in zip((None, *items[at:]), items[at:], strict=False):
             said = tidy(f"{said} {each.text}")
             if not text.startswith(said):
                 break
-            lines.setdefault(round(each.y), []).append(each)
+            begins, ends = left if before and round(before.y) == round(each.y) else each.x, each.x + each.width
+            is_same = min(abs(begins - left), abs(ends - right), abs(begins + ends - left - right)) < _SAME_PLACE
+            parts[-1:] = [tidy(f"{parts[-1]} {each.text}")] if parts and is_same else [*parts[-1:], tidy(each.text)]
+            left, right = begins, ends
             if said == text:
-                return [*lines.values()]
-    return []
+                return parts
+    return [text]
 
 
 def _items_in(block: Any, items: Sequence[Any]) -> Iterator[Any]:

@@ -160,12 +160,12 @@ def split_contents(text: str) -> tuple[str, str]:
 
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    is_large, is_one = path.stat().st_size > _LONGEST_JSON, path.suffix.lower() == ".json"
-    if not is_one and (is_large or _has_value_a_line(path, encoding)):
+    is_one = path.suffix.lower() == ".json"
+    if path.stat().st_size > _LONGEST_JSON:
+        if is_one:
+            raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
         yield from _json_lines(path, encoding, reading)
         return
-    if is_large:
-        raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
     with open_text(path, encoding) as file:
         text = file.read()
     try:
@@ -175,30 +175,20 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
             raise UnreadableFileError(f"not usable JSON: {error}") from None
         yield from _values_in_turn(path, text, reading)
     else:
-        yield from ((1, each) for each in _find_records(value))
-
-
-def _has_value_a_line(path: Path, encoding: str) -> bool:
-    with open_text(path, encoding) as file:
-        try:
-            return _DECODER.decode(next(filter(str.strip, file), "{}")) is not None
-        except (ValueError, RecursionError):
-            return False
+        is_record = not is_one and "\n" not in text.strip()
+        yield from ((1, each) for each in ([value] if is_record else _find_records(value)))
 
 
 def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
-            try:
-                if line.strip():
-                    yield number, _DECODER.decode(line.removeprefix("\ufeff"))
-            except (ValueError, RecursionError) as error:
-                reading.skip(path, number, f"not usable JSON: {error}")
+            for _, value in _values_in_turn(path, line, reading, number):
+                yield number, value
 
 
-def _values_in_turn(path: Path, text: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
+def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1) -> Iterator[tuple[int, JsonValue]]:
     """Yield values that stand behind each other; after a bad one, those from the next line on."""
-    position, counted, line = 0, 0, 1
+    position = counted = 0
     while found := _NOT_SPACE.search(text, position):
         line, counted = line + text.count("\n", counted, found.start()), found.start()
         try:
