@@ -3,12 +3,10 @@
 import codecs
 import re
 import unicodedata
-from collections import Counter
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
 
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
@@ -19,37 +17,21 @@ UTF_8 = "utf-8-sig"
 DAMAGED_UTF_8 = "utf-8"
 """Its codec for texts in which a few bytes cannot be decoded."""
 _CHUNK, _SAMPLE = 1 << 20, 1 << 16
-_WESTERN = (
-    *("àâæçéèêëîïôœùûü", "äöüß", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
-    *("åäöé", "æøåé", "áæðéíóúýþö", "äöõü"),
-)
-"""The letters beyond ASCII of French, German, Spanish, Portuguese, Italian, Catalan, Swedish, Danish, Icelandic and
-Estonian, in lower case."""
-_EASTERN = (
-    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ", "ăâîșț"),
-    *("çğıöşü", "ąčęėįšųūž", "āčēģīķļņšūž"),
-)
-"""Those of Polish, Czech, Slovak, Hungarian, Slovenian and Croatian, Romanian, Turkish, Lithuanian and Latvian."""
 _GUESSED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-2"),
     *("iso8859-5", "iso8859-7", "koi8-r", "koi8-u", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
     *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "iso2022_jp_2"),
     *("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"),
 )
-_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2e80-\uffff]")
 _MIXED, _WORDS = (
     re.compile(each) for each in ("(?<=[a-z])[\u0370-\u1dff]|[\u0370-\u1dff](?=[a-z])", "[\u0370-\u1dff]+")
 )
 """Letters of another script within a Latin word, and all of them."""
-_FRACTIONS = "¹²³¼½¾µ"
 _NOT_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
 _SPACES = frozenset("\t\n\r\f\x1b\ufeff")
-_WITHIN_WORDS = "\u2018\u2019\u2013—·\xad\xa0"
-_LETTER = re.compile(
-    rf"[^\W\d_a-zA-Z{_FRACTIONS}]"
-    rf"|(?<=[^\W\d_])(?:[{_FRACTIONS}]|[^\w\x00-\x7f{_WITHIN_WORDS}])(?=[a-z])|(?<=[a-z])\u201a|[\xa1-\xbf]{{2}}"
-)
-"""A letter beyond ASCII, or a symbol as it is in a text only if that is read in a wrong encoding."""
+_LETTER = re.compile("[^\\W\\d_a-zA-Z¹²³¼½¾µ]")
+_LIKELY_ENOUGH = 0.75
+"""How much less likely than the likeliest encoding the usual one may be: in short texts they differ little."""
 
 
 def open_text(path: Path, encoding: str) -> TextIOWrapper:
@@ -124,15 +106,6 @@ def find_encoding(content: bytes) -> str:
     raise UnreadableFileError("it is not text: it has zero bytes" if zeros else _NO_TEXT)
 
 
-class _Fit(NamedTuple):
-    """How well a text fits the languages: of its `letters` beyond ASCII, the share that the best fitting one has."""
-
-    share: float
-    western: float
-    """The share that any Western language has."""
-    letters: int
-
-
 def _is_text(text: str) -> bool:
     return not any(unicodedata.category(char) in _NOT_TEXT for char in set(text) - _SPACES)
 
@@ -140,46 +113,22 @@ def _is_text(text: str) -> bool:
 def guess_encoding(content: bytes) -> str | None:
     """Return the encoding of a text that is not UTF-8; None for what is not text.
 
-    It is chardet's guess, but cp1252 where another Latin code page does not fit clearly better: short texts fit
-    several.
+    It is chardet's guess, but cp1252 where that is about as likely, or all beyond ASCII would be signs.
     """
     detect_all = require("chardet", "documents").detect_all
     found = detect_all(content, include_encodings=_GUESSED, compat_names=False, ignore_threshold=True)
-    names = [name for each in found if (name := each["encoding"]) and _is_likely(content[:_SAMPLE], name)]
-    best = names[0] if names else None
-    if best and best.startswith(("utf", "iso2022")):
+    likely: dict[str, float] = {
+        name: each["confidence"] for each in found if (name := each["encoding"]) and _is_likely(content[:_SAMPLE], name)
+    }
+    best = next(iter(likely), None)
+    if not best or best.startswith(("utf", "iso2022")):
         return best
-    western = _fit(content, "cp1252")
-    is_other = best is None or _OTHER_SCRIPT.search(content.decode(best, "replace"))
-    if western is None or (is_other and western.share < 0.9):
-        return best
-    fits = [(name, fit) for name in names if (fit := _fit(content, name))]
-    name, fit = max(fits, key=lambda each: each[1].share, default=("cp1252", western))
-    gained = fit.share * fit.letters - western.share * western.letters
-    is_much = gained > (0.9 if name == best else 2.5) and fit.letters >= 0.03 * len(content)
-    clearly = fit.share > western.share + 0.05 and (is_much or (western.western < 0.9 and (name == best or gained > 1)))
-    return name if clearly else "cp1252"
+    usual = content.decode("cp1252", "replace")
+    is_same = not _LETTER.search(usual) or usual == content.decode(best, "replace")
+    return "cp1252" if is_same or likely.get("cp1252", 0) >= _LIKELY_ENOUGH * likely[best] else best
 
 
 def _is_likely(sample: bytes, encoding: str) -> bool:
     """Return whether a sample in this encoding is text whose words are each in one script."""
     text = sample.decode(encoding, "ignore")
     return _is_text(text) and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))
-
-
-def _fit(content: bytes, encoding: str) -> _Fit | None:
-    """Return None for what is not Latin text in this encoding."""
-    try:
-        text = content.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        return None
-    counts = Counter(_LETTER.findall(text.replace("İ", "\u0131").lower()))
-    total = counts.total()
-    if "\0" in text or _OTHER_SCRIPT.search(text) or total > len(text) / 2:
-        return None
-    if not total:
-        return _Fit(1, 1, 0)
-    shares = [
-        sum(counts[letter] for letter in letters) / total for letters in (*_WESTERN, *_EASTERN, {*"".join(_WESTERN)})
-    ]
-    return _Fit(max(shares[:-1]), shares[-1], total)
