@@ -22,7 +22,7 @@ from hopgraph.tools.documents.elements import (
 )
 
 _DIGITS = frozenset("0#?.,")
-_CHUNK, _MOST_MERGED = 1 << 20, 1000
+_MOST_MERGED = 1000
 _NO_VALUE = re.compile(
     rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
@@ -105,25 +105,10 @@ def _look_through(file: BinaryIO) -> tuple[dict[str, _Merged], int]:
         places = {each.get("Id"): posixpath.join("xl", each.get("Target", "")).lstrip("/") for each in relations}
         for each in parse_xml(read_entry(archive, "xl/workbook.xml") or b"<none/>").iter("{*}sheet"):
             key = next((value for name, value in each.items() if name.endswith("}id")), "")
-            ranges = list[bytes]()
-            for text in _cells(archive, places.get(key, "")):
-                without += len(_NO_VALUE.findall(text))
-                ranges += _MERGED.findall(text)
-            merged[each.get("name", "")] = _below_first(ranges)
+            sheet = read_entry(archive, places.get(key, ""))
+            without += sum(1 for _ in _NO_VALUE.finditer(sheet))
+            merged[each.get("name", "")] = _below_first(_MERGED.findall(sheet))
     return merged, without
-
-
-def _cells(archive: ZipFile, name: str) -> Iterator[bytes]:
-    """Yield a sheet in parts that end where a cell or a merged range does."""
-    if name not in archive.namelist():
-        return
-    with archive.open(name) as sheet:
-        rest = b""
-        while chunk := sheet.read(_CHUNK):
-            text = rest + chunk
-            end = max(text.rfind(b"c>") + 2, text.rfind(b"/>") + 2)
-            yield text[:end]
-            rest = text[end:][-_CHUNK:]
 
 
 def _below_first(ranges: list[bytes]) -> _Merged:

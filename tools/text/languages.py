@@ -66,14 +66,8 @@ def detect_language(text: str) -> str:
 
     Chinese, Japanese, Korean and Thai need none: every analyser has pairs of their characters.
     """
-    code, probability = classify_language(text)
-    return code if probability >= _SURE and code != "en" and code in _STEMMED else ""
-
-
-def classify_language(text: str) -> tuple[str, float]:
-    """Return the likeliest language of a text, as py3langid names it, and its probability."""
     code, probability = _identifier().classify(text[:_LETTERS_READ])
-    return str(code), float(probability)
+    return str(code) if probability >= _SURE and code != "en" and code in _STEMMED else ""
 
 
 @cache

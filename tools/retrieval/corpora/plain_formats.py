@@ -31,13 +31,17 @@ TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
 """The keys under which an object may have its text."""
 _MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
 """The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
-_DIRECTIVE = re.compile(r"\s*\.\.\s+[\w:.-]+::")
-_PROSE_DIRECTIVE = re.compile(
-    r"\s*\.\.\s+(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|topic|sidebar|rubric|epigraph|"
+_PROSE_DIRECTIVE = (
+    r"\.\.\s+(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|topic|sidebar|rubric|epigraph|"
     r"container|compound|class|only|figure|image|contents|toctree|index|glossary|seealso|todo|version\w+|deprecated|tab[\w-]*|"
     r"dropdown|card|grid[\w-]*|(?:\w+:)?(?:function|class|method|attribute|module|data|exception|option|envvar|confval))::"
 )
-_TABLE_RULE = re.compile(r"\+[-=+]+\+|=+(?: +=+)+")
+_LITERAL = re.compile(
+    rf"^([ \t]*)(?!{_PROSE_DIRECTIVE})(?:\.\.\s+[\w:.-]+::.*|.*::[ \t]*)\n"
+    r"(?P<inside>(?:[ \t]*\n|\1[ \t]+\S.*(?:\n|\Z))+)|^[ \t]*(?:\+[-=+]+\+|=+(?: +=+)+)\n(?:.*\S.*(?:\n|\Z))+",
+    re.MULTILINE,
+)
+"""A directive that is not for prose, or `::`, with what is indented below it; a table."""
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """The line below, and perhaps above, a heading of reStructuredText."""
 
@@ -182,8 +186,7 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
 def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
-            for _, value in _values_in_turn(path, line, reading, number):
-                yield number, value
+            yield from _values_in_turn(path, line, reading, number)
 
 
 def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1) -> Iterator[tuple[int, JsonValue]]:
@@ -207,17 +210,14 @@ def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
         yield from value
         return
     fields = value if isinstance(value, dict) else {}
-    lists = {key: each for key, each in fields.items() if isinstance(each, list) and _has_objects(each)}
     inner = {
         key: each
         for key, each in fields.items()
-        if depth and isinstance(each, dict) and any(map(_has_objects, each.values()))
+        if _has_objects(each) or (depth and isinstance(each, dict) and any(map(_has_objects, each.values())))
     }
-    for each in lists.values():
-        yield from each
     for each in inner.values():
         yield from _find_records(each, depth - 1)
-    rest: JsonValue = {key: each for key, each in fields.items() if key not in lists and key not in inner}
+    rest: JsonValue = {key: each for key, each in fields.items() if key not in inner}
     if rest or not fields:
         yield rest if fields else value
 
@@ -238,7 +238,7 @@ def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
 
 def rst_to_markdown(text: str) -> str:
     """Write the headings of reStructuredText as Markdown's, by their order, and its literal blocks as fenced code."""
-    lines, levels = _fence_literals(text.split("\n")), list[tuple[str, bool]]()
+    lines, levels = _LITERAL.sub(_fence, text).split("\n"), list[tuple[str, bool]]()
     for number in range(1, len(lines)):
         title, rule = lines[number - 1].strip(), lines[number].rstrip()
         if not (_RULE.fullmatch(rule) and title and not _RULE.fullmatch(title) and len(rule) >= len(title)):
@@ -252,27 +252,9 @@ def rst_to_markdown(text: str) -> str:
     return "\n".join(lines)
 
 
-def _fence_literals(lines: list[str]) -> list[str]:
-    """Put a fence around tables and what is indented below `::` or a directive that is not for prose."""
-    fenced, number = list(lines), 0
-    while number < len(lines):
-        line, start = lines[number], number
-        number += 1
-        outer = len(line) - len(line.lstrip())
-        if _TABLE_RULE.fullmatch(line.strip()):
-            while number < len(lines) and lines[number].strip():
-                number += 1
-        elif (line.rstrip().endswith("::") or _DIRECTIVE.match(line)) and not _PROSE_DIRECTIVE.match(line):
-            start = number
-            while number < len(lines) and (
-                not lines[number].strip() or len(lines[number]) - len(lines[number].lstrip()) > outer
-            ):
-                number += 1
-        else:
-            continue
-        inside = [at for at in range(start, number) if lines[at].strip()]
-        # What is indented further is code in Markdown, too.
-        if min((len(lines[at]) - len(lines[at].lstrip()) for at in inside), default=4) < 4:
-            fenced[inside[0]] = f"```\n{lines[inside[0]]}"
-            fenced[inside[-1]] += "\n```"
-    return fenced
+def _fence(literal: re.Match[str]) -> str:
+    inside = (literal["inside"] or literal[0]).strip("\n")
+    if not inside or min(len(line) - len(line.lstrip()) for line in inside.split("\n") if line.strip()) >= 4:
+        return literal[0]  # it is code in Markdown, too
+    above = literal[0][: -len(literal["inside"])] if literal["inside"] else ""
+    return f"{above}\n```\n{inside}\n```\n\n"
