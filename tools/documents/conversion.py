@@ -38,21 +38,12 @@ _SETTINGS = {
 
 
 _READERS = {
+    **{f".{kind}": ("office", f"read_{kind}") for kind in ("epub", "odp", "ods", "odt", "pptx", "rtf")},
+    **{f".{kind}": ("mail", f"read_{kind}") for kind in ("eml", "msg")},
+    **dict.fromkeys((".htm", ".html", ".xhtml"), ("html", "read_html_file")),
+    **dict.fromkeys((".xlsm", ".xlsx"), ("spreadsheet", "read_xlsx")),
     ".docx": ("docx", "read_docx"),
-    ".eml": ("mail", "read_eml"),
-    ".epub": ("office", "read_epub"),
-    ".htm": ("html", "read_html_file"),
-    ".html": ("html", "read_html_file"),
-    ".msg": ("mail", "read_msg"),
-    ".odp": ("office", "read_odp"),
-    ".ods": ("office", "read_ods"),
-    ".odt": ("office", "read_odt"),
     ".pdf": ("pdf", "read_pdf"),
-    ".pptx": ("office", "read_pptx"),
-    ".rtf": ("office", "read_rtf"),
-    ".xhtml": ("html", "read_html_file"),
-    ".xlsm": ("spreadsheet", "read_xlsx"),
-    ".xlsx": ("spreadsheet", "read_xlsx"),
 }
 """Suffix → the module and its function, imported when it is needed."""
 CONVERTED = frozenset(_READERS)

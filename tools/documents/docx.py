@@ -257,12 +257,11 @@ class _Reader:
         root = parse_xml(read_entry(self._archive, "word/numbering.xml") or b"<none/>")
         levels = dict[str, list[_Level]]()
         for each in root.iter("{*}abstractNum"):
-            forms = [
-                (_value(level, "numFmt"), _number(level, "start", default=1), _value(level, "lvlText"))
-                for level in each.iter("{*}lvl")
-            ]
             levels[_attribute(each, "abstractNumId")] = [
-                _Level(form, start, text or f"%{depth}.") for depth, (form, start, text) in enumerate(forms, 1)
+                _Level(
+                    _value(level, "numFmt"), _number(level, "start", default=1), _value(level, "lvlText") or f"%{at}."
+                )
+                for at, level in enumerate(each.iter("{*}lvl"), 1)
             ]
         return {
             _attribute(each, "numId"): _List(

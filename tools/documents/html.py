@@ -17,8 +17,9 @@ from hopgraph.tools.documents.elements import (
 from hopgraph.tools.documents.encodings import decode
 
 _DROPPED = (
-    "script, style, noscript, template, nav, button, select, textarea, input, svg, iframe, object, annotation, del, "
-    "rt, rp, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "script, style, noscript, template, nav, button:not(:is(h1, h2, h3, h4, h5, h6, dt, summary) *), select, textarea, "
+    "input, svg, iframe, object, annotation, del, rt, rp, [hidden], [aria-hidden=true], [role=navigation], "
+    "[role=banner], [role=contentinfo], [role=search], "
     "[style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], [style*='visibility: hidden'], "
     "dialog:not([open])"
 )
@@ -34,7 +35,6 @@ _ASIDES = (
 """What the parts of pages without `main` are called that are for navigation."""
 _SIGNS = {"/": "mfrac > :last-child", "_": "msub > :last-child", "^": "msup > :last-child"}
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_TITLES = (*_HEADINGS, "dt", "summary")
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",
@@ -111,17 +111,14 @@ def _main_content(tree: Any) -> Any:
         for each in body.css(_ASIDES):
             if 2 * len(each.text()) < len(body.text()) and each.css_first("h1") is None:
                 each.decompose()
-        outer = [each for each in body.css("article") if not _has_ancestor(each, ("article",))]
-        first, *others = sorted(outer, key=lambda each: -len(each.text())) or [body]
+        first, *others = sorted(body.css("article:not(article *)"), key=lambda each: -len(each.text())) or [body]
         is_most = 2 * len(first.text()) > len(body.text())
         is_alone = not others or 3 * len(others[0].text()) < len(first.text())
         mains = [first] if (is_most and is_alone) or (not others and first.css_first("h1")) else []
     if mains:
         body = max(mains, key=lambda each: len(each.text()))
-    for each in body.css("header, footer"):
-        is_title = each.tag == "header" and each.css_first("h1") is not None
-        if not is_title and not _has_ancestor(each, ("article", "main", "section")):
-            each.decompose()
+    for each in body.css(":is(header:not(:has(h1)), footer):not(:is(article, main, section) *)"):
+        each.decompose()
     for each in body.css("header ul, footer ul"):
         each.decompose()
     return body
@@ -131,7 +128,7 @@ def _drop_unsaid(body: Any) -> None:
     """Drop what is hidden or only for navigation, forms and the marks of footnotes."""
     everything = len(body.text())
     for each in body.css(f"{_DROPPED}, {_BANNERS}"):
-        if each.mem_id != body.mem_id and not (each.tag == "button" and _has_ancestor(each, _TITLES)):
+        if each.mem_id != body.mem_id:
             each.decompose()
     for each in body.css("form"):
         if len(each.text()) < everything / 2:  # some pages are one form
@@ -148,13 +145,6 @@ def _write_formulas(body: Any) -> None:
     for sign, places in _SIGNS.items():
         for each in body.css(places):
             each.insert_before(sign)
-
-
-def _has_ancestor(node: Any, tags: tuple[str, ...]) -> bool:
-    while (node := node.parent) is not None:
-        if node.tag in tags:
-            return True
-    return False
 
 
 class _Writer:

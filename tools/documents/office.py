@@ -25,16 +25,12 @@ from hopgraph.tools.documents.html import read_html, read_page
 
 _SAME_HEIGHT = 228_600
 """A quarter of an inch in EMU; shapes whose tops differ by less are in one row."""
-_ODT_TAGS = {
-    "p": "p",
-    "list": "ul",
-    "list-item": "li",
-    "table": "table",
-    "table-header-rows": "thead",
-    "table-row": "tr",
-    "table-cell": "td",
-    "line-break": "br",
-}
+_ODT_TAGS = dict[str, str](
+    re.findall(
+        r"(\S+) (\S+)",
+        "p p list ul list-item li table table table-header-rows thead table-row tr table-cell td line-break br",
+    )
+)
 _ODT_SPANS = {"number-columns-spanned": "colspan", "number-rows-spanned": "rowspan"}
 _ODT_DROPPED = frozenset(
     {"annotation", "tracked-changes", "note-citation", "sequence-decls", "forms", "ruby-text", "covered-table-cell"}

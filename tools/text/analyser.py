@@ -185,7 +185,6 @@ def find_compounds(text: str) -> list[str]:
 
     Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too; of initials
     one word, `US` for U.S.
-    one word, `US` for U.S.
     """
     found: list[str] = []
     for match in _COMPOUND.finditer(text):

@@ -108,25 +108,24 @@ def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
 def _read_sections(text: str) -> Iterator[Section]:
     lines, done = text.split("\n"), 0
     path, begins, blocks = list[tuple[int, str]](), 1, list[Element]()
+
+    def section() -> Section:
+        return Section(tuple(heading for _, heading in path), begins, None, blocks, is_headed=bool(path))
+
     for start, end, token, after in _top_level(lines):
         blocks += _block(done, lines[done:start])  # link definitions
         done = end
         if token.type == "heading_open":
             if blocks or path:
-                yield Section(tuple(heading for _, heading in path), begins, None, blocks, is_headed=bool(path))
+                yield section()
             begins, blocks = start + 1, []
             path = [each for each in path if each[0] < int(token.tag[1])]
             if heading := _plain_text(after):
                 path.append((int(token.tag[1]), heading))
         else:
             blocks += _blocks_of(token, start, lines[start:end])
-    yield Section(
-        tuple(heading for _, heading in path),
-        begins,
-        None,
-        [*blocks, *_block(done, lines[done:])],
-        is_headed=bool(path),
-    )
+    blocks += _block(done, lines[done:])
+    yield section()
 
 
 def _top_level(lines: list[str]) -> Iterator[tuple[int, int, Token, Token]]:

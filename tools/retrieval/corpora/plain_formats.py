@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -67,28 +68,22 @@ def read_table(path: Path, encoding: str) -> Iterator[Section]:
 
 def _read_rows(path: Path, encoding: str) -> list[list[str]]:
     with open_text(path, encoding) as file:
-        sample = file.read(_SAMPLE)
-        named = _SEPARATOR.match(sample)
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _find_delimiter(sample)
-        file.seek(0)
-        rows = list(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
-        if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps how quotation marks are written within cells
-            file.seek(0)
-            lines = (line.replace('\\"', '""') for line in file)
-            others = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-            rows = others if len(set(map(len, others))) == 1 else rows
-        broken = [cell for row in rows for cell in row if "\n" in cell]
-        file.seek(0)
-        if any(delimiter == "\t" in cell for cell in broken) or (broken and sum(each.count('"') for each in file) % 2):
-            file.seek(0)  # a quotation mark that is not closed took the lines below it
-            rows = [_read_line(line.rstrip("\n"), delimiter) for line in file]
+        lines = list(file)
+    sample = "".join(lines[:_SAMPLE])[:_SAMPLE]
+    named = _SEPARATOR.match(sample)
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _find_delimiter(sample)
+    read = partial(csv.reader, delimiter=delimiter, skipinitialspace=True)
+    rows = list(read(lines))
+    if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps how quotation marks are written within cells
+        others = list(read(line.replace('\\"', '""') for line in lines))
+        rows = others if len(set(map(len, others))) == 1 else rows
+    broken = [cell for row in rows for cell in row if "\n" in cell]
+    if any(delimiter == "\t" in cell for cell in broken) or (broken and sum(each.count('"') for each in lines) % 2):
+        # A quotation mark that is not closed took the lines below it.
+        rows = [_read_line(line.rstrip("\n"), delimiter) for line in lines]
     width = max(Counter(map(len, rows)).items(), key=itemgetter(1), default=(0, 0))[0]
     rows = [[", ".join(row).lstrip("# ")] if row and row[0][:1] == "#" and len(row) != width else row for row in rows]
-    return (
-        [[cell.strip() for cell in row] for row in ([], *rows[1:])]
-        if named
-        else [[*map(str.strip, row)] for row in rows]
-    )
+    return [[*map(str.strip, row)] for row in ([[], *rows[1:]] if named else rows)]
 
 
 def _read_line(line: str, delimiter: str) -> list[str]:
