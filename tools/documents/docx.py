@@ -13,8 +13,8 @@ from hopgraph.tools.documents.elements import (
     Element,
     join_text,
     make_table,
-    parse_xml,
     read_entry,
+    read_xml,
     tidy,
     write_script,
 )
@@ -84,9 +84,8 @@ def read_docx(file: BinaryIO) -> Document:
     """
     with ZipFile(file) as archive:
         reader = _Reader(archive)
-        root = parse_xml(read_entry(archive, _MAIN) or read_entry(archive, reader.main) or b"<none/>")
-        found = [each for body in root for each in reader.read(body)]
-        names = sorted(archive.namelist())
+        found = [each for body in read_xml(archive, reader.main) for each in reader.read(body)]
+        names = sorted(name for name in archive.namelist() if name.endswith(".xml"))
         notes = [each for name in names if name.startswith(_BEHIND) for each in reader.read_part(name)]
         margins = dict.fromkeys(
             join_text([each]) for name in names if name.startswith(_MARGINS) for each in reader.read_part(name)
@@ -122,7 +121,7 @@ def _number(node: Any, *names: str, default: int = 0) -> int:
 class _Reader:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
-        relations = parse_xml(read_entry(archive, "_rels/.rels") or b"<none/>")
+        relations = read_xml(archive, "_rels/.rels")
         targets = [each.get("Target", "") for each in relations if each.get("Type", "").endswith("/officeDocument")]
         self.main = next(iter(targets), _MAIN).lstrip("/")
         self._styles = self._read_styles()
@@ -131,11 +130,8 @@ class _Reader:
         self._before = ""
 
     def read_part(self, name: str) -> list[Element]:
-        """Read another part of the document; nothing if there is none."""
-        content = read_entry(self._archive, name)
-        if not content or not name.endswith(".xml"):
-            return []
-        root = parse_xml(content)
+        """Read another part of the document."""
+        root = read_xml(self._archive, name)
         return list(read_chart(root) if _name(root) == "chartSpace" else self.read(root))
 
     def read(self, node: Any) -> Iterator[Element]:
@@ -227,11 +223,11 @@ class _Reader:
 
     @cached_property
     def _targets(self) -> dict[str, str]:
-        relations = parse_xml(read_entry(self._archive, "word/_rels/document.xml.rels") or b"<none/>")
+        relations = read_xml(self._archive, "word/_rels/document.xml.rels")
         return {each.get("Id", ""): each.get("Target", "") for each in relations}
 
     def _read_styles(self) -> dict[str, _Style]:
-        root = parse_xml(read_entry(self._archive, "word/styles.xml") or b"<none/>")
+        root = read_xml(self._archive, "word/styles.xml")
         nodes = {_attribute(each, "styleId"): each for each in root.iter("{*}style")}
         return {key: self._style(nodes, key) for key in nodes}
 
@@ -254,7 +250,7 @@ class _Reader:
         return _Style(min(level, 9), None if numbering and numbering[0] == "0" else numbering)
 
     def _read_lists(self) -> dict[str, _List]:
-        root = parse_xml(read_entry(self._archive, "word/numbering.xml") or b"<none/>")
+        root = read_xml(self._archive, "word/numbering.xml")
         levels = dict[str, list[_Level]]()
         for each in root.iter("{*}abstractNum"):
             levels[_attribute(each, "abstractNumId")] = [

@@ -184,6 +184,11 @@ def read_entry(archive: ZipFile, name: str) -> bytes:
         return b""
 
 
+def read_xml(archive: ZipFile, name: str) -> Any:
+    """Return the root of an XML file of an archive; an empty element if it has none of this name."""
+    return parse_xml(read_entry(archive, name) or b"<none/>")
+
+
 def parse_xml(content: bytes) -> Any:
     """Parse XML without entities, DTDs and network; UnreadableFileError where it is none."""
     etree: Any = import_module("lxml.etree")

@@ -19,6 +19,7 @@ from hopgraph.tools.documents.elements import (
     make_tables,
     parse_xml,
     read_entry,
+    read_xml,
     tidy,
 )
 from hopgraph.tools.documents.html import read_html, read_page
@@ -54,9 +55,7 @@ _LINK_ADDRESS = re.compile(r"(\\fldinst[\s{]{0,9})HYPERLINK")
 def read_odt(file: BinaryIO) -> Document:
     """Read an OpenDocument text, as the page of HTML that its content would be, below its page headers and footers."""
     with ZipFile(file) as archive:
-        root, styles, meta = (
-            parse_xml(read_entry(archive, f"{name}.xml") or b"<empty/>") for name in ("content", "styles", "meta")
-        )
+        root, styles, meta = (read_xml(archive, f"{name}.xml") for name in ("content", "styles", "meta"))
     title = next((each.text for each in meta.iter("{*}title") if each.text), "")
     margins = [each for name in ("header", "footer") for each in styles.iter(f"{{*}}{name}")]
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>") for each in (*margins, *root.iter("{*}text"))]
@@ -70,7 +69,7 @@ def read_ods(file: BinaryIO) -> Document:
     """Read the sheets of an OpenDocument spreadsheet, each value as it is shown there."""
     document = Document()
     with ZipFile(file) as archive:
-        root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
+        root = read_xml(archive, "content.xml")
     for sheet in root.iter("{*}table"):
         wide = set[int]()
         if elements := list(make_tables(_ods_rows(sheet, wide), wide)):
@@ -84,7 +83,7 @@ def _ods_rows(sheet: Any, wide: set[int]) -> Iterator[tuple[int, list[str]]]:
     number, merged = 1, dict[int, tuple[int, str]]()
     for row in sheet.iter("{*}table-row"):
         cells = list[str]()
-        for cell in row:
+        for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
             attributes, (last, above) = _attributes(cell), merged.get(len(cells), (0, ""))
             text = tidy(unescape(_TAG.sub(" ", "".join(_odt_html(cell)))))
             if cell.tag.endswith("covered-table-cell") and number <= last:
@@ -100,7 +99,7 @@ def _ods_rows(sheet: Any, wide: set[int]) -> Iterator[tuple[int, list[str]]]:
 def read_odp(file: BinaryIO) -> Document:
     """Read the slides of an OpenDocument presentation, each a page."""
     with ZipFile(file) as archive:
-        root = parse_xml(read_entry(archive, "content.xml") or b"<empty/>")
+        root = read_xml(archive, "content.xml")
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>").elements for each in root.iter("{*}page")]
     elements = [each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)]
     return Document(elements, first_heading(elements))
@@ -187,9 +186,9 @@ def _move_asides(source: str) -> str:
 def read_epub(file: BinaryIO) -> Document:
     """Read the chapters of a book in their order."""
     with ZipFile(file) as archive:
-        container = parse_xml(read_entry(archive, "META-INF/container.xml") or b"<none/>")
+        container = read_xml(archive, "META-INF/container.xml")
         place = next((each.get("full-path", "") for each in container.iter("{*}rootfile")), "")
-        package = parse_xml(read_entry(archive, place) or b"<none/>")
+        package = read_xml(archive, place)
         items = {each.get("id"): each for each in package.iter("{*}item")}
         spine = [items[each.get("idref")] for each in package.iter("{*}itemref") if each.get("idref") in items]
         title = next((each.text for each in package.iter("{*}title") if each.text), "")

@@ -16,8 +16,8 @@ from hopgraph.tools.documents.elements import (
     Element,
     UnreadableFileError,
     make_tables,
-    parse_xml,
     read_entry,
+    read_xml,
     tidy,
 )
 
@@ -101,9 +101,9 @@ def _look_through(file: BinaryIO) -> tuple[dict[str, _Merged], int]:
     """Return the merged cells of each sheet, and how many formulas have no stored value."""
     merged, without = dict[str, _Merged](), 0
     with ZipFile(file) as archive:
-        relations = parse_xml(read_entry(archive, "xl/_rels/workbook.xml.rels") or b"<none/>")
+        relations = read_xml(archive, "xl/_rels/workbook.xml.rels")
         places = {each.get("Id"): posixpath.join("xl", each.get("Target", "")).lstrip("/") for each in relations}
-        for each in parse_xml(read_entry(archive, "xl/workbook.xml") or b"<none/>").iter("{*}sheet"):
+        for each in read_xml(archive, "xl/workbook.xml").iter("{*}sheet"):
             key = next((value for name, value in each.items() if name.endswith("}id")), "")
             sheet = read_entry(archive, places.get(key, ""))
             without += sum(1 for _ in _NO_VALUE.finditer(sheet))
