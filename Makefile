@@ -47,8 +47,9 @@ demo: $(VENV)/core
 # models, and what takes longest begins first.
 IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+# Here most tests are short: a process that is done takes over half of what another one still has.
 test: $(VENV)/dev
-	$(BIN)/pytest $(IN_PARALLEL)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 # What the tests need, of all of them.
 install: $(VENV)/dev $(MODELS_VENV)/dev $(PACKAGES)

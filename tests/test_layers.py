@@ -5,6 +5,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -33,6 +34,9 @@ LAYERS = (
 FLOOR = {package: floor for floor, packages in enumerate(LAYERS) for package in packages}
 
 
+parse = cache(ast.parse)
+
+
 def modules() -> dict[str, str]:
     """Every module, by its dotted name below `hopgraph`, with its source."""
     files = (file for top in ("graphs", "nodes", "state", "tools") for file in (ROOT / top).rglob("*.py"))
@@ -46,7 +50,7 @@ def package_of(module: str) -> str | None:
 
 def imports(source: str) -> Iterator[str]:
     """The names below `hopgraph` that a module imports, also within functions."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -118,7 +122,7 @@ CONVENTIONS = {"Context", "build", "graph", "main"}
 
 def public_names(source: str) -> Iterator[str]:
     """Yield what a module defines for others; type variables are not among it."""
-    for node in ast.parse(source).body:
+    for node in parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign) and "TypeVar(" not in ast.unparse(node):

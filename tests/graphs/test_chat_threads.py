@@ -255,6 +255,7 @@ async def _checkpoints(threads: Threads, key: str) -> int:
     return int(rows[0][0])
 
 
+@pytest.mark.slow
 async def test_lost_connections_to_postgres_are_made_anew(address: str) -> None:
     async with open_threads(address) as threads, open_threads(address) as other:
         config = threads.config("lost", await threads.create("lost"))
@@ -284,6 +285,7 @@ async def test_a_locked_file_is_told_in_one_line_and_can_be_used_again(tmp_path:
         assert "\n" not in each
 
 
+@pytest.mark.slow
 async def test_a_server_that_fails_is_told_in_one_line_without_the_password(address: str) -> None:
     async with open_threads(f"{await fresh_database(address)}&password=secret") as threads:
         app, config = app_on(threads), threads.config("ann", await threads.create("ann"))
@@ -314,6 +316,7 @@ async def fresh_database(address: str) -> str:
     return address.replace("/postgres?", f"/{name}?")
 
 
+@pytest.mark.slow
 async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
     new = await fresh_database(address)
 
@@ -326,6 +329,7 @@ async def test_several_make_a_new_database_ready_at_once(address: str) -> None:
         assert len(await threads.list_for("many")) == 6
 
 
+@pytest.mark.slow
 async def test_a_thread_is_held_against_other_processes(address: str) -> None:
     async with open_threads(address) as threads, open_threads(address) as other:
         async with threads.lock("hold", "one") as mine, threads.lock("hold", "one") as again:
@@ -347,6 +351,7 @@ async def test_a_thread_is_held_against_other_processes(address: str) -> None:
             assert theirs
 
 
+@pytest.mark.slow
 async def test_of_two_processes_one_answers_on_a_thread(address: str) -> None:
     options, given = ServingOptions(threads=address), {"messages": [HumanMessage("Who painted Guernica?")]}
     async with open_service(options) as one, open_service(options) as two:

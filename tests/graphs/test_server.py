@@ -10,6 +10,7 @@ from hopgraph.graphs import METHODS, chat
 from hopgraph.state import Context
 from support.servers.remote_graphs import GRAPHS, QUESTION, Check, EveryGraph, RemoteThread, asking
 
+pytestmark = pytest.mark.slow
 FANS_OUT = {"blendfilter": {"retrieve"}, "grg": {"prepare", "next_part"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""
 SUBGRAPHS = {
@@ -97,7 +98,6 @@ def test_it_lists_the_graphs_of_its_file(client: SyncLangGraphClient) -> None:
     assert set(GRAPHS) == {"chat", *(module.Context.method for module in METHODS.values())}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.__name__)
 def test_every_graph(every_graph: EveryGraph, check: Check, name: str) -> None:
@@ -116,7 +116,6 @@ def test_a_setting_out_of_bounds_is_refused(client: SyncLangGraphClient) -> None
     assert "max_iterations" in errors[0]
 
 
-@pytest.mark.slow
 def test_nothing_blocked_the_event_loop(log_file: Path, client: SyncLangGraphClient) -> None:
     """Of all that ran on the server before."""
     client.runs.wait(None, "migres", input={"question": QUESTION}, raise_error=True)
