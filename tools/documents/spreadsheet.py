@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -28,6 +28,8 @@ _NO_VALUE = re.compile(
 )
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_sections: Callable[[str], list[str]] = lru_cache(maxsize=1024)(re.compile(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)").split)
+_tokens: Callable[[str], list[str]] = lru_cache(maxsize=1024)(_TOKEN.findall)
 _LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocument)/")
 """Namespaces of ISO's strict edition."""
@@ -164,15 +166,13 @@ def _show_number(value: float, number_format: str) -> str:
     if found := _FRACTION.search(pattern):
         return _show_fraction(number, found)
     if not any(each in "0#?" for each in tokens):
-        plain = "General" in section or "@" in tokens
-        return _plain(number) if plain else "".join(map(_literal, tokens)).strip()
-    digits = "".join(each for each in tokens if each in "0#?.,%")
-    number *= 100 ** digits.count("%")
-    pattern = digits.replace("%", "")
-    whole, _, fraction = pattern.partition(".")
-    thousands = len(pattern) - len(pattern.rstrip(","))
-    number /= 1000**thousands
-    whole, fraction = whole.rstrip(",") if not fraction else whole, fraction.rstrip(",")
+        if "General" not in section and "@" not in tokens:
+            return "".join(map(_literal, tokens)).strip()
+        shown = f"{number:f}"
+        return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    pattern = "".join(each for each in tokens if each in _DIGITS)
+    number *= Decimal(100) ** tokens.count("%") / 1000 ** (len(pattern) - len(pattern.rstrip(",")))
+    whole, _, fraction = pattern.rstrip(",").partition(".")
     shown = f"{_round(number, len(fraction)):f}"
     sign, shown = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
     before, _, after = shown.partition(".")
@@ -236,21 +236,6 @@ def _literal(token: str) -> str:
     if token[0] == "\\":
         return token[1:]
     return "" if token[0] in "_*" else token
-
-
-@lru_cache(maxsize=1024)
-def _sections(number_format: str) -> list[str]:
-    return re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", number_format)
-
-
-@lru_cache(maxsize=1024)
-def _tokens(section: str) -> list[str]:
-    return _TOKEN.findall(section)
-
-
-def _plain(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
