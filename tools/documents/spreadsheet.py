@@ -14,7 +14,6 @@ from zipfile import ZipFile
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
-    UnreadableFileError,
     make_tables,
     read_entry,
     read_xml,
@@ -53,29 +52,25 @@ def read_xlsx(file: BinaryIO) -> Document:
     Formulas have the values that were stored with them; those without any are counted.
     """
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     document = Document()
+    merged, without = _look_through(file)
     try:
-        merged, without = _look_through(file)
-        try:
-            book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        except (TypeError, ValueError):  # a fill or a border that only Excel knows
-            book = None
-        if not (book and book.worksheets):
-            book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
-        hidden = 0
-        for sheet in book.worksheets:
-            if sheet.sheet_state != "visible":
-                hidden += 1
-                continue
-            sheet.reset_dimensions()  # which some programs write wrong
-            cells = merged.get(sheet.title, {})
-            wide = {row for (row, column), (_, left) in cells.items() if column > left}
-            if elements := list(make_tables(_rows(sheet, cells), wide)):
-                document.elements += [Element("sheet", tidy(sheet.title)), *elements]
-    except (InvalidFileException, LookupError, ArithmeticError, ValueError, AttributeError, TypeError) as error:
-        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
+        book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    except (TypeError, ValueError):  # a fill or a border that only Excel knows
+        book = None
+    if not (book and book.worksheets):
+        book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
+    hidden = 0
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            hidden += 1
+            continue
+        sheet.reset_dimensions()  # which some programs write wrong
+        cells = merged.get(sheet.title, {})
+        wide = {row for (row, column), (_, left) in cells.items() if column > left}
+        if elements := list(make_tables(_rows(sheet, cells), wide)):
+            document.elements += [Element("sheet", tidy(sheet.title)), *elements]
     if without:
         document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
     if hidden:
