@@ -1,35 +1,43 @@
-"""The records, reducers, settings and errors that every graph shares."""
+"""The records, reducers, settings and errors that every graph shares.
 
-from hopgraph.state.context import Context
-from hopgraph.state.errors import (
-    BadRecordError,
-    CorpusError,
-    HopgraphError,
-    ModelError,
-    PromptError,
-    QuestionError,
-    RunError,
-    SettingsError,
-    SpecError,
-)
-from hopgraph.state.events import Event, StepEvent
-from hopgraph.state.protocols import EntailmentChecker, Reranker
-from hopgraph.state.records import (
-    Call,
-    Candidates,
-    Citation,
-    Draft,
-    Evidence,
-    Excerpt,
-    Knowledge,
-    Passage,
-    Query,
-    SourceLocation,
-    StopReason,
-    Usage,
-    empty_call,
-)
-from hopgraph.state.schemas import AnswerOutput, BudgetState, MethodState, QuestionInput, Update
+What is offered here is imported when it is first used: settings bring LangChain, for which no conversion of a document
+is to wait.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hopgraph.state.context import Context
+    from hopgraph.state.errors import (
+        BadRecordError,
+        CorpusError,
+        HopgraphError,
+        ModelError,
+        PromptError,
+        QuestionError,
+        RunError,
+        SettingsError,
+        SpecError,
+    )
+    from hopgraph.state.events import Event, StepEvent
+    from hopgraph.state.protocols import EntailmentChecker, Reranker
+    from hopgraph.state.records import (
+        Call,
+        Candidates,
+        Citation,
+        Draft,
+        Evidence,
+        Excerpt,
+        Knowledge,
+        Passage,
+        Query,
+        SourceLocation,
+        StopReason,
+        Usage,
+        empty_call,
+    )
+    from hopgraph.state.schemas import AnswerOutput, BudgetState, MethodState, QuestionInput, Update
 
 __all__ = [
     "AnswerOutput",
@@ -65,3 +73,11 @@ __all__ = [
     "Usage",
     "empty_call",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in ("errors", "records", "protocols", "events", "context", "schemas"):
+            if name in (found := vars(import_module(f"{__name__}.{module}"))):
+                return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
