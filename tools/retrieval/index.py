@@ -4,7 +4,7 @@ import asyncio
 import math
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -197,9 +197,13 @@ class Index:
 
     async def asearch(self, query: str, k: int) -> list[Hit]:
         """Search without blocking the event loop for longer than a hand-over to a thread would."""
+        return await self.briefly(self.search, query, k)
+
+    async def briefly(self, search: Callable[[str, int], list[Hit]], query: str, k: int) -> list[Hit]:
+        """Run a search as `asearch` does."""
         if len(self) <= _SMALL_INDEX and len(query) <= _SHORT_QUERY:
-            return self.search(query, k)
-        return await asyncio.get_running_loop().run_in_executor(_searching, self.search, query, k)
+            return search(query, k)
+        return await asyncio.get_running_loop().run_in_executor(_searching, search, query, k)
 
     def search_rows(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the row and the score of each passage that `search` finds."""

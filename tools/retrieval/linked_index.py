@@ -1,11 +1,11 @@
 """An index whose searches follow the links between its passages."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from langchain_core.documents import Document
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopgraph.state import CorpusError
 from hopgraph.tools.io.background import in_search_thread
-from hopgraph.tools.retrieval.index import RANKS, Hit
+from hopgraph.tools.retrieval.index import RANKS, Hit, Index
 from hopgraph.tools.retrieval.index_manifest import DAMAGE, damaged, map_array, read_manifest
 from hopgraph.tools.retrieval.joined_retriever import JoinedRetriever, open_retriever
 from hopgraph.tools.retrieval.links import LINK_DEPTH, LinkedRow, Links
@@ -50,11 +50,17 @@ class LinkedIndex:
         """Find at most k passages by relative scores; those that a link brought here name where it comes from."""
         if not query.strip() or k < 1:
             return []
-        hits = await self.base.asearch(query, max(k, LINK_DEPTH))
-        known = await self._by_row(hits)
+        if isinstance(self.base, Index):  # whose passages need not be read to be ranked
+            return await self.base.briefly(self._search, query, k)
+        known = await self._by_row(await self.base.asearch(query, max(k, LINK_DEPTH)))
+        return self._follow(query, [(row, hit.score) for row, hit in known.items()], k, known)
+
+    def _search(self, query: str, k: int) -> list[Hit]:
+        return self._follow(query, cast("Index", self.base).search_rows(query, max(k, LINK_DEPTH)), k, {})
+
+    def _follow(self, query: str, ranked: Sequence[tuple[int, float]], k: int, known: Mapping[int, Hit]) -> list[Hit]:
         try:
-            found = self.links.follow(query, [(row, hit.score) for row, hit in known.items()], k)
-            return [self._hit(each, known.get(each.row)) for each in found]
+            return [self._hit(each, known.get(each.row)) for each in self.links.follow(query, ranked, k)]
         except DAMAGE as error:  # a file has numbers that lead nowhere
             raise damaged(str(self.source), error) from None
 

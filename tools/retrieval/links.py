@@ -95,27 +95,27 @@ class Links:
             scores[row] = scores.get(row, 0.0) + _ASKED / len(asked) ** 0.5
         best = max(scores.values(), default=1.0) or 1.0
         scores = {row: scores[row] / best for row in sorted(scores, key=lambda row: -scores[row])}
-        given = dict[int, tuple[float, int]]()
+        values, seeds = dict[int, float](), dict[int, int]()
         for seed in list(scores)[:_SEEDS]:
-            for target, share in self._shares(seed):
-                if (value := scores[seed] * share) > given.get(target, (0.0, seed))[0]:
-                    given[target] = value, seed
-        found = {row: LinkedRow(row, score, None) for row, score in scores.items()}
-        for row, (value, seed) in given.items():
-            own = scores.get(row, 0.0)
-            found[row] = LinkedRow(row, max(own, _KEPT * own + value), seed if value > own else None)
-        return sorted(found.values(), key=lambda each: -each.score)[: max(k, 0)]
+            for share, targets in self._shares(seed):
+                value = scores[seed] * share
+                for row in targets:
+                    if value > values.get(row, 0.0):
+                        values[row], seeds[row] = value, seed
+        sources = {row: seed for row, seed in seeds.items() if values[row] > scores.get(row, 0.0)}
+        scores |= {row: max(own := scores.get(row, 0.0), _KEPT * own + value) for row, value in values.items()}
+        found = sorted(scores, key=lambda row: -scores[row])[: max(k, 0)]
+        return [LinkedRow(row, scores[row], sources.get(row)) for row in found]
 
-    def _shares(self, seed: int) -> Iterator[tuple[int, float]]:
-        """Yield each passage that a seed is linked with, and the share of the score that it is given."""
+    def _shares(self, seed: int) -> Iterator[tuple[float, list[int]]]:
+        """Yield the passages that a seed is linked with, and the share of its score that each of them is given."""
         for starts, targets, share, damping, most in (
             (self.forward_starts, self.forward_targets, _FORWARD, _FORWARD_DAMPING, None),
             (self.backward_starts, self.backward_targets, _BACKWARD, _BACKWARD_DAMPING, _MOST_MENTIONS),
         ):
             linked = targets[starts[seed] : starts[seed + 1]].tolist()
             if linked and (most is None or len(linked) <= most):
-                value = share * len(linked) ** -damping
-                yield from ((target, value) for target in linked)
+                yield share * len(linked) ** -damping, linked
 
     def _asked(self, query: str) -> list[int]:
         """Return the rows of the passages whose names the query has, ascending."""
@@ -124,8 +124,9 @@ class Links:
         hashes = {_hash(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)}
         wanted = np.fromiter(hashes, np.uint64, len(hashes))
         places = np.searchsorted(self.name_hashes, wanted)
-        places = places[places < len(self.name_hashes)] if len(self.name_hashes) else places[:0]
-        numbers = places[np.isin(self.name_hashes[places], wanted)].tolist()
+        within = places < len(self.name_hashes)
+        places, wanted = places[within], wanted[within]
+        numbers = places[self.name_hashes[places] == wanted].tolist()
         starts = self.name_starts
         return sorted({row for n in numbers for row in self.name_targets[starts[n] : starts[n + 1]].tolist()})
 
