@@ -65,10 +65,8 @@ class GraphNode(Runnable[Any, Any]):
         current = get_config()
         with node_position(current, self.reserve_calls) as here:
             try:
-                update = await self.function.run(own, runtime, current)
-            except KeyError as error:
-                self.function.explain_missing_key(f"node {self.name}", error, own)
-                raise
+                with self.function.explain_missing_key(f"node {self.name}", own):
+                    update = await self.function.run(own, runtime, current)
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()

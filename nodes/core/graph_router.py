@@ -4,12 +4,25 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import set_config_context
 from langgraph.runtime import Runtime, get_runtime
 
 from hopgraph.nodes.core.step_function import StepFunction
 from hopgraph.state.context import Context
 from hopgraph.state.run_settings import settings_of_run
 from hopgraph.tools.io.background import run_in_background
+from hopgraph.tools.io.runnables import callback_handlers
+
+
+class _SyncRouter(RunnableLambda[Any, Any]):
+    """A sync router, which is run without LangChain's preparations where no callback handler watches."""
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        if config is None or callback_handlers(config):
+            return await super().ainvoke(input, config, **kwargs)
+        with set_config_context(config) as context:
+            return context.run(cast("Any", self).func, input, config)
+
 
 Ways = Mapping[str, tuple[str, str]]
 """Target that a router chooses → the setting that asks for a review there, and the review's node."""
@@ -40,27 +53,21 @@ def make_router(
 
     def route(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        try:
+        with router.explain_missing_key(f"router {name}", state):
             found = router.call(state, runtime, config)
             found = run_in_background(found) if router.is_async else found
-        except KeyError as error:
-            router.explain_missing_key(f"router {name}", error, state)
-            raise
         return where(found, settings)
 
     async def aroute(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        try:
+        with router.explain_missing_key(f"router {name}", state):
             found = router.call(state, runtime, config)
             found = await found if router.is_async else found
-        except KeyError as error:
-            router.explain_missing_key(f"router {name}", error, state)
-            raise
         return where(found, settings)
 
     # From these LangGraph reads what the router is shown of the state, and where it leads without a path map.
     route.__annotations__ |= {"state": router.schema, "return": router.returns}
-    return RunnableLambda(route, aroute, name=name)
+    return (RunnableLambda if router.is_async else _SyncRouter)(route, aroute, name=name)
 
 
 def function_of(path: Runnable[Any, Any], state: type[Any]) -> StepFunction:

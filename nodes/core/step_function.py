@@ -2,7 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any, Self, cast, get_type_hints
@@ -85,12 +86,17 @@ class StepFunction:
             return await self.call(state, runtime, config)
         return await asyncio.to_thread(self.call, state, runtime, config)
 
-    def explain_missing_key(self, what: str, error: KeyError, state: Any) -> None:
-        """Raise a SettingsError for a KeyError of the function's where it is a key that the state lacks."""
-        key = error.args[0] if error.args else None
-        if isinstance(state, Mapping) and key not in state and key in state_keys(self.schema):
-            why = "begin at the graph's first node, or write it"
-            raise SettingsError(f"{what}: the state has no {key!r}; {why}") from error
+    @contextmanager
+    def explain_missing_key(self, what: str, state: Any) -> Generator[None]:
+        """Make a KeyError of the function's a SettingsError where it is a key that the state lacks."""
+        try:
+            yield
+        except KeyError as error:
+            key = error.args[0] if error.args else None
+            if isinstance(state, Mapping) and key not in state and key in state_keys(self.schema):
+                why = "begin at the graph's first node, or write it"
+                raise SettingsError(f"{what}: the state has no {key!r}; {why}") from error
+            raise
 
 
 def state_keys(schema: type[Any]) -> dict[str, Any]:
