@@ -72,6 +72,8 @@ _READ_BY_CLIENTS = (
 """How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
+_REQUESTS_PER_CLIENT = 8
+"""At a time: for each request httpx looks at every connection of its client, which takes long where there are many."""
 _VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 _HEADER = re.compile(r"[!#-'*+.^_`|~\w-]+\s*:[ -~\s]*", re.ASCII)
 _REASONING_TOKENS = 8000  # what a model that reasons before it replies may need in addition to the reply
@@ -93,6 +95,8 @@ class _LoopModel:
     model: AnyRunnable
     bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
     """Variants of the model, by structured-output mode."""
+    requests: int = 0
+    """How many are under way."""
 
 
 def _takes_clients(model: AnyRunnable) -> bool:
@@ -104,22 +108,29 @@ class _LoopClients:
     """Copies of one model, each with a client that is closed with its loop. It holds no reference to the model."""
 
     def __init__(self) -> None:
-        self._open = dict[asyncio.AbstractEventLoop, tuple[_LoopModel, AsyncGenerator[_LoopModel]]]()
+        self._open = dict[asyncio.AbstractEventLoop, list[tuple[_LoopModel, AsyncGenerator[_LoopModel]]]]()
 
     async def here(self, model: AnyRunnable) -> _LoopModel:
-        """Return the model's copy for the running loop."""
+        """Return a copy of the model for the running loop, the first that has few requests under way."""
         loop = asyncio.get_running_loop()
-        if loop not in self._open:
-            own = [each for each in leaves_of(model) if _takes_clients(each)]
-            addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
-            options = [await asyncio.to_thread(client_options, each, PROXY_VARIABLE) for each in addresses]
-            if loop not in self._open:  # another request may have come first
-                for closed in [each for each in list(self._open) if each.is_closed()]:
-                    self._open.pop(closed, None)
-                # asyncio.run and uvicorn end the generators that are under way before they close their loop.
-                client = self._with_clients(model, own, options, loop)
-                self._open[loop] = await anext(client), client
-        return self._open[loop][0]
+        if free := self._free(loop):
+            return free
+        own = [each for each in leaves_of(model) if _takes_clients(each)]
+        addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
+        options = [await asyncio.to_thread(client_options, each, PROXY_VARIABLE) for each in addresses]
+        if free := self._free(loop):  # another request may have come first
+            return free
+        for closed in [each for each in self._open if each.is_closed()]:
+            self._open.pop(closed, None)
+        # asyncio.run and uvicorn end the generators that are under way before they close their loop.
+        client = self._with_clients(model, own, options, loop)
+        made = await anext(client)
+        self._open.setdefault(loop, []).append((made, client))
+        return made
+
+    def _free(self, loop: asyncio.AbstractEventLoop) -> _LoopModel | None:
+        copies = (copy for copy, _ in self._open.get(loop, ()))
+        return next((copy for copy in copies if copy.requests < _REQUESTS_PER_CLIENT), None)
 
     async def _with_clients(
         self,
@@ -194,16 +205,15 @@ class ModelHandle:
         takes_clients = any(map(_takes_clients, leaves_of(self.model)))
         self._own_model = None if takes_clients else _LoopModel(self.model)
 
-    async def bound(
-        self, schema: type[BaseModel], mode: Mode, sampling: Options = (), max_output_tokens: int | None = None
+    def bound(
+        self, here: _LoopModel, schema: type[BaseModel], mode: Mode, sampling: Options, max_output_tokens: int | None
     ) -> Bound:
-        """Return the model with a mode's request options, sampling options and limit, built once for each.
+        """Return a copy of the model with a mode's request options, sampling options and limit, built once for each.
 
         The limit is the given one, else the model's own, else what a reply of the schema may take.
         """
         refusals = self.shared.refusals
         key = (schema, mode, sampling, max_output_tokens, self.shared.reasons, refusals)
-        here = await self.here()
 
         def bound(model: AnyRunnable) -> AnyRunnable:
             limit = self.limit(model, schema, max_output_tokens)

@@ -258,10 +258,15 @@ async def request_with_retries(
 async def _send_with_retries(
     handle: ModelHandle, messages: list[BaseMessage], schema: type[BaseModel], mode: Mode, options: SendOptions
 ) -> ModelReply:
-    model = await handle.bound(schema, mode, options.sampling, options.max_output_tokens)
+    here = await handle.here()
+    model = handle.bound(here, schema, mode, options.sampling, options.max_output_tokens)
     sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
     request = partial(send_request, handle, model, sent, options.on_text)
-    reply = await request_with_retries(handle, options, request)
+    here.requests += 1
+    try:
+        reply = await request_with_retries(handle, options, request)
+    finally:
+        here.requests -= 1
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
     return reply
@@ -390,14 +395,12 @@ def _read_reply(
         problem = ""  # some servers say that a reply was cut off that went on with blanks, or was not
     if problem == _BROKEN_OFF:
         raise UnreadableReplyError(problem)
-    estimated = _estimated(text, problem, messages)
     # A hit of LangChain's cache may have its cost alone.
     prompt, completion = [cast("int", entry(usage, key)) for key in ("input_tokens", "output_tokens")]
-    return replace(
-        estimated,
-        prompt_tokens=prompt or estimated.prompt_tokens,
-        completion_tokens=completion or estimated.completion_tokens,
-    )
+    if not (prompt and completion):
+        estimated = _estimated(text, problem, messages)
+        prompt, completion = prompt or estimated.prompt_tokens, completion or estimated.completion_tokens
+    return ModelReply(text, problem, prompt, completion)
 
 
 def _problem(reason: str) -> str:

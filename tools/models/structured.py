@@ -178,7 +178,7 @@ def bind(model: Any, schema: type[BaseModel], mode: Mode) -> Bound:
     return _with_format(model, {"type": "json_schema", "json_schema": strict})
 
 
-def _with_format(model: AnyRunnable, response_format: Mapping[str, object]) -> Bound:
+def _with_format(model: Any, response_format: Mapping[str, object]) -> Bound:
     """Send a `response_format` with every request.
 
     As `extra_body`, which makes the same request: for an argument, the openai package would parse the reply a second
@@ -186,7 +186,7 @@ def _with_format(model: AnyRunnable, response_format: Mapping[str, object]) -> B
     """
     if not is_openai(model) or _uses_responses(model):
         return model.bind(response_format=response_format)
-    return model.bind(extra_body={**_extra_body(model), "response_format": response_format})
+    return model.model_copy(update={"extra_body": {**_extra_body(model), "response_format": response_format}})
 
 
 def reply_text(message: AIMessage) -> str:

@@ -88,7 +88,8 @@ async def _call_tools(
     async with handle.shared.limit(options.parallel):
         check_key(handle, waiting_since)
         while True:
-            plain = await handle.bound(ToolTurn, "text", options.sampling, options.max_output_tokens)
+            here = await handle.here()
+            plain = handle.bound(here, ToolTurn, "text", options.sampling, options.max_output_tokens)
             choice = {"tool_choice": "any"} if handle.shared.forces_tools else {}
             try:
                 model: Any = replace_leaves(plain, partial(_with_tools, tools=tools, **choice))
