@@ -149,7 +149,7 @@ def _remaining(passage: Passage, memory: Mapping[str, list[list[int]]] | None) -
     return _Remaining([title + part for part in (" ".join(parts), *parts)], left, is_whole=False)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2048)
 def _all_parts(title: str, text: str) -> _Remaining:
     sentences = split_sentences(text)
     parts = (text, *(text[start:end] for start, end in sentences))

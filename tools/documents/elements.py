@@ -190,7 +190,10 @@ def read_xml(archive: ZipFile, name: str) -> Any:
 
 
 def parse_xml(content: bytes) -> Any:
-    """Parse XML without entities, DTDs and network; SyntaxError where it is none."""
+    """Parse XML without entities, DTDs and network; UnreadableFileError where it is none."""
     etree: Any = import_module("lxml.etree")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    return etree.fromstring(content, parser)
+    try:
+        return etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None

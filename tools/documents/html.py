@@ -156,8 +156,8 @@ class _Writer:
         self._links: list[tuple[str, str]] = []
         self._mark = ""
         self._lists: list[Iterator[int] | None] = []
-        self._inside: list[str] = []
-        self._term_at = -1
+        self._heading = self._code = 0
+        self._in_term = self._follows_term = False
         self._script = ""
 
     def enter(self, node: Any) -> bool:
@@ -165,7 +165,7 @@ class _Writer:
         tag = node.tag
         if tag == "-text":
             text = node.text_content or ""
-            text = text if "pre" in self._inside else _SPACE.sub(" ", text)
+            text = text if self._code else _SPACE.sub(" ", text)
             self._text.append(write_script(text, raised=self._script == "sup") if self._script else text)
         elif tag in ("br", "img"):
             self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
@@ -182,13 +182,18 @@ class _Writer:
         return False
 
     def _enter_block(self, node: Any, tag: str) -> None:
-        self._inside.append(tag)
         if tag in ("ul", "ol"):
             self._lists.append(count(_number(node, "start", 1)) if tag == "ol" else None)
         elif tag == "li":
             numbers = self._lists[-1] if self._lists else None
             indent = "  " * (len(self._lists) - 1)
             self._mark = f"{indent}{next(numbers)}. " if numbers else f"{indent}- "
+        elif tag in _HEADINGS:
+            self._heading = int(tag[1])
+        elif tag == "pre":
+            self._code += 1
+        elif tag == "dt":
+            self._in_term = True
 
     def leave(self, tag: str) -> None:
         """Take the end of a node."""
@@ -197,11 +202,16 @@ class _Writer:
         if tag not in _BLOCKS:
             return
         self.flush()
-        self._inside.pop()
         if tag in ("ul", "ol"):
             self._lists.pop()
         elif tag == "li":
             self._mark = ""
+        elif tag in _HEADINGS:
+            self._heading = 0
+        elif tag == "pre":
+            self._code -= 1
+        elif tag == "dt":
+            self._in_term = False
 
     def flush(self) -> None:
         """Make an element of the text so far."""
@@ -209,9 +219,9 @@ class _Writer:
         if not text.strip():
             return
         links, self._links = tuple(self._links), []
-        if heading := next((tag for tag in self._inside if tag in _HEADINGS), ""):
-            self.found.append(Element("heading", tidy(text), int(heading[1]), links=links))
-        elif "pre" in self._inside:
+        if self._heading:
+            self.found.append(Element("heading", tidy(text), self._heading, links=links))
+        elif self._code:
             self.found.append(Element("code", text.strip("\n").replace("\xa0", " "), links=links))
         else:
             for paragraph in _PARAGRAPHS.split(text):
@@ -221,11 +231,11 @@ class _Writer:
         lines = [line for each in paragraph.split("\n") if (line := tidy(each))]
         if not lines:
             return
-        text, is_term = " ".join(lines), "dt" in self._inside
+        text, follows, self._follows_term = " ".join(lines), self._follows_term, self._in_term
         if self._mark:
             self.found.append(Element("item", self._mark + text, links=links))
             self._mark = ""
-        elif self._term_at == len(self.found) and not is_term:
+        elif follows and not self._in_term and self.found:
             term = self.found.pop()
             colon = ":" * term.text[-1].isalnum()
             self.found.append(Element("item", f"- {term.text}{colon} {text}", links=(*term.links, *links)))
@@ -233,7 +243,6 @@ class _Writer:
             self.found.append(Element("code", "\n".join(lines), links=links))
         else:
             self.found.append(Element("text", text, links=links))
-        self._term_at = len(self.found) if is_term else -1
 
 
 def _walk(root: Any) -> list[Element]:
@@ -264,7 +273,11 @@ def _number(node: Any, name: str, default: int) -> int:
 
 
 def _children(node: Any, *tags: str) -> Iterator[Any]:
-    return (child for child in node.iter() if child.tag in tags)
+    child = node.child
+    while child is not None:
+        if child.tag in tags:
+            yield child
+        child = child.next
 
 
 def _rows_of(table: Any) -> list[tuple[Any, list[Any]]]:

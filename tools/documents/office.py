@@ -144,13 +144,16 @@ def read_rtf(file: BinaryIO) -> Document:
     source = file.read().decode("latin-1")  # other characters are escaped
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is not RTF")
-    source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
-    source = _RTF_ROW.sub(lambda row: _RTF_LINE_END.sub(r"\\tab", row[0]), source)
-    source = _BYTE_PAIR.sub(lambda pair: f"{pair[1]}\\'{ord(pair[2]):x}", source)
-    kind = re.search(r"\\(mac|pca?)(?![a-z])", source[:100])
-    encoding = _RTF_ENCODINGS[kind[1]] if kind else "cp1252"
-    text = str(library.rtf_to_text(source, encoding, errors="replace"))
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
+    try:
+        source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
+        source = _RTF_ROW.sub(lambda row: _RTF_LINE_END.sub(r"\\tab", row[0]), source)
+        source = _BYTE_PAIR.sub(lambda pair: f"{pair[1]}\\'{ord(pair[2]):x}", source)
+        kind = re.search(r"\\(mac|pca?)(?![a-z])", source[:100])
+        encoding = _RTF_ENCODINGS[kind[1]] if kind else "cp1252"
+        text = str(library.rtf_to_text(source, encoding, errors="replace"))
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
+    except (ValueError, LookupError) as error:
+        raise UnreadableFileError(f"it is damaged: {error}") from None
     rows, elements = list[list[str]](), list[Element]()
     for line in [*text.split("\n"), ""]:
         if line.count("|") > 1 and line.rstrip().endswith("|"):  # how striprtf writes rows
@@ -201,17 +204,21 @@ def read_epub(file: BinaryIO) -> Document:
 def read_pptx(file: BinaryIO) -> Document:
     """Read slides: each a page, under its title; its texts by their places, then its notes."""
     from pptx import Presentation
+    from pptx.exc import PackageNotFoundError
 
-    slides: Any = Presentation(file).slides
-    elements = list[Element]()
-    for number, slide in enumerate(slides, 1):
-        elements.append(Element("page", "", number))
-        title = slide.shapes.title
-        if title is not None and title.has_text_frame and (text := tidy(title.text_frame.text)):
-            elements.append(Element("heading", text, 1))
-        elements += _shapes(each for each in slide.shapes if title is None or each.shape_id != title.shape_id)
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            elements += _text_frame(slide.notes_slide.notes_text_frame)
+    try:
+        slides: Any = Presentation(file).slides
+        elements = list[Element]()
+        for number, slide in enumerate(slides, 1):
+            elements.append(Element("page", "", number))
+            title = slide.shapes.title
+            if title is not None and title.has_text_frame and (text := tidy(title.text_frame.text)):
+                elements.append(Element("heading", text, 1))
+            elements += _shapes(each for each in slide.shapes if title is None or each.shape_id != title.shape_id)
+            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+                elements += _text_frame(slide.notes_slide.notes_text_frame)
+    except (PackageNotFoundError, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
+        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
     return Document(elements, first_heading(elements))
 
 
