@@ -7,10 +7,8 @@ What is written in JavaScript runs under Node and in a browser, with the package
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +29,7 @@ from support.servers.langgraph_server import langgraph_server
 from support.servers.loopback import LoopbackServer
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
+from support.servers.web_app import chat_process
 
 pytestmark = pytest.mark.slow
 
@@ -86,26 +85,8 @@ def openai() -> Iterator[OpenAIServer]:
 
 @pytest.fixture(scope="module")
 def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`hopgraph chat`, as its user starts it, asking for a key."""
-    folder = tmp_path_factory.mktemp("chat")
-    command = [*HOPGRAPH, "chat", "--port", "0", "--no-browser", "--threads", str(folder / "threads.sqlite")]
-    with (folder / "log").open("wb") as log:
-        environment = {**os.environ, "HOPGRAPH_API_KEY": KEY, "COLUMNS": "200"}
-        running = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        yield _address(running, folder / "log")
-    finally:
-        running.send_signal(signal.SIGINT)
-        running.wait(60)
-
-
-def _address(running: "subprocess.Popen[bytes]", log: Path) -> str:
-    deadline = time.monotonic() + 180
-    while time.monotonic() < deadline and running.poll() is None:
-        if found := re.search(r"(http://127\.0\.0\.1:\d+)/chat", log.read_text(errors="replace")):
-            return found[1]
-        time.sleep(0.1)
-    pytest.fail(f"the app did not start:\n{log.read_text(errors='replace')[-3000:]}")
+    with chat_process(tmp_path_factory.mktemp("chat"), environment={"HOPGRAPH_API_KEY": KEY}) as chat:
+        yield chat.url
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,27 @@ class Served:
     folder: Path
 
 
+@contextmanager
+def serving(folder: Path, *options: str, **environment: str) -> Generator[Served]:
+    """Run `hopgraph serve` in a folder until the block ends."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    log, url = folder / "log", f"http://127.0.0.1:{port}"
+    command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port), *options]
+    given = {**os.environ, "LANGSMITH_TRACING": "false", "NO_COLOR": "1", **environment}
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            command, cwd=folder, env=given, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        _wait(process, url, log)
+        yield Served(process, url, log, folder)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("elsewhere")
@@ -60,23 +82,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     own.write_text(PLAIN, "utf-8")
     for name in PICKLES:
         (folder / ".langgraph_api" / name).write_bytes(pickle.dumps(Hostile()))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    log = folder / "log"
-    script = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port), "--method", str(own)]
-    environment = {**os.environ, "LANGSMITH_TRACING": "false", "NO_COLOR": "1"}
-    with log.open("wb") as written:
-        process = subprocess.Popen(
-            script, cwd=folder, env=environment, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(process, url, log)
-        yield Served(process, url, log, folder)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    with serving(folder, "--method", str(own)) as running:
+        yield running
 
 
 def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
@@ -141,21 +148,12 @@ def test_sigterm_leaves_nothing_behind_nor_does_a_killed_server_for_long(tmp_pat
     (temporary / "hopgraph-serve-of-another-kind").mkdir(parents=True)
     here.mkdir()
     for how in (signal.SIGKILL, signal.SIGTERM):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-        command = [str(Path(sys.executable).parent / "hopgraph"), "serve", "--port", str(port)]
-        environment = {**os.environ, "TMPDIR": str(temporary), "NO_COLOR": "1"}
-        log = tmp_path / "log"
-        with log.open("wb") as written:
-            process = subprocess.Popen(command, cwd=here, env=environment, stdout=written, stderr=subprocess.STDOUT)
-        try:
-            _wait(process, f"http://127.0.0.1:{port}", log)
+        with serving(here, TMPDIR=str(temporary)) as running:
             assert len(list(temporary.glob("hopgraph-serve-*"))) == 2
-        finally:
-            process.send_signal(how)
-            process.wait(PATIENCE)
+            running.process.send_signal(how)
+            running.process.wait(PATIENCE)
     assert [each.name for each in temporary.glob("hopgraph-serve-*")] == ["hopgraph-serve-of-another-kind"]
-    assert "Traceback" not in log.read_text(errors="replace")
+    assert "Traceback" not in running.log.read_text(errors="replace")
 
 
 @pytest.fixture

@@ -33,12 +33,7 @@ def findings(chat: Chat) -> list[str]:
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm ci --prefix tests/javascript")
 @pytest.mark.parametrize(
     ("simple", "device", "scheme"),
-    [
-        pytest.param(True, "desktop", "dark", id="simple-desktop-dark"),
-        pytest.param(True, "phone", "light", id="simple-phone-light"),
-        pytest.param(False, "desktop", "light", id="full-desktop-light"),
-        pytest.param(False, "phone", "dark", id="full-phone-dark"),
-    ],
+    [(True, "desktop", "dark"), (True, "phone", "light"), (False, "desktop", "light"), (False, "phone", "dark")],
 )
 def test_no_serious_finding(
     serve: Serve, open_chat: Open, tmp_path: Path, simple: bool, device: str, scheme: Any
