@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -405,11 +404,10 @@ def test_what_a_role_has_no_use_for_is_refused(
 
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_and_ends_as_an_undisturbed_one(
-    judge: OpenAIServer, films: Path, tmp_path: Path
+    judge: OpenAIServer, films: Path, script: list[str], tmp_path: Path
 ) -> None:
-    program = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
     command = ["distill", str(films), "--for", RELEVANCE, "--teacher", spec(judge), "--concurrency", "1", "--out"]
-    with subprocess.Popen([sys.executable, "-c", program, *command, str(tmp_path / "data")]) as process:
+    with subprocess.Popen([*script, *command, str(tmp_path / "data")]) as process:
         wait_until(lambda: len(judge.requests) > 12 or process.poll() is not None)
         process.kill()
     assert not (tmp_path / "data").exists()

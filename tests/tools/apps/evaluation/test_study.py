@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -34,7 +33,6 @@ from support.servers.openai_server import OpenAIServer
 METHODS = ("one_step", "migres", "genground")
 PASSAGES = (3, 5)
 REPEATS = 3
-KILLED = ["-c", "import sys; from hopgraph.tools.apps.cli import main; sys.exit(main(sys.argv[1:]))"]
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +81,10 @@ def finished(study: Study) -> Counter[str]:
 
 @pytest.mark.slow
 def test_killed_twice_it_ends_complete_and_pays_next_to_nothing_twice(
-    study_file: Path, models: dict[str, OpenAIServer]
+    study_file: Path, models: dict[str, OpenAIServer], script: list[str]
 ) -> None:
     before, chance = {name: len(each.requests) for name, each in models.items()}, random.Random(5)
-    command = [sys.executable, *KILLED, "eval", str(study_file), "--concurrency", "4", "--processes", "1"]
+    command = [*script, "eval", str(study_file), "--concurrency", "4", "--processes", "1"]
 
     def asked() -> list[str]:
         return [

@@ -4,7 +4,6 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,13 +24,6 @@ QUESTIONS = 3
 CONCURRENCY = 4
 PER_QUESTION = 5
 """The most calls that one of these methods has under way at once."""
-EVAL = """
-import sys
-from pathlib import Path
-from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
-dataset, out, model, methods = sys.argv[1:]
-run_eval(EvalOptions(Path(dataset), methods, Path(out), model=model, limit=3, concurrency=4))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +47,12 @@ def undisturbed(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.long
 def test_killed_at_random_moments_it_ends_the_same_and_pays_nothing_twice(
-    server: OpenAIServer, undisturbed: Path, tmp_path: Path
+    server: OpenAIServer, undisturbed: Path, script: list[str], tmp_path: Path
 ) -> None:
     out, chance = tmp_path / "run", random.Random(7)
     before, in_flight = len(server.requests), 0
-    command = [sys.executable, "-c", EVAL, str(SAMPLE), str(out), f"openai:any?base_url={server.base_url}", METHODS]
+    command = [*script, "eval", str(SAMPLE), "--methods", METHODS, "--limit", "3", "--concurrency", "4"]
+    command += ["--model", f"openai:any?base_url={server.base_url}", "--out", str(out)]
     for _ in range(2):
         seen = len(server.requests)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
