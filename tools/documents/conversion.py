@@ -29,18 +29,18 @@ _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
 """Bytes of a file, of everything that is packed in it, and characters that it may become."""
 _MOST_ENTRIES, _MOST_TIMES = 20_000, 200
 """Files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
+_DAMAGED = (LookupError, ValueError, SyntaxError, AttributeError, TypeError, ArithmeticError)
+"""What libraries raise on damaged files."""
 _OLE = b"\xd0\xcf\x11\xe0"
 _SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "OPENPYXL_DEFUSEDXML": "False",  # where that is installed it takes twice as long; Expat itself refuses entity bombs
     "PATH": "",
 }
-
-
 _READERS = {
     **{f".{kind}": ("office", f"read_{kind}") for kind in ("epub", "odp", "ods", "odt", "pptx", "rtf")},
     **{f".{kind}": ("mail", f"read_{kind}") for kind in ("eml", "msg")},
-    **dict.fromkeys((".htm", ".html", ".xhtml"), ("html", "read_html_file")),
+    **dict.fromkeys((".htm", ".html", ".xhtml"), ("html", "read_page")),
     **dict.fromkeys((".xlsm", ".xlsx"), ("spreadsheet", "read_xlsx")),
     ".docx": ("docx", "read_docx"),
     ".pdf": ("pdf", "read_pdf"),
@@ -119,14 +119,18 @@ def convert_document(path: Path, ocr: str = "") -> Document:
         if size > _LARGEST_FILE:
             raise UnreadableFileError(f"it has more than {_LARGEST_FILE >> 20} MiB")
         suffix = path.suffix.lower()
-        if suffix in _ARCHIVES:
-            _check_archive(file, size)
         module, name = _READERS[suffix]
         read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
         try:
+            if suffix in _ARCHIVES:
+                _check_archive(file, size)
             document = read(file, ocr) if suffix == ".pdf" else read(file)
+        except UnreadableFileError:
+            raise
         except (BadZipFile, zlib.error, EOFError, NotImplementedError):
             raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
+        except _DAMAGED as error:
+            raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
     length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
     if length > _LARGEST_TEXT:
         raise UnreadableFileError(f"it has more than {_LARGEST_TEXT >> 20} million characters")
@@ -138,10 +142,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
 def _check_archive(file: BinaryIO, size: int) -> None:
     if file.read(len(_OLE)) == _OLE:
         raise UnreadableFileError("it is encrypted, or of an older format; save it again without a password")
-    try:
-        entries = ZipFile(file).infolist()
-    except BadZipFile:
-        raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
+    entries = ZipFile(file).infolist()
     total = sum(each.file_size for each in entries)
     if any(each.flag_bits & 1 for each in entries):
         raise UnreadableFileError("it is encrypted")

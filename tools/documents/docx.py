@@ -45,8 +45,6 @@ _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
     *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
-
-
 _PLACE = re.compile(r"%(\d)")
 """Where a mark has the number of a level, from 1."""
 
@@ -118,6 +116,11 @@ def _number(node: Any, *names: str, default: int = 0) -> int:
     return min(int(value), 10**6) if value.isdecimal() else default
 
 
+def _outline_level(node: Any) -> int:
+    level = _number(node, "pPr", "outlineLvl", default=9)
+    return level + 2 if level < 9 else 0
+
+
 class _Reader:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
@@ -149,8 +152,7 @@ class _Reader:
 
     def _paragraph(self, node: Any) -> Iterator[Element]:
         style = self._styles.get(_value(node, "pPr", "pStyle"), _Style())
-        outline = _value(node, "pPr", "outlineLvl")
-        level = int(outline) + 2 if outline.isdecimal() and int(outline) < 9 else style.level
+        level = _outline_level(node) or style.level
         text = self._before + tidy("".join(_texts(node)))
         self._before = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
         if self._before:  # its end is deleted
@@ -165,10 +167,9 @@ class _Reader:
             yield from self.read(box)
 
     def _numbering(self, node: Any, style: _Style) -> tuple[str, int] | None:
-        number, depth = _value(node, "pPr", "numPr", "numId"), _value(node, "pPr", "numPr", "ilvl")
-        if number == "0":
-            return None
-        return (number, int(depth) if depth.isdecimal() else 0) if number else style.numbering
+        number = _value(node, "pPr", "numPr", "numId")
+        own = (number, _number(node, "pPr", "numPr", "ilvl")) if number else style.numbering
+        return None if number == "0" else own
 
     def _mark(self, number: str, depth: int) -> str:
         """Count an item, and return its indented mark."""
@@ -216,8 +217,7 @@ class _Reader:
 
     def _chunk(self, node: Any) -> Iterator[Element]:
         """Read a page of HTML that the document embeds."""
-        key = next((value for name, value in node.items() if name.endswith("}id")), "")
-        place = self._targets.get(key, "")
+        place = self._targets.get(_attribute(node, "id"), "")
         content = read_entry(self._archive, posixpath.normpath(posixpath.join("word", place)).lstrip("/"))
         yield from read_page(content).elements
 
@@ -236,13 +236,9 @@ class _Reader:
         for _ in range(20):
             if (node := nodes.get(key)) is None:
                 break
-            name, outline = _value(node, "name").lower(), _value(node, "pPr", "outlineLvl")
-            if not level and name == "title":
-                level = 1
-            elif not level and name.startswith("heading ") and name[8:].isdecimal():
-                level = int(name[8:]) + 1
-            elif not level and outline.isdecimal() and int(outline) < 9:
-                level = int(outline) + 2
+            name = _value(node, "name").lower()
+            heading = name.removeprefix("heading ") if name.startswith("heading ") else "0" * (name == "title")
+            level = level or (int(heading) + 1 if heading.isdecimal() else _outline_level(node))
             number, depth = _value(node, "pPr", "numPr", "numId"), depth or _value(node, "pPr", "numPr", "ilvl")
             if number and numbering is None:
                 numbering = number, int(depth) if depth.isdecimal() else 0

@@ -60,18 +60,7 @@ _NO_TEXT = "it is not UTF-8, nor text in another known encoding"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _ISO_2022_JP = b"\x1b$B"
 """What begins Japanese letters in its bytes, all of which are ASCII."""
-_LARGER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}
+_LARGER = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874"}
 """Encodings as what browsers read them, since texts that name one have letters of the other."""
 
 
@@ -106,10 +95,6 @@ def find_encoding(content: bytes) -> str:
     raise UnreadableFileError("it is not text: it has zero bytes" if zeros else _NO_TEXT)
 
 
-def _is_text(text: str) -> bool:
-    return not any(unicodedata.category(char) in _NOT_TEXT for char in set(text) - _SPACES)
-
-
 def guess_encoding(content: bytes) -> str | None:
     """Return the encoding of a text that is not UTF-8; None for what is not text.
 
@@ -131,4 +116,5 @@ def guess_encoding(content: bytes) -> str | None:
 def _is_likely(sample: bytes, encoding: str) -> bool:
     """Return whether a sample in this encoding is text whose words are each in one script."""
     text = sample.decode(encoding, "ignore")
-    return _is_text(text) and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))
+    is_text = _NOT_TEXT.isdisjoint(map(unicodedata.category, set(text) - _SPACES))
+    return is_text and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))

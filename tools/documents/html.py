@@ -33,7 +33,11 @@ _ASIDES = (
     ".footer, .page-footer, .site-footer"
 )
 """What the parts of pages without `main` are called that are for navigation."""
-_SIGNS = {"/": "mfrac > :last-child", "_": "msub > :last-child", "^": "msup > :last-child"}
+_SIGNS = (
+    ("mfrac > mrow, msup > mrow, msub > mrow", "(", ")"),
+    *(("mfrac > :last-child", "/", ""), ("msub > :last-child", "_", ""), ("msup > :last-child", "^", "")),
+)
+"""The parts of formulas, with what stands before and behind them."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = frozenset(
     re.findall(
@@ -48,8 +52,6 @@ _MOST_LINE_WORDS = 10
 """Words of lines that stay apart; longer ones are prose, and joined."""
 _MOST_SPAN = 100
 """Rows or columns that one cell may span."""
-
-
 _LOCAL = re.compile(r"(?![A-Za-z][\w+.-]*:|//|#)\S.{0,299}")
 """A link to a document beside this one."""
 _SPACE, _PARAGRAPHS = re.compile(r"\s+"), re.compile(r"\n\s*\n")
@@ -64,13 +66,9 @@ _SELF_CLOSED = re.compile(
 _FOOTNOTE_MARK = re.compile(r"\W{0,5}(?:\w{1,3}|[*†‡§¶])\W{0,5}")
 
 
-def read_html_file(file: BinaryIO) -> Document:
-    """Read a page as `read_page` does."""
-    return read_page(file.read())
-
-
-def read_page(content: bytes) -> Document:
+def read_page(page: BinaryIO | bytes) -> Document:
     """Read a page as `read_html` does, in the encoding that it names, if it is none of Unicode's."""
+    content = page if isinstance(page, bytes) else page.read()
     named = _CHARSET.search(content[:4096])
     return read_html(decode(content, named[1].decode() if named else None))
 
@@ -139,12 +137,10 @@ def _drop_unsaid(body: Any) -> None:
 
 
 def _write_formulas(body: Any) -> None:
-    for each in body.css("mfrac > mrow, msup > mrow, msub > mrow"):
-        each.insert_before("(")
-        each.insert_after(")")
-    for sign, places in _SIGNS.items():
+    for places, before, after in _SIGNS:
         for each in body.css(places):
-            each.insert_before(sign)
+            each.insert_before(before)
+            each.insert_after(after)
 
 
 class _Writer:
@@ -156,8 +152,8 @@ class _Writer:
         self._links: list[tuple[str, str]] = []
         self._mark = ""
         self._lists: list[Iterator[int] | None] = []
-        self._heading = self._code = 0
-        self._in_term = self._follows_term = False
+        self._inside: list[str] = []
+        self._term_at = -1
         self._script = ""
 
     def enter(self, node: Any) -> bool:
@@ -165,7 +161,7 @@ class _Writer:
         tag = node.tag
         if tag == "-text":
             text = node.text_content or ""
-            text = text if self._code else _SPACE.sub(" ", text)
+            text = text if "pre" in self._inside else _SPACE.sub(" ", text)
             self._text.append(write_script(text, raised=self._script == "sup") if self._script else text)
         elif tag in ("br", "img"):
             self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
@@ -182,18 +178,13 @@ class _Writer:
         return False
 
     def _enter_block(self, node: Any, tag: str) -> None:
+        self._inside.append(tag)
         if tag in ("ul", "ol"):
             self._lists.append(count(_number(node, "start", 1)) if tag == "ol" else None)
         elif tag == "li":
             numbers = self._lists[-1] if self._lists else None
             indent = "  " * (len(self._lists) - 1)
             self._mark = f"{indent}{next(numbers)}. " if numbers else f"{indent}- "
-        elif tag in _HEADINGS:
-            self._heading = int(tag[1])
-        elif tag == "pre":
-            self._code += 1
-        elif tag == "dt":
-            self._in_term = True
 
     def leave(self, tag: str) -> None:
         """Take the end of a node."""
@@ -202,16 +193,11 @@ class _Writer:
         if tag not in _BLOCKS:
             return
         self.flush()
+        self._inside.pop()
         if tag in ("ul", "ol"):
             self._lists.pop()
         elif tag == "li":
             self._mark = ""
-        elif tag in _HEADINGS:
-            self._heading = 0
-        elif tag == "pre":
-            self._code -= 1
-        elif tag == "dt":
-            self._in_term = False
 
     def flush(self) -> None:
         """Make an element of the text so far."""
@@ -219,9 +205,9 @@ class _Writer:
         if not text.strip():
             return
         links, self._links = tuple(self._links), []
-        if self._heading:
-            self.found.append(Element("heading", tidy(text), self._heading, links=links))
-        elif self._code:
+        if heading := next((tag for tag in self._inside if tag in _HEADINGS), ""):
+            self.found.append(Element("heading", tidy(text), int(heading[1]), links=links))
+        elif "pre" in self._inside:
             self.found.append(Element("code", text.strip("\n").replace("\xa0", " "), links=links))
         else:
             for paragraph in _PARAGRAPHS.split(text):
@@ -231,11 +217,11 @@ class _Writer:
         lines = [line for each in paragraph.split("\n") if (line := tidy(each))]
         if not lines:
             return
-        text, follows, self._follows_term = " ".join(lines), self._follows_term, self._in_term
+        text, is_term = " ".join(lines), "dt" in self._inside
         if self._mark:
             self.found.append(Element("item", self._mark + text, links=links))
             self._mark = ""
-        elif follows and not self._in_term and self.found:
+        elif self._term_at == len(self.found) and not is_term:
             term = self.found.pop()
             colon = ":" * term.text[-1].isalnum()
             self.found.append(Element("item", f"- {term.text}{colon} {text}", links=(*term.links, *links)))
@@ -243,6 +229,7 @@ class _Writer:
             self.found.append(Element("code", "\n".join(lines), links=links))
         else:
             self.found.append(Element("text", text, links=links))
+        self._term_at = len(self.found) if is_term else -1
 
 
 def _walk(root: Any) -> list[Element]:
@@ -273,11 +260,7 @@ def _number(node: Any, name: str, default: int) -> int:
 
 
 def _children(node: Any, *tags: str) -> Iterator[Any]:
-    child = node.child
-    while child is not None:
-        if child.tag in tags:
-            yield child
-        child = child.next
+    return (child for child in node.iter() if child.tag in tags)
 
 
 def _rows_of(table: Any) -> list[tuple[Any, list[Any]]]:

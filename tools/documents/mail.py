@@ -23,10 +23,7 @@ def read_eml(file: BinaryIO) -> Document:
     message = message_from_bytes(decode(head).encode() + end + body, policy=default)
     if not message.keys():
         raise UnreadableFileError("it is not a message")
-    try:
-        return _read_message(message)
-    except (LookupError, ValueError, AttributeError) as error:  # a damaged header
-        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
+    return _read_message(message)
 
 
 def _read_message(message: EmailMessage) -> Document:

@@ -14,7 +14,6 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
-    first_heading,
     make_table,
     make_tables,
     parse_xml,
@@ -36,15 +35,12 @@ _ODT_SPANS = {"number-columns-spanned": "colspan", "number-rows-spanned": "rowsp
 _ODT_DROPPED = frozenset(
     {"annotation", "tracked-changes", "note-citation", "sequence-decls", "forms", "ruby-text", "covered-table-cell"}
 )
-
-
 _MOST_REPEATED = 100
 _TAG = re.compile(r"<[^<>]+>")
 _ASIDE = re.compile(r"\{\\(?:footnote|shptxt|(?:header|footer)[lrf]?|(v|deleted))(?![a-z\d])")
 """A group that stands apart from the text; one that is not shown."""
-_RTF_ROW, _RTF_LINE_END = (
-    re.compile(each, re.DOTALL) for each in (r"\\(?:trowd|intbl)(?![a-z]).*?\\row(?![a-z])", r"\\(?:par|line)(?![a-z])")
-)
+_RTF_ROW = re.compile(r"\\(?:trowd|intbl)(?![a-z]).*?\\row(?![a-z])", re.DOTALL)
+_RTF_LINE_END = re.compile(r"\\(?:par|line)(?![a-z])")
 _BYTE_PAIR = re.compile(r"(\\'[89a-f][0-9a-f])([@-\[\]-z|~])", re.IGNORECASE)
 """A byte and a letter that may be its second one, in Chinese, Japanese and Korean."""
 _RTF_ENCODINGS = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
@@ -59,10 +55,8 @@ def read_odt(file: BinaryIO) -> Document:
     title = next((each.text for each in meta.iter("{*}title") if each.text), "")
     margins = [each for name in ("header", "footer") for each in styles.iter(f"{{*}}{name}")]
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>") for each in (*margins, *root.iter("{*}text"))]
-    document = pages[-1] if pages else Document()
-    document.elements = [each for page in pages for each in page.elements]
-    document.title = title or document.title
-    return document
+    elements = [each for page in pages for each in page.elements]
+    return Document(elements, title or next((page.title for page in pages[-1:]), ""))
 
 
 def read_ods(file: BinaryIO) -> Document:
@@ -73,8 +67,7 @@ def read_ods(file: BinaryIO) -> Document:
     for sheet in root.iter("{*}table"):
         wide = set[int]()
         if elements := list(make_tables(_ods_rows(sheet, wide), wide)):
-            name = next((value for key, value in sheet.items() if key.endswith("}name")), "")
-            document.elements += [Element("sheet", tidy(name)), *elements]
+            document.elements += [Element("sheet", tidy(_attributes(sheet).get("name", ""))), *elements]
     return document
 
 
@@ -102,7 +95,7 @@ def read_odp(file: BinaryIO) -> Document:
         root = read_xml(archive, "content.xml")
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>").elements for each in root.iter("{*}page")]
     elements = [each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)]
-    return Document(elements, first_heading(elements))
+    return Document(elements, next((each.text for each in elements if each.kind == "heading"), ""))
 
 
 def _attributes(node: Any) -> dict[str, str]:
@@ -144,16 +137,13 @@ def read_rtf(file: BinaryIO) -> Document:
     source = file.read().decode("latin-1")  # other characters are escaped
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableFileError("it is not RTF")
-    try:
-        source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
-        source = _RTF_ROW.sub(lambda row: _RTF_LINE_END.sub(r"\\tab", row[0]), source)
-        source = _BYTE_PAIR.sub(lambda pair: f"{pair[1]}\\'{ord(pair[2]):x}", source)
-        kind = re.search(r"\\(mac|pca?)(?![a-z])", source[:100])
-        encoding = _RTF_ENCODINGS[kind[1]] if kind else "cp1252"
-        text = str(library.rtf_to_text(source, encoding, errors="replace"))
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
-    except (ValueError, LookupError) as error:
-        raise UnreadableFileError(f"it is damaged: {error}") from None
+    source = _LINK_ADDRESS.sub(r"\1", _move_asides(source))  # striprtf would print it
+    source = _RTF_ROW.sub(lambda row: _RTF_LINE_END.sub(r"\\tab", row[0]), source)
+    source = _BYTE_PAIR.sub(lambda pair: f"{pair[1]}\\'{ord(pair[2]):x}", source)
+    kind = re.search(r"\\(mac|pca?)(?![a-z])", source[:100])
+    encoding = _RTF_ENCODINGS[kind[1]] if kind else "cp1252"
+    text = str(library.rtf_to_text(source, encoding, errors="replace"))
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs
     rows, elements = list[list[str]](), list[Element]()
     for line in [*text.split("\n"), ""]:
         if line.count("|") > 1 and line.rstrip().endswith("|"):  # how striprtf writes rows
@@ -204,22 +194,18 @@ def read_epub(file: BinaryIO) -> Document:
 def read_pptx(file: BinaryIO) -> Document:
     """Read slides: each a page, under its title; its texts by their places, then its notes."""
     from pptx import Presentation
-    from pptx.exc import PackageNotFoundError
 
-    try:
-        slides: Any = Presentation(file).slides
-        elements = list[Element]()
-        for number, slide in enumerate(slides, 1):
-            elements.append(Element("page", "", number))
-            title = slide.shapes.title
-            if title is not None and title.has_text_frame and (text := tidy(title.text_frame.text)):
-                elements.append(Element("heading", text, 1))
-            elements += _shapes(each for each in slide.shapes if title is None or each.shape_id != title.shape_id)
-            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-                elements += _text_frame(slide.notes_slide.notes_text_frame)
-    except (PackageNotFoundError, KeyError, ValueError, AttributeError, TypeError, IndexError) as error:
-        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
-    return Document(elements, first_heading(elements))
+    slides: Any = Presentation(file).slides
+    elements = list[Element]()
+    for number, slide in enumerate(slides, 1):
+        elements.append(Element("page", "", number))
+        title = slide.shapes.title
+        if title is not None and title.has_text_frame and (text := tidy(title.text_frame.text)):
+            elements.append(Element("heading", text, 1))
+        elements += _shapes(each for each in slide.shapes if title is None or each.shape_id != title.shape_id)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            elements += _text_frame(slide.notes_slide.notes_text_frame)
+    return Document(elements, next((each.text for each in elements if each.kind == "heading"), ""))
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
@@ -243,12 +229,12 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
 
 
 def _slide_row(row: Any) -> str:
-    cells = [each for each in row.cells if not each.is_spanned]
-    spans = [
-        f'colspan="{each.span_width}" rowspan="{each.span_height}"' if each.is_merge_origin else "" for each in cells
-    ]
-    texts = (escape(each.text) for each in cells)
-    return f"<tr>{''.join(f'<td {span}>{text}</td>' for span, text in zip(spans, texts, strict=True))}</tr>"
+    cells = (
+        f'<td colspan="{each.span_width}" rowspan="{each.span_height}">{escape(each.text)}</td>'
+        for each in row.cells
+        if not each.is_spanned
+    )
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _text_frame(frame: Any) -> Iterator[Element]:

@@ -184,8 +184,8 @@ def _with_columns(blocks: Sequence[Any], items: Sequence[Any]) -> Iterator[Eleme
 
 def _with_rest(table: Any, after: Sequence[Any], items: Sequence[Any]) -> list[list[str]]:
     """Return the rows of a table whose last cell goes on in the paragraph right below it; none for another one."""
-    rows, rest = _cells(table), next((each for each in after if each.kind == "paragraph" and each.bbox), None)
-    if not (rest and table.bbox and abs(rest.bbox.y - table.bbox.y - table.bbox.height) < _SAME_PLACE):
+    rows, rest = _cells(table), next((each for each in after if each.kind == "paragraph"), None)
+    if not (rest and rest.bbox and table.bbox) or abs(rest.bbox.y - table.bbox.y - table.bbox.height) >= _SAME_PLACE:
         return []
     places = [each.x for each in _items_in(table, items) if each.y < table.bbox.y + _SAME_PLACE]
     column = next((at for at, x in enumerate(places) if at and abs(x - rest.bbox.x) < _SAME_PLACE), None)
@@ -263,10 +263,9 @@ def _elements(block: Any) -> Iterator[Element]:
     elif block.lines:
         yield Element("code", "\n".join(line.rstrip() for line in block.lines))
     elif block.text and (text := _unmarked(block.text)):
-        if block.kind == "list_item":
-            yield Element("item", f"{'  ' * (block.level or 0)}{block.marker or '-'} {text}")
-        else:
-            yield Element("text", text)
+        is_item = block.kind == "list_item"
+        mark = f"{'  ' * (block.level or 0)}{block.marker or '-'} " if is_item else ""
+        yield Element("item" if is_item else "text", f"{mark}{text}")
 
 
 def _cells(table: Any) -> list[list[str]]:

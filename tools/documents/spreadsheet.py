@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -14,7 +14,6 @@ from zipfile import ZipFile
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
-    UnreadableFileError,
     make_tables,
     read_entry,
     read_xml,
@@ -28,6 +27,8 @@ _NO_VALUE = re.compile(
 )
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_sections: Callable[[str], list[str]] = lru_cache(maxsize=1024)(re.compile(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)").split)
+_tokens: Callable[[str], list[str]] = lru_cache(maxsize=1024)(_TOKEN.findall)
 _LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocument)/")
 """Namespaces of ISO's strict edition."""
@@ -51,29 +52,25 @@ def read_xlsx(file: BinaryIO) -> Document:
     Formulas have the values that were stored with them; those without any are counted.
     """
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     document = Document()
+    merged, without = _look_through(file)
     try:
-        merged, without = _look_through(file)
-        try:
-            book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        except (TypeError, ValueError):  # a fill or a border that only Excel knows
-            book = None
-        if not (book and book.worksheets):
-            book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
-        hidden = 0
-        for sheet in book.worksheets:
-            if sheet.sheet_state != "visible":
-                hidden += 1
-                continue
-            sheet.reset_dimensions()  # which some programs write wrong
-            cells = merged.get(sheet.title, {})
-            wide = {row for (row, column), (_, left) in cells.items() if column > left}
-            if elements := list(make_tables(_rows(sheet, cells), wide)):
-                document.elements += [Element("sheet", tidy(sheet.title)), *elements]
-    except (InvalidFileException, LookupError, ArithmeticError, ValueError, AttributeError, TypeError) as error:
-        raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
+        book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    except (TypeError, ValueError):  # a fill or a border that only Excel knows
+        book = None
+    if not (book and book.worksheets):
+        book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
+    hidden = 0
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            hidden += 1
+            continue
+        sheet.reset_dimensions()  # which some programs write wrong
+        cells = merged.get(sheet.title, {})
+        wide = {row for (row, column), (_, left) in cells.items() if column > left}
+        if elements := list(make_tables(_rows(sheet, cells), wide)):
+            document.elements += [Element("sheet", tidy(sheet.title)), *elements]
     if without:
         document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
     if hidden:
@@ -86,9 +83,7 @@ def _simplify(file: BinaryIO) -> BinaryIO:
     simple = BytesIO()
     with ZipFile(file) as source, ZipFile(simple, "w") as target:
         for name in source.namelist():
-            content = source.read(name)
-            if name.endswith((".xml", ".rels")):
-                content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
+            content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", source.read(name))
             target.writestr(name, _LOOKS.sub(b"", content) if name == "xl/styles.xml" else content)
     return simple
 
@@ -164,15 +159,13 @@ def _show_number(value: float, number_format: str) -> str:
     if found := _FRACTION.search(pattern):
         return _show_fraction(number, found)
     if not any(each in "0#?" for each in tokens):
-        plain = "General" in section or "@" in tokens
-        return _plain(number) if plain else "".join(map(_literal, tokens)).strip()
-    digits = "".join(each for each in tokens if each in "0#?.,%")
-    number *= 100 ** digits.count("%")
-    pattern = digits.replace("%", "")
-    whole, _, fraction = pattern.partition(".")
-    thousands = len(pattern) - len(pattern.rstrip(","))
-    number /= 1000**thousands
-    whole, fraction = whole.rstrip(",") if not fraction else whole, fraction.rstrip(",")
+        if "General" not in section and "@" not in tokens:
+            return "".join(map(_literal, tokens)).strip()
+        shown = f"{number:f}"
+        return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    pattern = "".join(each for each in tokens if each in _DIGITS)
+    number *= Decimal(100) ** tokens.count("%") / 1000 ** (len(pattern) - len(pattern.rstrip(",")))
+    whole, _, fraction = pattern.rstrip(",").partition(".")
     shown = f"{_round(number, len(fraction)):f}"
     sign, shown = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
     before, _, after = shown.partition(".")
@@ -238,21 +231,6 @@ def _literal(token: str) -> str:
     return "" if token[0] in "_*" else token
 
 
-@lru_cache(maxsize=1024)
-def _sections(number_format: str) -> list[str]:
-    return re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", number_format)
-
-
-@lru_cache(maxsize=1024)
-def _tokens(section: str) -> list[str]:
-    return _TOKEN.findall(section)
-
-
-def _plain(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
     if isinstance(value, timedelta):
         return _show_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
@@ -261,8 +239,7 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
     tokens = _tokens(_sections(number_format)[0])
     places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
     if number_format.lower() in _LOCALE_DATES or not places or not isinstance(value, datetime):
-        text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-        return text.removesuffix(" 00:00:00") if isinstance(value, datetime) else text
+        return str(value).removesuffix(" 00:00:00")
     shown, marks = list(map(_literal, tokens)), [tokens[at].lower() for at in places]
     hours = "i" if any("/" in each for each in marks) else "h"
     for at, mark, before, after in zip(places, marks, ["", *marks], [*marks[1:], ""], strict=False):

@@ -28,9 +28,7 @@ TITLES = _words(
 )
 """Stand before a name, so they never end a sentence."""
 
-CONNECTIVES = _words(
-    "approx ca cf circa e.g eg esp i.e ie incl v viz vs abs bzw evtl exkl ggf inkl mio mrd sog vgl z.b zzgl",
-)
+CONNECTIVES = _words("approx ca cf circa e.g eg esp i.e ie incl v viz vs abs bzw evtl ggf inkl mio mrd vgl z.b zzgl")
 """Stand before what they introduce, so they never end a sentence."""
 
 MAY_END = _words(

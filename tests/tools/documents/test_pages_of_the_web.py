@@ -92,6 +92,7 @@ def test_the_encoding_is_found(tmp_path: Path, content: bytes, text: str) -> Non
         ("<p>The tower<a href='#1'><sup>1</sup></a> is old.</p>", ["The tower is old."]),
         ("<p>It costs <del>40</del> <ins>30</ins>.</p>", ["It costs 30."]),
         ("<dl><dt>SLA<dd>A promise.<dt>Why?<dd>So.</dl>", ["- SLA: A promise.", "- Why? So."]),
+        ("<dl><dt>f(x)<dd><pre>f(1)</pre>A call.</dl>", ["f(x)", "f(1)", "A call."]),
         ("<p>Monday: 9-17<br>Sunday: closed</p>", ["Monday: 9-17\nSunday: closed"]),
         (f"<p>The tower is old,<br>{'old ' * 11}</p>", [f"The tower is old, {'old ' * 11}"]),
         ("<div class='cookie-banner'>We use cookies.</div><p>It leaks.</p>", ["It leaks."]),

@@ -99,9 +99,7 @@ def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     single = (str, int, float, date)
-    if not isinstance(values, dict):
-        return {}
-    found = cast("dict[object, object]", values)
+    found = cast("dict[object, object]", values if isinstance(values, dict) else {})
     return {str(key): value for key, value in found.items() if isinstance(value, single)}
 
 
