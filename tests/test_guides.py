@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from functools import cache
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
@@ -263,12 +264,16 @@ def test_commands_and_options_of_all_pages_exist(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
+
+    @cache
+    def help_of(*name: str) -> str:
+        assert main([*name, "--help"]) == 0
+        return capsys.readouterr().out
+
     for command in COMMANDS:
         if command.startswith("hopgraph "):
             words = shlex.split(command)
-            name = words[1:3] if words[1] in ("build", "study") else words[1:2]
-            assert main([*name, "--help"]) == 0
-            shown = capsys.readouterr().out
+            shown = help_of(*(words[1:3] if words[1] in ("build", "study") else words[1:2]))
             assert [each for each in words if each.startswith("--") and each not in shown] == [], command
 
 

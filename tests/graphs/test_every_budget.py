@@ -1,20 +1,17 @@
 """Every method obeys its budget in the middle of its work, and its result does not depend on which call is first."""
 
-import asyncio
 import json
-import random
 from functools import cache
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 
 from hopgraph.graphs import METHODS
 from hopgraph.tools.retrieval import resolve_retriever
 from support.every_method import NAMES, baselines_slow
 from support.fake_clock import NEVER
 from support.honest import honest, input_for, model
-from support.servers.scripted_model import ScriptedChatModel
+from support.servers.scripted_model import JumbledChatModel
 from support.walks import Walk, walk
 
 KEPT_BACK = 3
@@ -67,21 +64,11 @@ def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
     assert result["answer"] or not result["citations"]
 
 
-class Jumbled(ScriptedChatModel):
-    """Takes a different time for each call, by a seed."""
-
-    seed: int = 0
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
-        await asyncio.sleep(random.Random(f"{self.seed}{messages[-1].text}").uniform(0, 0.03))
-        return await super()._agenerate(messages, *args, **kwargs)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("method", baselines_slow())
 def test_results_and_traces_do_not_depend_on_which_call_is_first(method: str) -> None:
     def outcome(seed: int) -> str:
-        ran = run(method, model=Jumbled(replies=honest, seed=seed))
+        ran = run(method, model=JumbledChatModel(replies=honest, seed=seed))
         del ran.state["started_at"], ran.state["settings"]["model"]  # one of another seed is another model
         return json.dumps([ran.state, ran.events])
 

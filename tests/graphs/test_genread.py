@@ -1,17 +1,14 @@
 """GenRead and GRG end to end: a scripted model, with and without decomposition, every edge of the drawings."""
 
-import asyncio
 import json
 import re
 from types import ModuleType
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
 
 from hopgraph.graphs.baselines import genread, grg
-from support.servers.scripted_model import ScriptedChatModel
+from support.servers.scripted_model import JumbledChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
@@ -139,17 +136,14 @@ def test_no_budget_is_ever_exceeded(method: ModuleType, limit: int, decompositio
 
 @BOTH
 def test_results_do_not_depend_on_how_long_a_part_takes(method: ModuleType) -> None:
-    def outcome(first: float, second: float) -> Any:
-        class Slow(ScriptedChatModel):
-            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-                await asyncio.sleep(first if asked(messages[-1].text) == PARTS[0] else second)
-                return await super()._agenerate(messages, *args, **kwargs)
+    def outcome(seed: int) -> Any:
+        model = JumbledChatModel(replies=Script(replies()), seed=seed)
+        walked = walk(
+            method.graph, {"question": QUESTION}, settings(method, Script({}), model=model, decomposition=True)
+        )
+        return {**walked.state, "started_at": 0, "settings": 0}, walked.events  # another seed is another model
 
-        context = settings(method, Script({}), model=Slow(replies=Script(replies())), decomposition=True)
-        walked = walk(method.graph, {"question": QUESTION}, context)
-        return {**walked.state, "started_at": 0}, walked.events
-
-    assert outcome(0, 0.03) == outcome(0.03, 0)
+    assert outcome(1) == outcome(2) == outcome(3)
 
 
 @BOTH

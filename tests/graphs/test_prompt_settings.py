@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from hopgraph.graphs import ALIASES, METHODS, chat, migres
+from hopgraph.graphs import METHODS, chat, migres
 from hopgraph.state import Context, PromptError, SettingsError
 from hopgraph.state.context import PROMPT, make_settings
 from hopgraph.state.environment import parse_setting, resolve_settings
 from hopgraph.tools.apps.evaluation.batch.run_directory import frozen_settings, prompt_hashes
 from hopgraph.tools.prompts import prompts_root
+from support.every_method import NAMES
 from support.honest import input_for, model
 from support.walks import walk
 
-NAMES = sorted(METHODS.keys() - ALIASES.keys())
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 OWN = "Say whether this is enough; be strict. Reply with JSON."
 

@@ -1,8 +1,6 @@
 """Tree of Reviews at its limits: broken replies, budgets, the order of completion, options that save calls."""
 
-import asyncio
 import json
-import random
 from collections.abc import Mapping
 from itertools import cycle
 from typing import Any
@@ -26,7 +24,7 @@ from support.review_worlds import (
     titles_in,
     world,
 )
-from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
+from support.servers.scripted_model import JumbledChatModel, ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, Walk, walk
 
 HOSTILE = [
@@ -127,20 +125,10 @@ def test_a_deadline_ends_the_search_with_the_answer_so_far(clock: FakeClock) -> 
     assert (ran.result["answer"], ran.result["stop_reason"]) == ("Tallinn", "budget")
 
 
-class Jumbled(ScriptedChatModel):
-    """Takes a different time for each call, by a seed."""
-
-    seed: int = 0
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
-        await asyncio.sleep(random.Random(f"{self.seed}{messages[-1].text}").uniform(0, 0.05))
-        return await super()._agenerate(messages, *args, **kwargs)
-
-
 def test_results_and_traces_do_not_depend_on_which_review_is_first() -> None:
     def outcome(seed: int) -> tuple[Any, ...]:
         said = script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))
-        ran = run(said, model=Jumbled(replies=said, seed=seed))
+        ran = run(said, model=JumbledChatModel(replies=said, seed=seed))
         del ran.state["started_at"], ran.state["settings"]  # a model of another seed is another model
         return ran.result, ran.state, ran.events
 

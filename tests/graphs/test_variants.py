@@ -11,7 +11,7 @@ from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
-from hopgraph.graphs import ALIASES, METHODS, blendfilter, genground, migres, tree_of_reviews
+from hopgraph.graphs import METHODS, blendfilter, genground, migres, tree_of_reviews
 from hopgraph.graphs.baselines import grg
 from hopgraph.nodes.core.compiled_method import CompiledMethod
 from hopgraph.nodes.core.graph_node import GraphNode
@@ -21,8 +21,8 @@ from hopgraph.nodes.retrieve import make_retrieve_node
 from hopgraph.state import Context, MethodState, SettingsError
 from hopgraph.state.context import method_setting
 from hopgraph.state.migres import MigresState
+from support.every_method import NAMES
 
-NAMES = sorted(METHODS.keys() - ALIASES.keys())
 QUESTION: Any = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
 GOLD = [{"title": "Guillermo del Toro", "text": "Guillermo del Toro was born in Guadalajara."}]
 

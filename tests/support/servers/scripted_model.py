@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from random import Random
 from typing import Annotated, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -153,6 +154,17 @@ class WavesChatModel(ScriptedChatModel):
         except TimeoutError:
             said = f"call {arrived} (role {role!r}) waited in vain for call {end} of waves {self.waves}"
             raise AssertionError(said) from None
+
+
+class JumbledChatModel(ScriptedChatModel):
+    """Take a different time for each call, by a seed."""
+
+    seed: int = 0
+
+    @override
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        await asyncio.sleep(Random(f"{self.seed}{messages[-1].text}").uniform(0, 0.03))
+        return await super()._agenerate(messages, *args, **kwargs)
 
 
 def _with_usage(text: str, messages: list[BaseMessage]) -> AIMessage:
