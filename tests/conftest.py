@@ -16,10 +16,6 @@ import pytest
 import trustme
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from langchain_core.tracers.context import (
-    _configure_hooks,  # pyright: ignore[reportPrivateUsage]
-    register_configure_hook,
-)
 
 from support.paths import ROOT
 
@@ -170,8 +166,11 @@ def only_hook() -> Iterator[ContextVar[Any]]:
 
     The hooks of apps that ran in this process before are set aside: they watch every call.
     """
-    before, hook = list(_configure_hooks), ContextVar[Any]("hook", default=None)
-    _configure_hooks.clear()
-    register_configure_hook(hook, inheritable=False)
+    from langchain_core.tracers import context
+
+    hooks = context._configure_hooks  # pyright: ignore[reportPrivateUsage]
+    before, hook = list(hooks), ContextVar[Any]("hook", default=None)
+    hooks.clear()
+    context.register_configure_hook(hook, inheritable=False)
     yield hook
-    _configure_hooks[:] = before
+    hooks[:] = before
