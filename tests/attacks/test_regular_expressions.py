@@ -45,6 +45,8 @@ HOW = {
     "_FILE": "fullmatch",
     "_POINTS_BACK": "match",
     "_UNIT": "match",
+    "_FRAMED": "match",
+    "_NAMED_VALUE": "match",
     "_CODE_DIRECTIVE": "match",
     "_NUMBER_CELL": "fullmatch",
 }

@@ -34,8 +34,8 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocume
 """Namespaces of ISO's strict edition."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
-_FRACTION = re.compile(r"(?:([#0?]+) +)?[#0?]+/([#0?]+|\d+)")
-_SCIENTIFIC = re.compile(r"([#0?]+)\.?([#0?]*)E([+-])([#0?]+)", re.IGNORECASE)
+_FRACTION = re.compile(r"(?<![#0?])(?:([#0?]++) ++)?[#0?]++/([#0?]+|\d+)")
+_SCIENTIFIC = re.compile(r"(?<![#0?])([#0?]++)\.?([#0?]*+)E([+-])([#0?]+)", re.IGNORECASE)
 _ELAPSED = re.compile(r"\[?([hms])+(\.0+)?\]?", re.IGNORECASE)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})

@@ -38,7 +38,7 @@ _PROSE_DIRECTIVE = (
     r"dropdown|card|grid[\w-]*|(?:\w+:)?(?:function|class|method|attribute|module|data|exception|option|envvar|confval))::"
 )
 _LITERAL = re.compile(
-    rf"^([ \t]*)(?!{_PROSE_DIRECTIVE})(?:\.\.\s+[\w:.-]+::.*|.*::[ \t]*)\n"
+    rf"^([ \t]*+)(?!{_PROSE_DIRECTIVE})(?:\.\.\s+[\w:.-]+::.*|.*::[ \t]*)\n"
     r"(?P<inside>(?:[ \t]*\n|\1[ \t]+\S.*(?:\n|\Z))+)|^[ \t]*(?:\+[-=+]+\+|=+(?: +=+)+)\n(?:.*\S.*(?:\n|\Z))+",
     re.MULTILINE,
 )
