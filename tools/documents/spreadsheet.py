@@ -27,7 +27,7 @@ _NO_VALUE = re.compile(
 )
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
 _TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
-_sections: Callable[[str], list[str]] = lru_cache(maxsize=1024)(re.compile(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)").split)
+_SECTION = re.compile(r'(?:\\.|[^;"]|"[^"]*"?)+|(?<=;)(?=;|$)|^(?=;|$)')
 _tokens: Callable[[str], list[str]] = lru_cache(maxsize=1024)(_TOKEN.findall)
 _LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocument)/")
@@ -145,7 +145,7 @@ def show_value(value: object, number_format: str = "General") -> str:
     if isinstance(value, int | float):
         return _show_number(value, number_format or "General")
     text = "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
-    tokens = _tokens(_sections(number_format)[-1])
+    tokens = _tokens(_SECTION.findall(number_format)[-1])
     return "".join(text if each == "@" else _literal(each) for each in tokens) if text and "@" in tokens else text
 
 
@@ -183,7 +183,7 @@ def _round(number: Decimal, places: int) -> Decimal:
 
 def _choose_section(number_format: str, number: Decimal) -> tuple[str, Decimal]:
     """Return the section of a format that a number is shown by, and the number without a sign that this implies."""
-    sections = _sections(number_format)[:3]
+    sections = _SECTION.findall(number_format)[:3]
     if any(map(_CONDITION.search, sections)):
         return next((each for each in sections if _is_met(_CONDITION.search(each), number)), "General"), number
     if number < 0 and len(sections) > 1:
@@ -236,7 +236,7 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
         return _show_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
-    tokens = _tokens(_sections(number_format)[0])
+    tokens = _tokens(_SECTION.findall(number_format)[0])
     places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
     if number_format.lower() in _LOCALE_DATES or not places or not isinstance(value, datetime):
         return str(value).removesuffix(" 00:00:00")
