@@ -93,6 +93,8 @@ class _LoopModel:
     """A model with one loop's client."""
 
     model: AnyRunnable
+    options: Sequence[Mapping[str, Any]] = ()
+    """What its clients were made with."""
     bound: dict[object, Bound] = field(default_factory=dict[object, Bound])
     """Variants of the model, by structured-output mode."""
     requests: int = 0
@@ -117,7 +119,9 @@ class _LoopClients:
             return free
         own = [each for each in leaves_of(model) if _takes_clients(each)]
         addresses = [str(cast("Any", each).root_async_client.base_url) for each in own]
-        options = [await asyncio.to_thread(client_options, each, PROXY_VARIABLE) for each in addresses]
+        options = next((copy.options for copy, _ in self._open.get(loop, ())), None)  # certificates are read once
+        if options is None:
+            options = [await asyncio.to_thread(client_options, each, PROXY_VARIABLE) for each in addresses]
         if free := self._free(loop):  # another request may have come first
             return free
         for closed in [each for each in self._open if each.is_closed()]:
@@ -150,7 +154,7 @@ class _LoopClients:
                 replaced = {"root_async_client": root, "async_client": root.chat.completions}
                 copies[id(each)] = each.model_copy(update=replaced)
             try:
-                yield _LoopModel(replace_leaves(model, lambda each: copies.get(id(each), each)))
+                yield _LoopModel(replace_leaves(model, lambda each: copies.get(id(each), each)), options)
             finally:
                 self._open.pop(loop, None)
 

@@ -125,6 +125,19 @@ async def test_a_forked_child_has_clients_of_its_own() -> None:
         assert len(running.requests) == 2
 
 
+async def test_eight_requests_at_a_time_share_a_client_and_all_of_them_the_certificates() -> None:
+    with server() as running:
+        handle = await by_spec(running)
+        taken = [await handle.here()]
+        for _ in range(16):
+            taken[-1].requests += 1
+            taken.append(await handle.here())
+        assert [taken.index(each) for each in taken] == [0] * 8 + [8] * 8 + [16]
+        assert taken[0].options is taken[16].options
+        taken[8].requests -= 1
+        assert await handle.here() is taken[8]
+
+
 async def test_an_http_client_of_the_callers_is_used() -> None:
     import httpx2
 
