@@ -20,7 +20,7 @@ _CHUNK, _SAMPLE = 1 << 20, 1 << 16
 _GUESSED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-2"),
     *("iso8859-5", "iso8859-7", "koi8-r", "koi8-u", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
-    *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "iso2022_jp_2"),
+    *("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949", "cp500", "iso2022_jp_2"),
     *("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"),
 )
 _MIXED, _WORDS = (
@@ -116,5 +116,5 @@ def guess_encoding(content: bytes) -> str | None:
 def _is_likely(sample: bytes, encoding: str) -> bool:
     """Return whether a sample in this encoding is text whose words are each in one script."""
     text = sample.decode(encoding, "ignore")
-    is_text = _NOT_TEXT.isdisjoint(map(unicodedata.category, set(text) - _SPACES))
-    return is_text and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))
+    signs = sum(text.count(each) for each in set(text) - _SPACES if unicodedata.category(each) in _NOT_TEXT)
+    return signs <= len(text) / 500 and 2 * len(_MIXED.findall(text)) <= len(_WORDS.findall(text))

@@ -56,6 +56,7 @@ OTHERS = [
     ("gb18030", "你好，世界。"),
     ("iso8859_7", "Όνομα;Πόλη\nΆννα;Αθήνα"),
     ("utf-16", "René was born in Liège."),
+    ("cp500", "The lighthouse keeper comes from Brittany, and lights the lamp at six. " * 8 + "The keeper\x92s lamp."),
     ("cp850", "René Dupré was born in Liège, à côté."),
     ("mac_roman", "René Dupré was born in Liège, and the façade is naïve."),
 ]
