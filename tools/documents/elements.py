@@ -173,7 +173,10 @@ def _is_sparse(rows: Sequence[Row]) -> bool:
 
 def read_entry(archive: ZipFile, name: str) -> bytes:
     """Return a file of an archive; empty if it has none of this name."""
-    return archive.read(name) if name in archive.namelist() else b""
+    try:
+        return archive.read(name)
+    except KeyError:
+        return b""
 
 
 def read_xml(archive: ZipFile, name: str) -> Any:
