@@ -123,10 +123,12 @@ async def _complete(handle: ModelHandle, prompt: str, request: TextRequest, opti
     waiting_since = time.monotonic()
     async with handle.shared.limit(options.parallel):
         check_key(handle, waiting_since)
-        endpoint = _Endpoint(handle, getattr(leaves_of((await handle.here()).model)[0], "root_async_client"))  # noqa: B009
+        here = await handle.here()
+        endpoint = _Endpoint(handle, getattr(leaves_of(here.model)[0], "root_async_client"))  # noqa: B009
         traced = RunnableLambda(partial(endpoint.reply, request), name="log-probabilities")  # as chat models are
         try:
-            return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
+            with here.request():
+                return await request_with_retries(handle, options, partial(traced.ainvoke, prompt, CONFIG))
         except Exception as error:  # noqa: BLE001 - as `send`; others pass
             note_refused_key(handle, error)
             said = as_model_error(handle, error)

@@ -13,8 +13,8 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -99,6 +99,15 @@ class _LoopModel:
     """Variants of the model, by structured-output mode."""
     requests: int = 0
     """How many are under way."""
+
+    @contextmanager
+    def request(self) -> Generator[None]:
+        """Count a request, with its retries, as under way."""
+        self.requests += 1
+        try:
+            yield
+        finally:
+            self.requests -= 1
 
 
 def _takes_clients(model: AnyRunnable) -> bool:

@@ -262,11 +262,8 @@ async def _send_with_retries(
     model = handle.bound(here, schema, mode, options.sampling, options.max_output_tokens)
     sent = _without_system(messages) if SYSTEM in handle.shared.refusals.parameters else messages
     request = partial(send_request, handle, model, sent, options.on_text)
-    here.requests += 1
-    try:
+    with here.request():
         reply = await request_with_retries(handle, options, request)
-    finally:
-        here.requests -= 1
     if reply.problem == _TRUNCATED and is_only_reasoning(reply.text):
         handle.shared.reasons = True  # so that the next one may take longer
     return reply

@@ -94,7 +94,8 @@ async def _call_tools(
             try:
                 model: Any = replace_leaves(plain, partial(_with_tools, tools=tools, **choice))
                 request = partial(send_request, handle, model, messages, read=_as_turn)
-                reply = await request_with_retries(handle, options, request)
+                with here.request():
+                    reply = await request_with_retries(handle, options, request)
             except Exception as error:  # noqa: BLE001 - each provider has its own error classes; others pass
                 note_refused_key(handle, error)
                 said = message_of(error).lower()
