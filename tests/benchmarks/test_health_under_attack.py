@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import random
 import signal
 import sys
@@ -152,8 +153,7 @@ async def headings(url: str) -> None:
     async with by_hand(url) as person:
         content = "".join(f"{line}\n\nRain falls on the western coast.\n\n" for line in lines)
         place = await person.uploaded("a.md", content)
-        file = {"path": place, "meta": {"_type": "gradio.FileData"}, "orig_name": "a.md"}
-        assert "indexed" in await person.call("_add", [None, [file], None, "mine", "english"])
+        assert "indexed" in await person.call("_add", [None, json.dumps([place]), None, "mine", "english"])
 
 
 async def slow_loris(url: str) -> None:

@@ -77,6 +77,7 @@ async def attacked(url: str, log: Path) -> AsyncGenerator[None]:
     print(f"the hostile user: {last}")  # noqa: T201
     kinds = {name.partition(" ")[0] for name in last}
     assert kinds == {"markers", "sessions", "threads", "nonsense", "silence", "documents"}
+    assert last.get("documents 200")
 
 
 def resident(chat: ChatProcess) -> int:

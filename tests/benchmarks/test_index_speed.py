@@ -20,7 +20,9 @@ from support.zipf_corpus import TITLES, write_corpus, zipf_texts
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
 
-RATIO = 1.3
+SEARCHING = 1.3
+BUILDING = 2.5
+"""It also reads the records, finds links, compounds and languages, and stores the passages."""
 WORDS = 60
 
 
@@ -34,10 +36,10 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def compare(benchmark: Any, direct: list[float]) -> None:
+def compare(benchmark: Any, direct: list[float], most: float = SEARCHING) -> None:
     ratio = benchmark.stats.stats.min / min(direct)
     benchmark.extra_info |= {"bm25s_seconds": min(direct), "ratio": ratio}
-    assert ratio <= RATIO
+    assert ratio <= most
 
 
 def direct_tokens(texts: list[str]) -> Any:
@@ -51,7 +53,7 @@ def direct_build(texts: list[str], out: Path) -> None:
 
 
 @pytest.mark.benchmark
-def test_building_costs_little_more_than_bm25s_alone(benchmark: Any, tmp_path: Path) -> None:
+def test_building_costs_a_multiple_of_bm25s_alone(benchmark: Any, tmp_path: Path) -> None:
     texts = list(zipf_texts(30_000, WORDS, 40_000))
     source = write_corpus(tmp_path / "corpus.jsonl", texts)
     documents = searched(texts)
@@ -61,7 +63,7 @@ def test_building_costs_little_more_than_bm25s_alone(benchmark: Any, tmp_path: P
         direct.append(seconds(lambda: direct_build(documents, tmp_path / "direct")))
 
     benchmark.pedantic(build_index, (source, tmp_path / "ours"), setup=before, rounds=7, warmup_rounds=1)
-    compare(benchmark, direct)
+    compare(benchmark, direct, BUILDING)
 
 
 @pytest.mark.benchmark
