@@ -10,6 +10,7 @@ from zipfile import ZipFile
 
 Row = Sequence[str]
 CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
+_UNSEEN = re.compile("[\xad\u200b\ufeff]")
 _CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES, _ROWS_COMPARED = 8, 100
 _NUMERAL = re.compile(r"\(?[+\-\u2212]?[$€£]?\s?[\d.,'\s]*\d\s?[%€$£]?\)?")
@@ -54,8 +55,8 @@ class Document:
 
 def tidy(text: str) -> str:
     """Return a text with single spaces, and without soft hyphens and the like, and line ends within Chinese."""
-    text = text if text.isascii() else _CHINESE_BREAK.sub("", text)
-    return " ".join(text.replace("\xad", "").replace("\u200b", "").replace("\ufeff", "").split())
+    text = text if text.isascii() else _UNSEEN.sub("", _CHINESE_BREAK.sub("", text))
+    return " ".join(text.split())
 
 
 def write_script(text: str, *, raised: bool) -> str:
