@@ -1,14 +1,8 @@
 """The baselines that read or answer at once: every edge, role, budget and malformed reply; then each one's own."""
 
-import asyncio
-import itertools
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
 
 from support.baselines_script import (
     METHODS,
@@ -17,12 +11,11 @@ from support.baselines_script import (
     input_for,
     labels_in,
     replies,
-    sampled,
     settings_for,
 )
 from support.fake_clock import FakeClock
-from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
-from support.walks import Script, drawn_edges, walk
+from support.servers.scripted_model import WavesChatModel
+from support.walks import Script, drawn_edges
 
 CLOSED_BOOK = {"direct", "cot", "cot_sc"}
 CITED: dict[str, list[str]] = {
@@ -58,15 +51,6 @@ def test_every_edge_of_the_drawing_is_walked(method: str, tmp_path: Path) -> Non
     assert walked == drawn_edges(METHODS[method].graph)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("method", METHODS)
-def test_re_asks_stay_within_the_budget_too(method: str) -> None:
-    for limit in range(1, 3 * len(ROLES[method])):
-        run, script = go(method, dict.fromkeys(ROLES[method], lambda _: "what?"), max_llm_calls=limit)
-        assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
-        assert (run.result["answer"], run.result["citations"]) == ("", [])
-
-
 @pytest.mark.parametrize(
     ("method", "answer"), [("iter_retgen", ""), ("ircot", ""), ("summ", "Tallinn"), ("cot_sc", "Tallinn")]
 )
@@ -98,29 +82,6 @@ def test_a_closed_book_shows_no_passages(method: str) -> None:
     run, script = go(method)
     assert all("<passages>" not in prompt for prompt in script.prompts)
     assert run.result["usage"]["retrievals"] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["cot_sc", "rerank", "summ", "dsp"])
-def test_results_do_not_depend_on_which_call_is_first(method: str) -> None:
-    def outcome(order: Sequence[float]) -> Any:
-        delays = itertools.cycle(order)
-        answers = iter(sampled("Riga", "Tallinn", "Tallinn", "Riga", "Narva"))
-        script = Script(replies(answer_step_by_step=lambda _: next(answers)))
-
-        class Slow(ScriptedChatModel):
-            async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-                result = await super()._agenerate(messages, *args, **kwargs)
-                await asyncio.sleep(next(delays))
-                return result
-
-        walked = walk(
-            METHODS[method].graph, input_for(method), settings_for(method, script, model=Slow(replies=script))
-        )
-        return {**walked.state, "started_at": 0}, walked.events
-
-    outcomes = [outcome(order) for order in itertools.permutations((0.0, 0.02, 0.04))]
-    assert all(each == outcomes[0] for each in outcomes)
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_the_expansions_of_the_tree(expansion: str, steps: list[str]) -> None:
     assert said.steps == steps
 
 
-@pytest.mark.parametrize("reply", ["", "No.", "[]", '{"relevant": true}', '{"queries": ["x"]}', "x" * 200_000])
-def test_an_unreadable_review_ends_the_chain(reply: str) -> None:
-    ran = run(script({}, otherwise=reply), parse_retries=1)
-    assert (ran.result["answer"], ran.result["stop_reason"]) == ("", "unanswerable")
-    assert ran.result["usage"]["parse_failures"] == 2
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_the_last_call_of_a_budget_gives_an_answer(limit: int) -> None:
     said = script({}, search("Ada Brink"), answer_step_by_step=[read("x", 1)])

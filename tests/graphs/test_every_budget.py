@@ -55,7 +55,7 @@ def test_no_more_tokens_than_the_budget_has(method: str, share: float) -> None:
     assert result["answer"] or not result["citations"]
 
 
-@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("method", baselines_slow())
 def test_a_deadline_ends_a_run_in_the_middle_of_its_work(method: str) -> None:
     """The call that is under way is not waited for."""
     resolve_retriever("sample")  # opened before the time runs

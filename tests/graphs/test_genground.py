@@ -429,22 +429,6 @@ def test_a_budget_that_is_just_enough_is_no_limit() -> None:
     assert (run.result["answer"], run.result["stop_reason"]) == ("thing", "answered")
 
 
-@pytest.mark.parametrize("switches", [{}, {"speculative_batches": True}, {"grounding": False}, {"deduction": False}])
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 7])
-def test_no_budget_is_ever_exceeded(limit: int, switches: dict[str, Any]) -> None:
-    numbers = iter(range(100))
-    replies = {
-        "deduce": lambda _: ask_for(f"Thing {next(numbers)}?", "x"),
-        "ground": lambda _: EMPTY,
-        "answer": lambda _: answer("x", [1]),
-    }
-    run, script = go(replies, max_llm_calls=limit, **switches)
-    assert len(script.steps) == run.result["usage"]["llm_calls"] <= limit
-    assert run.result["answer"] == "x"
-    enough = switches == {"deduction": False} and limit >= 4
-    assert run.result["stop_reason"] == ("answered" if enough else "budget")
-
-
 def test_a_deadline_ends_a_run_with_the_last_answer(clock: FakeClock) -> None:
     class Stuck(ScriptedChatModel):
         async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hopgraph.graphs.baselines import genread, grg
-from support.servers.scripted_model import JumbledChatModel
 from support.walks import FixedRetriever, Script, drawn_edges, walk
 
 QUESTION = "Where was the director of the film Night Harbour born?"
@@ -118,32 +117,6 @@ def test_a_part_about_which_nothing_is_known_is_not_read() -> None:
     assert asked(script.prompts[2]) == f"Where was “{PARTS[0].rstrip('?')}” born?"
     assert script.prompts[-1].count("unknown") == 2
     assert cited(result) == []
-
-
-@BOTH
-@pytest.mark.parametrize("decomposition", [True, False])
-@pytest.mark.parametrize("limit", [1, 2, 5, 6])
-def test_no_budget_is_ever_exceeded(method: ModuleType, limit: int, decomposition: bool) -> None:
-    for given in (replies(), dict.fromkeys(replies(), lambda _: "what?")):
-        script = Script(given)
-        result = run(method, script, max_llm_calls=limit, decomposition=decomposition)
-        assert len(script.steps) == result["usage"]["llm_calls"] <= limit
-        whole = 6 if decomposition else 2
-        if result["usage"]["parse_failures"] == 0:
-            assert result["stop_reason"] == ("answered" if limit >= whole else "budget")
-            assert script.steps[-1] == "answer"
-
-
-@BOTH
-def test_results_do_not_depend_on_how_long_a_part_takes(method: ModuleType) -> None:
-    def outcome(seed: int) -> Any:
-        model = JumbledChatModel(replies=Script(replies()), seed=seed)
-        walked = walk(
-            method.graph, {"question": QUESTION}, settings(method, Script({}), model=model, decomposition=True)
-        )
-        return {**walked.state, "started_at": 0, "settings": 0}, walked.events  # another seed is another model
-
-    assert outcome(1) == outcome(2) == outcome(3)
 
 
 @BOTH

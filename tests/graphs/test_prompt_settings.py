@@ -12,7 +12,7 @@ from hopgraph.state.context import PROMPT, make_settings
 from hopgraph.state.environment import parse_setting, resolve_settings
 from hopgraph.tools.apps.evaluation.batch.run_directory import frozen_settings, prompt_hashes
 from hopgraph.tools.prompts import prompts_root
-from support.every_method import NAMES
+from support.every_method import NAMES, baselines_slow
 from support.honest import input_for, model
 from support.walks import walk
 
@@ -43,7 +43,7 @@ def test_each_step_has_a_prompt_field_on_nodes_of_the_graph(name: str) -> None:
     assert named <= module.graph.nodes.keys()
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"skr_knn", "adaptive_rag", "cascade"}))
+@pytest.mark.parametrize("name", baselines_slow(among=sorted({*NAMES} - {"skr_knn", "adaptive_rag", "cascade"})))
 @pytest.mark.parametrize("more", [{}, {"answer_type": "sentence", "abstain": False}])
 def test_studio_shows_a_prompt_on_the_nodes_that_ask_with_it(name: str, more: dict[str, Any]) -> None:
     module: Any = METHODS[name]

@@ -23,7 +23,6 @@ CORPUS = {
     "noise": ("Harbour", "A harbour shelters ships. Many a film is set in a harbour at night."),
 }
 ANSWER = "answer_step_by_step"
-ROLES = ("self_knowledge", "judge_together", "judge_relevance", "decompose", ANSWER)
 
 
 @dataclass(frozen=True)
@@ -441,20 +440,6 @@ def wide() -> World:
         for deeper in (1, 2):
             questions[f"part {number}.{deeper}?"] = Known("piece", relevant="Ada Brink")
     return World(questions)
-
-
-@pytest.mark.parametrize("retries", [0, pytest.param(2, marks=pytest.mark.long)])
-@pytest.mark.parametrize("limit", [*range(1, 10), *range(13, 46, 4)])
-def test_no_budget_is_ever_exceeded(limit: int, retries: int) -> None:
-    world = wide()
-    result = run(world, max_llm_calls=limit, parse_retries=retries, judge="each").result
-    assert result["usage"]["llm_calls"] == len(world.steps) <= limit
-    whole = 3 * (1 + 3 + 1 + 1) + 4 * (1 + 3 + 1)
-    assert result["answer"] == "Tallinn"
-    if limit < whole:
-        assert result["stop_reason"] == "budget"
-    if limit >= whole + 5:
-        assert result["stop_reason"] == "answered"
 
 
 def test_the_last_call_answers_from_what_was_found_for_the_question() -> None:

@@ -137,15 +137,6 @@ def test_a_hostile_passage_stays_data(client: SyncLangGraphClient, poisoned: str
     assert system[:60] not in reply["content"]
 
 
-def test_a_message_of_ten_megabytes_is_refused_and_left_out(client: SyncLangGraphClient) -> None:
-    thread = new_thread(client)
-    heard = posted(client, thread, "x" * 10_000_000)
-    assert "10,000,000 characters" in heard.messages[-1]["content"]
-    assert sum(len(each["content"]) for each in heard.messages) < 1_000
-    assert spoken(heard) == [heard.messages[-1]["content"]]
-    assert posted(client, thread, GUERNICA).messages[-1]["content"].startswith("Pablo Picasso")
-
-
 def test_settings_that_cannot_work_or_are_unknown_are_refused(client: SyncLangGraphClient) -> None:
     given: Any = {"messages": [{"type": "human", "content": GUERNICA}]}
     for bad in ({"use_method": "x"}, {"max_llm_calls": -1}, {"model": "no-such:model"}, {"methods": {"x": {}}}):

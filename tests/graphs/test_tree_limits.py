@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from itertools import cycle
 from typing import Any
 
 import pytest
@@ -24,20 +23,9 @@ from support.review_worlds import (
     titles_in,
     world,
 )
-from support.servers.scripted_model import JumbledChatModel, ScriptedChatModel, WavesChatModel
+from support.servers.scripted_model import ScriptedChatModel, WavesChatModel
 from support.walks import FixedRetriever, Script, Walk, walk
 
-HOSTILE = [
-    "",
-    "I would say that it is relevant.",
-    '[true, "yes"]',
-    '{"relevant": [1], "enough": {}, "answer": ["x", "y"], "passage": ["y", "z"], "used_assertions": 1}',
-    '{"queries": ["who?"]}',
-    '{"answer": {"text": "Oslo", "confidence": 5}, "used_information": [1]}',
-    '{"relevant": true, "enough": true}',
-    json.dumps({"relevant": True, "enough": True, "answer": "x" * 200_000, "passage": "y" * 200_000}),
-    "{" * 200_000,
-]
 REVIEWS = {"film": search("Ada Brink"), "critic": accept("Tallinn"), "film person": accept("Tallinn")}
 
 
@@ -52,23 +40,6 @@ def run(said: Script, **more: Any) -> Walk:
 
 def calls(said: Script, **more: Any) -> int:
     return run(said, **more).result["usage"]["llm_calls"]
-
-
-@pytest.mark.parametrize("role", ["review", "review_directly", "complete", "fuse"])
-def test_no_reply_breaks_a_run(role: str) -> None:
-    """Every call meets all of the replies, one after another."""
-    expansion, kinds = "direct" if role == "review_directly" else "mpc", cycle(HOSTILE)
-    said = script(REVIEWS, reject(), **{"fuse": lambda _: fused("Tallinn", 1), role: lambda _: next(kinds)})
-    result = run(said, expansion=expansion, parse_retries=len(HOSTILE) - 1, max_parallel_calls=1).result
-    assert result["stop_reason"] in ("answered", "unanswerable")
-    assert {each["passage_id"] for each in result["citations"]} <= {"film", "person", "critic", "harbour", "ships"}
-    if role in ("review", "review_directly"):
-        assert said.steps[-1] == "answer_step_by_step"  # from all that was retrieved
-        assert (result["answer"], result["citations"]) == ("", [])
-        assert result["usage"]["parse_failures"] == 3 * len(HOSTILE)
-    else:
-        assert result["answer"] == "Tallinn"
-        assert result["usage"]["parse_failures"] == len(HOSTILE)
 
 
 def test_without_a_fusion_the_most_frequent_answer_stands() -> None:
@@ -96,26 +67,6 @@ def everything_is_open() -> Script:
     return script({}, search("next"), answer_step_by_step=lambda _: read("x", 1), complete=lambda _: completed("next"))
 
 
-@pytest.mark.parametrize("order", ["breadth", "depth"])
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 8, 13, 30])
-def test_no_budget_is_exceeded_and_its_last_call_gives_an_answer(limit: int, order: str) -> None:
-    said = everything_is_open()
-    ran = run(said, retriever=world(otherwise="a b c d e"), max_llm_calls=limit, search=order)
-    assert len(said.steps) == ran.result["usage"]["llm_calls"] <= limit
-    assert said.steps[-1] == "answer_step_by_step"
-    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
-
-
-def test_a_budget_that_is_just_enough_is_no_limit() -> None:
-    def said() -> Script:
-        return script(REVIEWS, reject(), fuse=[fused("Tallinn", 1)])
-
-    needed = calls(said())
-    assert run(said(), max_llm_calls=needed).result["stop_reason"] == "answered"
-    short = run(said(), max_llm_calls=needed - 1)
-    assert (short.result["answer"], short.result["stop_reason"]) == ("Tallinn", "budget")
-
-
 def test_a_deadline_ends_the_search_with_the_answer_so_far(clock: FakeClock) -> None:
     said = script({"a": accept("Tallinn")}, search("next"), fuse=[fused("Tallinn", 1)])
     slow = said.model(
@@ -123,16 +74,6 @@ def test_a_deadline_ends_the_search_with_the_answer_so_far(clock: FakeClock) -> 
     )  # below the first level
     ran = run(said, model=slow, retriever=world(otherwise="a b c"), deadline_seconds=2)
     assert (ran.result["answer"], ran.result["stop_reason"]) == ("Tallinn", "budget")
-
-
-def test_results_and_traces_do_not_depend_on_which_review_is_first() -> None:
-    def outcome(seed: int) -> tuple[Any, ...]:
-        said = script(REVIEWS, reject(), fuse=lambda _: fused("Tallinn", 1, 2))
-        ran = run(said, model=JumbledChatModel(replies=said, seed=seed))
-        del ran.state["started_at"], ran.state["settings"]  # a model of another seed is another model
-        return ran.result, ran.state, ran.events
-
-    assert outcome(1) == outcome(2) == outcome(3)
 
 
 def test_a_whole_level_is_under_way_at_once() -> None:
@@ -200,14 +141,6 @@ def test_an_irrelevant_path_without_a_query_is_expanded_with_the_question() -> N
     )
     assert ran.state["asked"] == [QUESTION, QUESTION]
     assert [each["data"]["written_by"] for each in ran.events if each["event"] == "expanded"] == ["question"]
-
-
-def test_a_budget_of_tokens_ends_the_search_with_an_answer() -> None:
-    ran = run(everything_is_open(), retriever=world(otherwise="a b c d e"), max_tokens=12_000)
-    usage = ran.result["usage"]
-    assert (ran.result["answer"], ran.result["stop_reason"]) == ("x", "budget")
-    assert usage["prompt_tokens"] + usage["completion_tokens"] <= 12_000
-    assert usage["llm_calls"] > 6
 
 
 class Failing(ScriptedChatModel):

@@ -94,22 +94,6 @@ def test_malformed_replies_take_the_declared_way_and_are_counted(step: str) -> N
     )
 
 
-@pytest.mark.parametrize(
-    ("limit", "steps"),
-    [
-        (1, ["answer"]),
-        (2, ["decompose", "answer"]),
-        (3, ["decompose", "answer", "answer"]),
-    ],
-)
-def test_a_budget_keeps_its_last_call_for_the_question(limit: int, steps: list[str]) -> None:
-    script = Script({"decompose": [parts(FILM, PERSON)], "answer": lambda _prompt: said("Tallinn")})
-    result = run(script, max_llm_calls=limit, parse_retries=0).result
-    assert script.steps == steps
-    assert QUESTION in script.prompts[-1]
-    assert (result["answer"], result["stop_reason"]) == ("Tallinn", "budget")
-
-
 def test_every_edge_of_the_drawing_is_walked() -> None:
     walked = run(two_parts()).edges | run(two_parts(), retrieval=True).edges | run(two_parts(), max_llm_calls=2).edges
     assert walked == drawn_edges(least_to_most.graph)

@@ -143,19 +143,6 @@ def test_any_question_can_be_searched_for() -> None:
         assert queries(run) == [question]
 
 
-@pytest.mark.parametrize("limit", range(1, 6))
-def test_no_budget_is_ever_exceeded(limit: int) -> None:
-    numbers = iter(range(100))
-    replies = {
-        "act": lambda _: act(f"search[Ada {next(numbers)}]"),
-        "answer": lambda _: json.dumps({"answer": "best", "used_passages": []}),
-    }
-    run, script = go(replies, max_llm_calls=limit)
-    assert script.steps == ["act"] * (limit - 1) + ["answer"]
-    assert (run.result["answer"], run.result["stop_reason"]) == ("best", "budget")
-    assert run.result["usage"]["llm_calls"] == limit
-
-
 def test_every_edge_of_the_drawing_is_walked() -> None:
     limited = {"act": [act("search[Ada]"), act("search[Brink]")], "answer": [json.dumps({"answer": "x"})]}
     walked = go(three_turns())[0].edges | go(limited, max_hops=1)[0].edges

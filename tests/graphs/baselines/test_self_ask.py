@@ -114,28 +114,6 @@ def test_malformed_replies_take_the_declared_way(step: str) -> None:
         assert (run.result["answer"], run.result["citations"]) == ("x", [])
 
 
-@pytest.mark.parametrize(
-    ("limit", "steps"),
-    [
-        (1, ["answer"]),
-        (2, ["follow_up", "answer"]),
-        (3, ["follow_up", "answer", "answer"]),
-        (4, ["follow_up", "answer", "follow_up", "answer"]),
-        (5, ["follow_up", "answer", "follow_up", "answer", "answer"]),
-    ],
-)
-def test_no_budget_is_ever_exceeded(limit: int, steps: list[str]) -> None:
-    numbers = iter(range(100))
-    replies = {
-        "follow_up": lambda _: follow(f"Question {next(numbers)}?"),
-        "answer": lambda prompt: answer("best") if "sub_answers" in prompt else answer("Ada Brink", [1]),
-    }
-    run, script = go(replies, max_llm_calls=limit)
-    assert script.steps == steps
-    assert (run.result["answer"], run.result["stop_reason"]) == ("best", "budget")
-    assert run.result["usage"]["llm_calls"] == limit
-
-
 # one prompt for a whole turn
 
 

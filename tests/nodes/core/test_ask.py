@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from hopgraph.nodes.core.ask import CallResult, ModelCall, ask, ask_all, calls_of
 from hopgraph.nodes.recall_knowledge import RecallReply
-from hopgraph.state import ModelError, PromptError, StepEvent
+from hopgraph.state import ModelError, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models.reply_cache import cache_key
 from hopgraph.tools.models.structured import reply_tokens
@@ -133,12 +133,6 @@ async def test_a_reply_that_exceeds_its_length_is_asked_for_again() -> None:
         assert "cut off at the token limit" in bodies[-1]["messages"][-1]["content"]
 
 
-async def test_a_reply_that_is_never_short_enough_is_given_up() -> None:
-    with OpenAIServer(scripted(LONG, LONG), api_key=KEY) as server:
-        answered = await ask(served(server, max_output_tokens=50, parse_retries=1), spent(), question())
-        assert (answered.outcome, answered.record, answered.call["parse_failures"]) == ("fallback", NOTHING, 2)
-
-
 async def test_the_length_follows_from_the_form_unless_the_model_has_its_own() -> None:
     with OpenAIServer(scripted(GOOD, GOOD, GOOD), api_key=KEY) as server:
         await ask(served(server), spent(), asked_with_bounds("Where is Lima?"))
@@ -206,7 +200,8 @@ async def test_the_server_says_how_long_to_wait() -> None:
         began = time.perf_counter()
         await ask(runtime(events, model=f"openai:scripted?base_url={server.base_url}"), spent(), question())
         assert time.perf_counter() - began >= 1.2
-    assert [event["data"]["wait"] for event in events if event["event"] == "retrying"] == [1.2]
+    [told] = [event["data"] for event in events if event["event"] == "retrying"]
+    assert (told["role"], told["attempt"], told["status"], told["wait"]) == ("migres/recall_knowledge", 1, 429, 1.2)
 
 
 @pytest.mark.parametrize(
@@ -225,13 +220,6 @@ async def test_an_unusable_reply_is_asked_for_again_and_counted(fault: Any) -> N
     assert events[-1]["data"]["parse_failures"] == 1
     body: Any = server.requests[-1].body
     assert "could not be used" in body["messages"][-1]["content"]
-
-
-async def test_thinking_and_fences_need_no_second_call() -> None:
-    with OpenAIServer(scripted(GOOD, GOOD), api_key=KEY) as server:
-        server.fail_next(faults.thinking(), faults.fenced())
-        answers = [await ask(served(server), spent(), question(text)) for text in ("a?", "b?")]
-    assert [answer.call["attempts"] for answer in answers] == [1, 1]
 
 
 async def test_the_declared_fallback_is_taken_in_the_end_and_never_silently() -> None:
@@ -271,13 +259,6 @@ async def test_a_final_failure_is_one_line_without_the_key(status: int) -> None:
     assert "openai:scripted" in str(caught.value)
     assert KEY not in str(caught.value)
     assert re.search(rf"HTTP {status}: bad key \S+ for you", str(caught.value)), "the server's message alone"
-
-
-async def test_a_key_that_the_server_repeats_is_not_shown() -> None:
-    with OpenAIServer(scripted(), api_key="sk-another-key-entirely") as server, pytest.raises(ModelError) as caught:
-        await ask(served(server), spent(), question())
-    assert re.search(r"the server refused the key \(HTTP 401: incorrect API key provided: \S+\)", str(caught.value))
-    assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -405,18 +386,12 @@ async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: 
     assert system.startswith("Role: migres/recall_knowledge\n\nSay it in JSON.\n\n")
 
 
-async def test_a_prompt_with_other_variables_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "common").mkdir()
-    (tmp_path / "common" / "recall_knowledge.md").write_text(
-        "variables: questoin, original_question?\n--- instructions\nX.\n--- input\n{{questoin}}{{original_question}}\n"
-    )
-    with pytest.raises(PromptError, match="'quest"):
-        await ask(runtime(model=scripted(), prompts_dir=str(tmp_path)), spent(), question())
-
-
-def test_one_model_serves_many_event_loops() -> None:
-    with OpenAIServer(ScriptedChatModel(replies=knowing), api_key=KEY) as server:
-        outcomes = [asyncio.run(_ask_in_a_new_loop(lambda: served(server))).outcome for _ in range(6)]
+@pytest.mark.parametrize("ready", [False, True])
+def test_one_model_serves_many_event_loops(ready: bool) -> None:
+    with OpenAIServer(ScriptedChatModel(replies=knowing), api_key=KEY, models=("scripted",)) as server:
+        model = ChatOpenAI(model="scripted", base_url=server.base_url, max_retries=0)
+        given = (lambda: runtime(model=model)) if ready else (lambda: served(server))
+        outcomes = [asyncio.run(_ask_in_a_new_loop(given)).outcome for _ in range(6)]
     assert outcomes == ["replied"] * 6
 
 
@@ -447,22 +422,6 @@ async def test_a_corrected_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (await ask(served(server), spent(), question())).outcome == "replied"
 
 
-def test_a_ready_model_serves_many_event_loops() -> None:
-    with OpenAIServer(ScriptedChatModel(replies=knowing), api_key=KEY, models=("m",)) as server:
-        model = ChatOpenAI(model="m", base_url=server.base_url, max_retries=0)
-        outcomes = [asyncio.run(_ask_in_a_new_loop(lambda: runtime(model=model))).outcome for _ in range(4)]
-    assert outcomes == ["replied"] * 4
-
-
-async def test_retries_are_told() -> None:
-    events: list[StepEvent] = []
-    with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
-        server.fail_next(faults.rate_limited(retry_after=0.1))
-        await ask(runtime(events, model=f"openai:scripted?base_url={server.base_url}"), spent(), question())
-    told = next(event["data"] for event in events if event["event"] == "retrying")
-    assert (told["role"], told["attempt"], told["status"]) == ("migres/recall_knowledge", 1, 429)
-
-
 async def test_hostile_characters_in_a_reply_do_no_harm(tmp_path: Path) -> None:
     odd = json.dumps({"knowledge": "x\ud800y"})
     with OpenAIServer(ScriptedChatModel(replies=["\ud800 no", odd]), api_key=KEY) as server:
@@ -487,20 +446,10 @@ async def test_a_damaged_or_full_cache_loses_nothing(tmp_path: Path, monkeypatch
     assert not list(tmp_path.rglob("*.part"))
 
 
-async def test_sampling_options_reach_the_server_for_that_question_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    reply = json.dumps({"knowledge": "Lima is in Peru."})
-
-    def wanted(**fields: Any) -> ModelCall[RecallReply]:
-        return ModelCall(
-            "recall_knowledge", {"question": "Where is Lima?"}, RecallReply, RecallReply(knowledge=""), **fields
-        )
-
-    with OpenAIServer(ScriptedChatModel(replies=lambda *_: reply)) as server:
-        settings = MigresContext(model=f"openai:scripted?base_url={server.base_url}", max_parallel_calls=1)
-        runtime = Runtime(context=settings, stream_writer=lambda _event: None)
-        asks = [wanted(), wanted(sample=1, sampling={"temperature": 1.0, "top_p": 0.5}), wanted(sample=2)]
-        await ask_all(runtime, spent(), asks)
+async def test_sampling_options_reach_the_server_for_that_question_alone() -> None:
+    with OpenAIServer(ScriptedChatModel(replies=knowing)) as server:
+        asks = [question(), question(sample=1, sampling={"temperature": 1.0, "top_p": 0.5}), question(sample=2)]
+        await ask_all(served(server, max_parallel_calls=1), spent(), asks)
         bodies: list[Any] = [request.body for request in server.requests]
     # Which of them goes first is up to the threads that resolve the model.
     drawn = sorted((body.get("temperature"), body.get("top_p") or 0) for body in bodies)

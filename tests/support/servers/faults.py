@@ -121,16 +121,6 @@ def refusal(text: str = "I can't help with that.") -> ChangedReply:
     return ChangedReply(lambda reply: replace(reply, text=None, tool_calls=(), refusal=text))
 
 
-def thinking(thoughts: str = 'Maybe {"answer": 1}? Let me look again.') -> ChangedReply:
-    """The text behind a <think> block, as reasoning models send it through servers that do not strip it."""
-    return wrapped(f"<think>\n{thoughts}\n</think>\n\n", "")
-
-
-def fenced(language: str = "json") -> ChangedReply:
-    """The text in a Markdown code fence, with a sentence before it."""
-    return wrapped(f"Here is the result:\n```{language}\n", "\n```\n")
-
-
 def wrapped(before: str, after: str) -> ChangedReply:
     """The text between two others."""
     return ChangedReply(lambda reply: replace(reply, text=f"{before}{reply.text or ''}{after}"))

@@ -49,17 +49,6 @@ def refusing(key: str) -> Callable[[RecordedRequest], bool]:
     return lambda request: key in json.dumps(request.body)
 
 
-def test_a_gateway_that_refuses_the_older_name_of_the_limit_gets_the_newer_one() -> None:
-    with OpenAIServer(RuleBasedModel()) as server:
-        server.fail_when(refusing('"max_tokens"'), ErrorStatus(400, "use 'max_completion_tokens' instead"))
-        context = direct.Context(model=f"openai:any?base_url={server.base_url}")
-        for _ in range(2):
-            direct.graph.invoke({"question": "Who painted Guernica?"}, context=context)
-        sent: list[Any] = [request.body for request in server.requests]
-        assert ["max_tokens" in body for body in sent] == [True, False, False]
-        assert all(body["max_completion_tokens"] > 0 for body in sent[1:])
-
-
 def test_bounds_that_are_refused_of_one_schema_only() -> None:
     with OpenAIServer(RuleBasedModel()) as server:
         server.fail_when(refusing('"pattern"'), ErrorStatus(400, "the grammar has no patterns"))

@@ -267,6 +267,11 @@ async def test_an_address_of_blanks_is_none(monkeypatch: pytest.MonkeyPatch) -> 
         ("OPENAI_API_KEY", "sk-vëry-secret"),
         ("OPENAI_ORG_ID", "org-very-secret\n"),
         ("OPENAI_PROJECT_ID", "very\x1bsecret"),
+        ("OPENAI_PROJECT_ID", " secret"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Title: Zürich secret"),
+        ("OPENAI_CUSTOM_HEADERS", "X-A: b\nX Title: secret"),
+        ("OPENAI_CUSTOM_HEADERS", "X-A: secret\x07"),
+        ("OPENAI_API_KEY", "OPENAI_API_KEY=sk-secret"),
     ],
 )
 async def test_what_cannot_be_sent_in_a_header_is_named_and_not_shown(

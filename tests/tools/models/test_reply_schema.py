@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any
 
-import pytest
 from langchain_core.language_models import FakeListChatModel
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
-from hopgraph.graphs import METHODS
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, schema_hint
 from hopgraph.tools.models.structured import json_schema, limit_reply, modes_of, own_limit, reply_tokens, strict_schema
 
@@ -68,11 +66,6 @@ class Plain(BaseModel):
 
 def test_what_has_no_bounds_is_long() -> None:
     assert reply_tokens(Plain) == 2000
-
-
-@pytest.mark.parametrize("name", sorted(METHODS))
-def test_max_output_tokens_is_a_setting_of_every_method(name: str) -> None:
-    assert METHODS[name].Context(max_output_tokens=9).max_output_tokens == 9
 
 
 def openai(base_url: str | None = None, **options: Any) -> ChatOpenAI:

@@ -65,13 +65,6 @@ def test_a_killed_build_leaves_nothing_half_done(tmp_path: Path, stage: str) -> 
     assert list(tmp_path.glob(".*")) == []
 
 
-@pytest.mark.slow
-def test_an_interrupted_process_clears_up_behind_itself(tmp_path: Path) -> None:
-    source = write_corpus(tmp_path / "corpus.jsonl", 3000, "fox")
-    end(start_build(source, tmp_path / "index", "score"), signal.SIGINT)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl"]
-
-
 def test_what_a_killed_build_left_is_cleared_away_and_does_no_harm(tmp_path: Path) -> None:
     out = tmp_path / "index"
     stage = tmp_path / ".index.building-abc"

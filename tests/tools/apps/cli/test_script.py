@@ -3,14 +3,12 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hopgraph.tools.apps.cli import index_command
 from support.fake_clock import NEVER
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -94,33 +92,6 @@ def test_an_interrupted_question_ends_at_once_with_one_line(script: list[str]) -
         server.forgive()
     assert running.returncode == 130
     assert errors == b"hopgraph: interrupted\n"
-
-
-def test_an_interrupted_build_leaves_the_old_index_as_it_was(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, out = tmp_path / "corpus.jsonl", tmp_path / "index"
-    source.write_text('{"_id": "1", "text": "Riga is a city."}\n', encoding="utf-8")
-    assert run("index", str(source), "--out", str(out)).code == 0
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    reached = list[str]()
-
-    @contextmanager
-    def interrupted_at_the_end(*_: object) -> Generator[Callable[[str, int, int | None], None]]:
-        def report(stage: str, _done: int, _total: int | None) -> None:
-            reached.append(stage)
-            if stage == "save":
-                raise KeyboardInterrupt
-
-        yield report
-
-    monkeypatch.setattr(index_command, "show_progress", interrupted_at_the_end)
-    source.write_text('{"_id": "2", "text": "Oslo is a city."}\n', encoding="utf-8")
-    ran = run("index", str(source), "--out", str(out))
-    assert (ran.code, ran.out, ran.err) == (130, "", "hopgraph: interrupted\n")
-    assert {"read", "save"} <= set(reached)
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "index"]
 
 
 GRAPHS = {"langgraph", "langchain_core"}

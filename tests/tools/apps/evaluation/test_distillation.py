@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.models import parse_reply
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
-from support.waiting import wait_until
 
 RELEVANCE = "ra_isf/judge_relevance"
 Distill = Callable[..., int]
@@ -172,23 +170,6 @@ def test_an_estimate_writes_nothing_and_a_folder_of_the_users_is_not_replaced(
     (tmp_path / "data").mkdir()
     assert distill() == 2
     assert "was not made by this command" in capsys.readouterr().err
-
-
-@pytest.mark.long
-def test_several_processes_make_the_same_data(judge: OpenAIServer, distill: Distill, tmp_path: Path) -> None:
-    assert distill(teacher=spec(judge), limit=8) == 0
-    alone = (tmp_path / "data" / "train.jsonl").read_bytes()
-    for part in ("data", "data.run"):
-        (tmp_path / part).rename(tmp_path / f"first-{part}")
-    assert distill("--processes", "2", teacher=spec(judge), limit=8) == 0
-    assert (tmp_path / "data" / "train.jsonl").read_bytes() == alone
-
-
-@pytest.mark.slow
-def test_real_questions_become_data(shared_data: Path, tmp_path: Path) -> None:
-    given = [str(shared_data / "hotpotqa" / "train_100.json"), "--for", RELEVANCE, "--teacher", "gold", "--limit", "70"]
-    assert main(["distill", *given, "--out", str(tmp_path / "data")]) == 0
-    assert counts(tmp_path)["labels"]["relevant"] == 140
 
 
 GROUNDING = "genground/ground"
@@ -400,19 +381,3 @@ def test_what_a_role_has_no_use_for_is_refused(
     assert main(["distill", str(films), "--for", role, "--out", str(tmp_path / "data"), *more]) == 2
     assert message in capsys.readouterr().err
     assert not [*tmp_path.glob("data*")]
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_resumed_and_ends_as_an_undisturbed_one(
-    judge: OpenAIServer, films: Path, script: list[str], tmp_path: Path
-) -> None:
-    command = ["distill", str(films), "--for", RELEVANCE, "--teacher", spec(judge), "--concurrency", "1", "--out"]
-    with subprocess.Popen([*script, *command, str(tmp_path / "data")]) as process:
-        wait_until(lambda: len(judge.requests) > 12 or process.poll() is not None)
-        process.kill()
-    assert not (tmp_path / "data").exists()
-    assert main([*command, str(tmp_path / "data")]) == 0
-    asked = len(judge.requests)
-    assert main([*command, str(tmp_path / "whole"), "--fresh"]) == 0
-    assert asked <= len(judge.requests) - asked + 6  # the passages of the question in flight are asked about again
-    assert (tmp_path / "data" / "train.jsonl").read_bytes() == (tmp_path / "whole" / "train.jsonl").read_bytes()

@@ -179,19 +179,6 @@ def test_extraction_by_a_perfect_model_and_one_that_errs(
     assert "Not a language model's scores: answered by rehearsal" in told
 
 
-@pytest.mark.long
-def test_missing_information_by_a_perfect_model_and_one_that_errs(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = shared_data / "2wikimultihopqa" / "train_200.json"
-    first, wrong = run_on(path, "table2", "", tmp_path / "one"), run_on(path, "table2", "?error=0.3", tmp_path / "two")
-    assert set(first.values()) == {100.0}
-    assert sum(wrong.values()) < sum(first.values()) - 30
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Not a language model's scores: answered by rehearsal" in told
-    assert "98.4" in told
-
-
 def test_an_interrupted_experiment_resumes_and_pays_nothing_twice(films: Path, tmp_path: Path) -> None:
     whole = ReproduceOptions("migres/table2", films, model=f"rehearsal:{films}", out=tmp_path, limit=6)
     run_reproduce(replace(whole, max_calls=7, concurrency=1))

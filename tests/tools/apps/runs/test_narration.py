@@ -70,18 +70,6 @@ def test_no_event_of_whatever_shape_breaks_the_narration(kind: str, data: dict[s
         assert is_harmless(line.label + line.text + line.mark)
 
 
-@given(ANY_TEXT, st.booleans())
-def test_text_of_the_passages_stays_harmless(text: str, verbose: bool) -> None:
-    kept: Any = {"passage_id": text, "title": text, "score": 2.0, "spans": [[0, 1]], "sentences": 1, "whole": False}
-    kept["text"] = ""
-    event = Filtered(query=text, threshold=1.0, passages_in=2, sentences_in=3, kept=[kept])
-    lines = narrated(event, found(text, text, "p"), passages=[passage(text, text, text + "x")], verbose=verbose)
-    assert len(lines) >= 4
-    for line in lines:
-        assert line.label != "step"
-        assert is_harmless(line.label + line.text + line.mark)
-
-
 def test_parallel_branches_come_in_one_order_whichever_was_faster() -> None:
     first = step_event(Extracted(query="a", statements=[], dropped=0), path="extract/0000")
     second = step_event(Extracted(query="b", statements=[], dropped=0), path="extract/0001")

@@ -1,7 +1,6 @@
 """What fails in a run: a refused key stops it, an outage is waited for, a bad question fails alone, and all is told."""
 
 import json
-import os
 import random
 import re
 import threading
@@ -22,7 +21,6 @@ from support.servers.traffic import RecordedRequest
 from support.waiting import PATIENCE
 
 Run = Callable[..., Any]
-IN_FULL = pytest.mark.skipif("HOPGRAPH_ATTACKS" not in os.environ, reason="run by make attacks")
 CONCURRENCY = 16
 AT_ONCE = {"direct": 1, "cot_sc": 5}
 """Calls that a question of a method has under way at once."""
@@ -183,12 +181,6 @@ def test_an_outage_is_waited_for(run: Run, tmp_path: Path) -> None:
     assert "(waiting up to 300 s, see --max-outage)" in " ".join(ran.err.split())
 
 
-@IN_FULL
-@pytest.mark.long
-def test_an_outage_of_twenty_seconds_is_waited_for(run: Run, tmp_path: Path) -> None:
-    check_outage(run, tmp_path, 200, 20.0)
-
-
 def check_faults(run: Run, server: OpenAIServer, folder: Path, count: int, *more: str) -> None:
     """Fail 30 % of the requests in all ways that a retry can help; the answers are what they are without."""
     chance = random.Random(5)
@@ -212,12 +204,6 @@ def check_faults(run: Run, server: OpenAIServer, folder: Path, count: int, *more
 @pytest.mark.slow
 def test_faults_are_waited_for_even_without_retries(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
     check_faults(run, server, tmp_path, 30, *FIRST_FAILS)
-
-
-@IN_FULL
-@pytest.mark.long
-def test_thirty_percent_faults_change_none_of_300_answers(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
-    check_faults(run, server, tmp_path, 300)
 
 
 def test_the_same_error_many_times_in_a_row_stops_the_run(run: Run, server: OpenAIServer, tmp_path: Path) -> None:
@@ -273,19 +259,6 @@ def test_a_run_whose_questions_all_fail_says_why_and_is_resumed(
     server.forget_faults()
     assert run(*go, "--retry-failed").code == 0
     assert answers(out) == right(*range(3))
-
-
-def test_a_run_that_is_stopped_without_an_answer_keeps_its_failures(
-    run: Run, server: OpenAIServer, tmp_path: Path
-) -> None:
-    data, out = written(tmp_path, 24), tmp_path / "run"
-    server.fail_when(lambda _: True, faults.server_error(503))
-    ran = run(*command(data, out, server, *FIRST_FAILS, "--max-outage", "0"))
-    assert ran.code == 1
-    assert re.search(r"\d+ × .*HTTP 503", " ".join(ran.err.split()))
-    assert len(RunReader(out).latest("direct")) >= 20
-    server.forget_faults()
-    assert run(*command(data, out, server, "--retry-failed")).code == 0
 
 
 def test_the_exit_code_tells_a_limit_from_unusable_replies(run: Run, server: OpenAIServer, tmp_path: Path) -> None:

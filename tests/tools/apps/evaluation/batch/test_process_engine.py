@@ -53,13 +53,6 @@ def in_one(server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> di
     return summary(out)
 
 
-@pytest.mark.long
-def test_two_processes_give_the_same_summary(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
-    run_eval(options(tmp_path, server, processes=2))
-    assert summary(tmp_path) == in_one
-    assert not multiprocessing.active_children()
-
-
 def test_a_process_that_is_killed_loses_no_question(
     server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -84,14 +77,6 @@ def test_a_process_that_is_killed_loses_no_question(
     samples = sum(count - 1 for body, count in asked.items() if "cot_sc/" in body and count <= 5)
     under_way = 6 * 5
     assert sum(asked.values()) - len(asked) - samples <= under_way
-
-
-@pytest.mark.long
-def test_a_limit_stops_both_and_one_goes_on(server: OpenAIServer, in_one: dict[str, Any], tmp_path: Path) -> None:
-    run_eval(options(tmp_path, server, processes=2, max_calls=20))
-    assert not multiprocessing.active_children()
-    run_eval(options(tmp_path, server))
-    assert summary(tmp_path) == in_one
 
 
 def test_what_no_question_can_be_answered_with_is_told(server: OpenAIServer, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from support.walks import walk
 SAMPLE = Path(str(files("hopgraph.tools.retrieval.sample")))
 PERFECT, KNOWING, ERRING = "", "?knowledge=1", "?error=0.3&knowledge=0.5&seed=2"
 PAPERS = {"migres", "blendfilter", "genground", "ra_isf", "tree_of_reviews"}
-"""The others are slow."""
 
 
 def asked_by(method: str, player: str) -> list[dict[str, Any]]:
@@ -31,7 +30,10 @@ def asked_by(method: str, player: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "method",
-    [pytest.param(each, marks=[pytest.mark.long] * (each not in PAPERS)) for each in sorted(METHODS.keys() - ALIASES)],
+    [
+        pytest.param(each, marks=pytest.mark.slow if each in PAPERS else pytest.mark.long)
+        for each in sorted(METHODS.keys() - ALIASES)
+    ],
 )
 def test_each_reply_is_usable_at_once(method: str) -> None:
     told = [data for player in (PERFECT, KNOWING, ERRING) for data in asked_by(method, player)]

@@ -33,7 +33,12 @@ def findings(chat: Chat) -> list[str]:
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm ci --prefix tests/javascript")
 @pytest.mark.parametrize(
     ("simple", "device", "scheme"),
-    [(True, "desktop", "dark"), (True, "phone", "light"), (False, "desktop", "light"), (False, "phone", "dark")],
+    [
+        (True, "desktop", "dark"),
+        pytest.param(True, "phone", "light", marks=pytest.mark.long),
+        pytest.param(False, "desktop", "light", marks=pytest.mark.long),
+        (False, "phone", "dark"),
+    ],
 )
 def test_no_serious_finding(
     serve: Serve, open_chat: Open, tmp_path: Path, simple: bool, device: str, scheme: Any
