@@ -39,15 +39,16 @@ _SETTINGS = {
 }
 _READERS = {
     **{f".{kind}": ("office", f"read_{kind}") for kind in ("epub", "odp", "ods", "odt", "pptx", "rtf")},
-    **{f".{kind}": ("mail", f"read_{kind}") for kind in ("eml", "msg")},
+    **{f".{kind}": ("mail", f"read_{kind}") for kind in ("eml", "mbox", "mhtml", "msg")},
+    ".mht": ("mail", "read_mhtml"),
     **dict.fromkeys((".htm", ".html", ".xhtml"), ("html", "read_page")),
     **dict.fromkeys((".xlsm", ".xlsx"), ("spreadsheet", "read_xlsx")),
-    ".docx": ("docx", "read_docx"),
+    **dict.fromkeys((".docm", ".docx"), ("docx", "read_docx")),
     ".pdf": ("pdf", "read_pdf"),
 }
 """Suffix → the module and its function, imported when it is needed."""
 CONVERTED = frozenset(_READERS)
-_ARCHIVES = frozenset({".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
+_ARCHIVES = frozenset({".docm", ".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
 
 

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
@@ -16,13 +17,15 @@ from hopgraph.tools.documents.elements import (
     read_entry,
     read_xml,
     tidy,
+    write_number,
     write_script,
 )
 from hopgraph.tools.documents.html import read_page
 
 _MAIN = "word/document.xml"
 _MARGINS = ("word/header", "word/footer")
-_BEHIND = ("word/footnotes", "word/endnotes", "word/diagrams/data", "word/charts/chart")
+_CONTENTS = ("toc ", "table of figures")
+"""How the names of styles begin whose paragraphs list headings and captions."""
 _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
@@ -40,11 +43,6 @@ _SYMBOLS = {
     "Wingdings": dict(zip(b"\x6f\xa8\xdf\xe0\xfb\xfc\xfd\xfe", "☐☐←→✗✓☒☑", strict=True)),
 }
 """Font → code → what it shows."""
-_LARGEST_IN_LETTERS = 3999  # larger numbers would be as long as texts
-_ROMAN = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
-    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
 _PLACE = re.compile(r"%(\d)")
 """Where a mark has the number of a level, from 1."""
 
@@ -70,7 +68,7 @@ class _List(NamedTuple):
 
 class _Style(NamedTuple):
     level: int = 0
-    """Level of a heading, from 1; 0 for other paragraphs."""
+    """Level of a heading, from 1; 0 for other paragraphs, -1 for lines of a table of contents."""
     numbering: tuple[str, int] | None = None
     """The list that its paragraphs are items of, and their depth."""
 
@@ -83,13 +81,10 @@ def read_docx(file: BinaryIO) -> Document:
     with ZipFile(file) as archive:
         reader = _Reader(archive)
         found = [each for body in read_xml(archive, reader.main) for each in reader.read(body)]
-        names = sorted(name for name in archive.namelist() if name.endswith(".xml"))
-        notes = [each for name in names if name.startswith(_BEHIND) for each in reader.read_part(name)]
-        margins = dict.fromkeys(
-            join_text([each]) for name in names if name.startswith(_MARGINS) for each in reader.read_part(name)
-        )
+        names = sorted(name for name in archive.namelist() if name.startswith(_MARGINS) and name.endswith(".xml"))
+        margins = dict.fromkeys(join_text([each]) for name in names for each in reader.read(read_xml(archive, name)))
     title = next((each.text for each in found if (each.kind, each.number) == ("heading", 1)), "")
-    return Document([*(Element("text", text) for text in margins if len(text) > 3), *found, *notes], title)
+    return Document([*(Element("text", text) for text in margins if len(text) > 3), *found], title)
 
 
 def _name(node: Any) -> str:
@@ -129,13 +124,10 @@ class _Reader:
         self.main = next(iter(targets), _MAIN).lstrip("/")
         self._styles = self._read_styles()
         self._lists = self._read_lists()
+        notes = (each for kind in ("foot", "end") for each in read_xml(archive, f"word/{kind}notes.xml"))
+        self._notes = {f"{_name(each)} {_attribute(each, 'id')}": each for each in notes}
         self._values = dict[str, dict[int, int]]()
         self._before = ""
-
-    def read_part(self, name: str) -> list[Element]:
-        """Read another part of the document."""
-        root = read_xml(self._archive, name)
-        return list(read_chart(root) if _name(root) == "chartSpace" else self.read(root))
 
     def read(self, node: Any) -> Iterator[Element]:
         """Yield the elements below a node."""
@@ -149,11 +141,26 @@ class _Reader:
                 yield from self._chunk(child)
             elif name not in _DROPPED:
                 yield from self.read(child)
+            if name in ("p", "tbl") and next(child.iterancestors("{*}p", "{*}tbl"), None) is None:
+                yield from self._parts(child)
+
+    def _parts(self, node: Any) -> Iterator[Element]:
+        """Yield what a paragraph or table refers to in other parts: notes, charts and diagrams."""
+        for each in node.iter("{*}footnoteReference", "{*}endnoteReference", "{*}chart", "{*}relIds"):
+            name = _name(each)
+            if name == "chart":
+                yield from read_chart(read_xml(self._archive, self._place(_attribute(each, "id"))))
+            elif name == "relIds":
+                yield from self.read(read_xml(self._archive, self._place(_attribute(each, "dm"))))
+            else:
+                yield from self.read(self._notes.get(f"{name.removesuffix('Reference')} {_attribute(each, 'id')}", ()))
 
     def _paragraph(self, node: Any) -> Iterator[Element]:
         style = self._styles.get(_value(node, "pPr", "pStyle"), _Style())
+        if style.level < 0:
+            return
         level = _outline_level(node) or style.level
-        text = self._before + tidy("".join(_texts(node)))
+        text = self._before + write_paragraph(node)
         self._before = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
         if self._before:  # its end is deleted
             return
@@ -184,7 +191,7 @@ class _Reader:
 
         def write(place: re.Match[str]) -> str:
             level = list_.level(at := int(place[1]) - 1)
-            return _write_number(values.get(at, level.start), level.form)
+            return write_number(values.get(at, level.start), level.form)
 
         level = list_.level(depth)
         mark = "-" if level.form == "bullet" else _PLACE.sub(write, level.text)
@@ -193,9 +200,10 @@ class _Reader:
     def _table(self, node: Any) -> Iterator[Element]:
         lines = [each for each in node.iter("{*}tr") if next(each.iterancestors("{*}tbl")) is node]
         cells = [[each for each in line.iter("{*}tc") if next(each.iterancestors("{*}tr")) is line] for line in lines]
-        if all(len(line) == 1 for line in cells):  # a frame
-            for line in cells:
-                yield from self.read(line[0])
+        is_layout = len(cells) == 1 and any(len(each.findall("{*}p")) > 1 for each in cells[0])
+        if is_layout or all(len(line) == 1 for line in cells):  # a frame
+            for cell in chain.from_iterable(cells):
+                yield from self.read(cell)
             return
         rows, heads = list[list[str]](), 1
         named = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
@@ -217,9 +225,11 @@ class _Reader:
 
     def _chunk(self, node: Any) -> Iterator[Element]:
         """Read a page of HTML that the document embeds."""
-        place = self._targets.get(_attribute(node, "id"), "")
-        content = read_entry(self._archive, posixpath.normpath(posixpath.join("word", place)).lstrip("/"))
-        yield from read_page(content).elements
+        yield from read_page(read_entry(self._archive, self._place(_attribute(node, "id")))).elements
+
+    def _place(self, identity: str) -> str:
+        """Return the name of a related part."""
+        return posixpath.normpath(posixpath.join("word", self._targets.get(identity, ""))).lstrip("/")
 
     @cached_property
     def _targets(self) -> dict[str, str]:
@@ -238,7 +248,8 @@ class _Reader:
                 break
             name = _value(node, "name").lower()
             heading = name.removeprefix("heading ") if name.startswith("heading ") else "0" * (name == "title")
-            level = level or (int(heading) + 1 if heading.isdecimal() else _outline_level(node))
+            listed = -name.startswith(_CONTENTS)
+            level = level or listed or (int(heading) + 1 if heading.isdecimal() else _outline_level(node))
             number, depth = _value(node, "pPr", "numPr", "numId"), depth or _value(node, "pPr", "numPr", "ilvl")
             if number and numbering is None:
                 numbering = number, int(depth) if depth.isdecimal() else 0
@@ -269,20 +280,13 @@ class _Reader:
         }
 
 
-def _write_number(number: int, form: str) -> str:
-    mark = str(number)
-    if form.endswith("Letter") and number <= _LARGEST_IN_LETTERS:
-        mark = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form.endswith("Roman") and number <= _LARGEST_IN_LETTERS:
-        mark, rest = "", number
-        for value, letters in _ROMAN:
-            mark += letters * (rest // value)
-            rest %= value
-    return mark.upper() if form.startswith("upper") else mark
-
-
 def _attribute(node: Any, name: str) -> str:
     return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
+
+
+def write_paragraph(node: Any) -> str:
+    """Return a paragraph of Word's or PowerPoint's as a line."""
+    return tidy("".join(_texts(node)))
 
 
 def _texts(node: Any) -> Iterator[str]:
@@ -315,10 +319,12 @@ def _symbol(node: Any) -> str:
 
 
 def _run(run: Any) -> str:
-    if _is_on(run, "rPr", "vanish"):
-        return ""
-    place, text = _value(run, "rPr", "vertAlign"), "".join(_texts(run))
-    return write_script(text, raised=place == "superscript") if place.endswith("script") else text
+    properties, text = _child(run, "rPr"), "".join(_texts(run))
+    if properties is None or _is_on(properties, "vanish"):
+        return text if properties is None else ""
+    place = _value(properties, "vertAlign") or _attribute(properties, "baseline").strip("0")  # of a slide
+    is_moved = place.endswith("script") or place.strip("-").isdecimal()
+    return write_script(text, raised=place[0] != "-" and place != "subscript") if is_moved else text
 
 
 def _inner(node: Any, name: str) -> str:
@@ -331,9 +337,9 @@ def _in_brackets(text: str) -> str:
 
 
 def _scripts(node: Any) -> str:
-    """Return a part of a formula with what stands below and above the line behind it."""
-    shown = _inner(node, "e")
-    for name, sign in (("sub", "_"), ("sup", "^")):
+    """Return what stands below and above the line behind a part of a formula."""
+    shown = ""
+    for name, sign in (("sub", "_"), ("lim", "_"), ("sup", "^")):
         if text := _inner(node, name):
             script = write_script(text, raised=name == "sup")
             shown += script if script != text else f"{sign}{_in_brackets(text)}"
@@ -352,12 +358,16 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "sym": _symbol,
     "fldChar": _form_field,
     "noBreakHyphen": lambda _: "-",
+    "docPr": lambda node: f" {_attribute(node, 'descr')} ",
     "oMath": lambda node: f" {''.join(_texts(node))} ",
     **dict.fromkeys(("tab", "br", "cr", "ptab"), lambda _: " "),
     "f": lambda node: f"{_in_brackets(_inner(node, 'num'))}/{_in_brackets(_inner(node, 'den'))}",
     "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{_in_brackets(_inner(node, 'e'))}",
     "d": _delimited,
-    **dict.fromkeys(("sSub", "sSup", "sSubSup"), _scripts),
+    "mr": lambda node: f"{' '.join(''.join(_texts(each)) for each in node)}; ",
+    "func": lambda node: f"{_inner(node, 'fName')} {_inner(node, 'e')}",
+    "nary": lambda node: f"{_value(node, 'naryPr', 'chr') or '∫'}{_scripts(node)} {_inner(node, 'e')}",
+    **dict.fromkeys(("sSub", "sSup", "sSubSup", "limLow"), lambda node: f"{_inner(node, 'e')}{_scripts(node)}"),
 }
 """What a part of a paragraph or a formula shows, where that is not what its parts show."""
 

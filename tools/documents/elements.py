@@ -10,8 +10,7 @@ from zipfile import ZipFile
 
 Row = Sequence[str]
 CHINESE = "[\u3001-\u30ff\u3400-\u9fff\uff00-\uff60]"
-_UNSEEN = re.compile("[\xad\u200b\ufeff]")
-_CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
+CHINESE_BREAK = re.compile(f"(?<={CHINESE})[ \t\r]*\n\\s*(?={CHINESE})")
 _MOST_TITLES, _ROWS_COMPARED = 8, 100
 _NUMERAL = re.compile(r"\(?[+\-\u2212]?[$€£]?\s?[\d.,'\s]*\d\s?[%€$£]?\)?")
 _PLAIN_NUMBER = re.compile(rf"(?!(?:19|20)\d\d$){_NUMERAL.pattern}")  # no year
@@ -20,6 +19,16 @@ _RAISED, _LOWERED = (
     dict(zip("0123456789+-\u2212=()in", figures, strict=True))
     for figures in ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁱⁿ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ᵢₙ")
 )
+_LARGEST_IN_LETTERS = 3999  # larger numbers would be as long as texts
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
+    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_SHOWN = dict(zip("\uf0b7\uf0a7\uf0d8\uf0e0\uf0fc\uf06f\uf0a8\uf0fe", "•▪▸→✓☐☐☒", strict=True)) | dict(
+    zip("\ufb00\ufb01\ufb02\ufb03\ufb04", ("ff", "fi", "fl", "ffi", "ffl"), strict=True)
+)
+_OTHERS = re.compile(f"[\xad\u200b\ufeff{''.join(_SHOWN)}]")
+"""Bullets and boxes of fonts of symbols, letters that fonts join, and what shows nothing."""
 
 
 class UnreadableFileError(ValueError):
@@ -55,7 +64,8 @@ class Document:
 
 def tidy(text: str) -> str:
     """Return a text with single spaces, and without soft hyphens and the like, and line ends within Chinese."""
-    text = text if text.isascii() else _UNSEEN.sub("", _CHINESE_BREAK.sub("", text))
+    if not text.isascii():
+        text = _OTHERS.sub(lambda each: _SHOWN.get(each[0], ""), CHINESE_BREAK.sub("", text))
     return " ".join(text.split())
 
 
@@ -63,6 +73,19 @@ def write_script(text: str, *, raised: bool) -> str:
     """Return figures, `i` and `n` above or below the line as Unicode has them; a text with others as it is."""
     figures = _RAISED if raised else _LOWERED
     return "".join(map(figures.__getitem__, text)) if figures.keys() >= set(text) else text
+
+
+def write_number(number: int, form: str) -> str:
+    """Return a number in a form of Word's: lowerLetter, upperRoman, …; else in figures."""
+    mark = str(number)
+    if form.endswith("Letter") and number <= _LARGEST_IN_LETTERS:
+        mark = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form.endswith("Roman") and number <= _LARGEST_IN_LETTERS:
+        mark, rest = "", number
+        for value, letters in _ROMAN:
+            mark += letters * (rest // value)
+            rest %= value
+    return mark.upper() if form.startswith("upper") else mark
 
 
 def join_text(elements: Iterable[Element]) -> str:

@@ -6,22 +6,26 @@ from itertools import count
 from typing import Any, BinaryIO
 
 from hopgraph.tools.documents.elements import (
+    CHINESE_BREAK,
     Document,
     Element,
     UnreadableFileError,
     join_text,
     make_table,
     tidy,
+    write_number,
     write_script,
 )
 from hopgraph.tools.documents.encodings import decode
 
 _DROPPED = (
-    "script, style, noscript, template, nav, button:not(:is(h1, h2, h3, h4, h5, h6, dt, summary) *), select, textarea, "
-    "input, svg, iframe, object, annotation, del, rt, rp, [hidden], [aria-hidden=true], [role=navigation], "
-    "[role=banner], [role=contentinfo], [role=search], "
-    "[style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], [style*='visibility: hidden'], "
-    "dialog:not([open])"
+    "script, style, noscript, template, nav, button:not(:is(h1, h2, h3, h4, h5, h6, dt, summary) *), "
+    "option:not([selected]), svg, iframe, object, video, audio, canvas, annotation, annotation-xml, del, rt, rp, "
+    "[hidden]:not([hidden=until-found]), [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], "
+    "[role=search], [role=doc-noteref], [epub\\:type=noteref], [role=doc-pagebreak], [epub\\:type=pagebreak], "
+    "[style*='display:none']:not(:has(math)), [style*='display: none']:not(:has(math)), "  # Wikipedia's formulas
+    "[style*='visibility:hidden'], [style*='visibility: hidden'], dialog:not([open]), "
+    ".mw-editsection, .linenos, .lineno, .MsoFootnoteReference"
 )
 _BANNERS = ", ".join(
     f"[{name}*=cookie i][{name}*={part} i]"
@@ -29,15 +33,22 @@ _BANNERS = ", ".join(
     for part in ("banner", "bar", "consent", "message", "modal", "notice", "popup")
 )
 _ASIDES = (
-    "#nav, .nav, #navbar, .navbar, #navigation, .navigation, ul.menu, .breadcrumb, .breadcrumbs, .skip-link, #footer, "
-    ".footer, .page-footer, .site-footer"
+    "#nav, .nav, #navbar, .navbar, #navigation, .navigation, ul.menu, .breadcrumb, .breadcrumbs, #breadcrumbs, "
+    ".skip-link, #sidebar, .sidebar, #footer, .footer, .page-footer, .site-footer"
 )
 """What the parts of pages without `main` are called that are for navigation."""
 _SIGNS = (
-    ("mfrac > mrow, msup > mrow, msub > mrow", "(", ")"),
-    *(("mfrac > :last-child", "/", ""), ("msub > :last-child", "_", ""), ("msup > :last-child", "^", "")),
+    (":is(mfrac, msup, msub, msubsup, munder, munderover) > mrow:has(:nth-child(2))", "(", ")"),
+    ("mfrac > :last-child", "/", ""),
+    (":is(msub, munder) > :last-child, :is(msubsup, munderover) > :nth-child(2)", "_", ""),
+    (":is(msup, msubsup, mover, munderover) > :last-child", "^", ""),
+    ("msqrt", "√(", ")"),
+    ("q", '"', '"'),
+    (":is([type=checkbox], [type=radio])[checked]", "☒ ", ""),
+    (":is([type=checkbox], [type=radio]):not([checked])", "☐ ", ""),
 )
-"""The parts of formulas, with what stands before and behind them."""
+"""Parts of formulas and fields of forms, with what is shown before and behind them."""
+_NUMBERS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = frozenset(
     re.findall(
@@ -64,13 +75,15 @@ _SELF_CLOSED = re.compile(
 )
 """An element of XHTML without content, which HTML would not take to be closed."""
 _FOOTNOTE_MARK = re.compile(r"\W{0,5}(?:\w{1,3}|[*†‡§¶])\W{0,5}")
+_LINK_MARK = re.compile(r"\W{1,5}")
+"""The text of a link to the heading that it stands in, or from a note back to the text."""
 
 
-def read_page(page: BinaryIO | bytes) -> Document:
-    """Read a page as `read_html` does, in the encoding that it names, if it is none of Unicode's."""
+def read_page(page: BinaryIO | bytes, encoding: str | None = None) -> Document:
+    """Read a page as `read_html` does, in the encoding that it names, or else this one, if it is none of Unicode's."""
     content = page if isinstance(page, bytes) else page.read()
     named = _CHARSET.search(content[:4096])
-    return read_html(decode(content, named[1].decode() if named else None))
+    return read_html(decode(content, named[1].decode() if named else encoding))
 
 
 def read_html(content: str) -> Document:
@@ -94,6 +107,7 @@ def read_html(content: str) -> Document:
     tops = [each.text for each in document.elements if (each.kind, each.number) == ("heading", 1)]
     if not tops and heading and document.title.startswith(heading):  # it stands above the main content
         document.elements.insert(0, Element("heading", heading, 1))
+        tops = [heading]
     document.title = next(iter(tops), document.title)
     return document
 
@@ -102,8 +116,8 @@ def _main_content(tree: Any) -> Any:
     body = tree.body
     if body is None:
         return tree.root
+    _write_signs(body)
     _drop_unsaid(body)
-    _write_formulas(body)
     mains = [each for each in body.css("main, [role=main]") if tidy(each.text())]
     if not mains:  # an article may also be a teaser
         for each in body.css(_ASIDES):
@@ -115,11 +129,20 @@ def _main_content(tree: Any) -> Any:
         mains = [first] if (is_most and is_alone) or (not others and first.css_first("h1")) else []
     if mains:
         body = max(mains, key=lambda each: len(each.text()))
-    for each in body.css(":is(header:not(:has(h1)), footer):not(:is(article, main, section) *)"):
+    for each in body.css(":is(header:not(:has(h1)), footer):not(:is(article, blockquote, main, section) *)"):
         each.decompose()
     for each in body.css("header ul, footer ul"):
         each.decompose()
     return body
+
+
+def _write_signs(body: Any) -> None:
+    for each in body.css("svg:has(text)"):
+        each.insert_before(" ".join(text.text() for text in each.css("text")))
+    for places, before, after in _SIGNS:
+        for each in body.css(places):
+            each.insert_before(before)
+            each.insert_after(after)
 
 
 def _drop_unsaid(body: Any) -> None:
@@ -134,13 +157,9 @@ def _drop_unsaid(body: Any) -> None:
     for each in body.css("sup a[href*='#'], a[href*='#'] > sup"):
         if _FOOTNOTE_MARK.fullmatch(each.text()):
             each.decompose()
-
-
-def _write_formulas(body: Any) -> None:
-    for places, before, after in _SIGNS:
-        for each in body.css(places):
-            each.insert_before(before)
-            each.insert_after(after)
+    for each in body.css("a[href^='#']"):
+        if _LINK_MARK.fullmatch(each.text()):
+            each.decompose()
 
 
 class _Writer:
@@ -151,7 +170,7 @@ class _Writer:
         self._text: list[str] = []
         self._links: list[tuple[str, str]] = []
         self._mark = ""
-        self._lists: list[Iterator[int] | None] = []
+        self._lists: list[tuple[Iterator[int], str] | None] = []
         self._inside: list[str] = []
         self._term_at = -1
         self._script = ""
@@ -161,7 +180,7 @@ class _Writer:
         tag = node.tag
         if tag == "-text":
             text = node.text_content or ""
-            text = text if "pre" in self._inside else _SPACE.sub(" ", text)
+            text = text if "pre" in self._inside else _SPACE.sub(" ", CHINESE_BREAK.sub("", text))
             self._text.append(write_script(text, raised=self._script == "sup") if self._script else text)
         elif tag in ("br", "img"):
             self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
@@ -178,13 +197,17 @@ class _Writer:
         return False
 
     def _enter_block(self, node: Any, tag: str) -> None:
-        self._inside.append(tag)
+        is_heading = node.attributes.get("role") == "heading"
+        self._inside.append(f"h{_number(node, 'aria-level', 2)}" if is_heading else tag)
         if tag in ("ul", "ol"):
-            self._lists.append(count(_number(node, "start", 1)) if tag == "ol" else None)
+            form = _NUMBERS.get(node.attributes.get("type") or "", "decimal")
+            self._lists.append((count(_number(node, "start", 1)), form) if tag == "ol" else None)
         elif tag == "li":
-            numbers = self._lists[-1] if self._lists else None
+            numbers, form = (self._lists[-1] if self._lists else None) or (None, "")
             indent = "  " * (len(self._lists) - 1)
-            self._mark = f"{indent}{next(numbers)}. " if numbers else f"{indent}- "
+            if numbers and (number := _number(node, "value", 0)):
+                self._lists[-1] = numbers, form = count(number), form
+            self._mark = f"{indent}{write_number(next(numbers), form)}. " if numbers else f"{indent}- "
 
     def leave(self, tag: str) -> None:
         """Take the end of a node."""
@@ -265,7 +288,7 @@ def _children(node: Any, *tags: str) -> Iterator[Any]:
 
 def _rows_of(table: Any) -> list[tuple[Any, list[Any]]]:
     """Return the rows of a table, not of those within it: the part that each is in, and its cells."""
-    parts = _children(table, "thead", "tbody", "tfoot")
+    parts = sorted(_children(table, "thead", "tbody", "tfoot"), key=lambda part: part.tag == "tfoot")
     return [(part, list(_children(row, "td", "th"))) for part in parts for row in _children(part, "tr")]
 
 

@@ -1,9 +1,13 @@
 """Messages as elements: EML, and Outlook's MSG."""
 
+import re
+import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from email.utils import format_datetime
 from typing import Any, BinaryIO
 
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, join_text, tidy
@@ -11,6 +15,14 @@ from hopgraph.tools.documents.encodings import decode
 from hopgraph.tools.documents.html import read_html, read_page
 
 _HEADERS = ("From", "To", "Cc", "Date")
+_MBOX = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n(?=[!-9;-~]+:)")
+"""The line before each message of a mailbox."""
+_MARKED = re.compile(r" {0,9}(?:[>*+\u2022-]|\d{1,3}[.)] )")
+_PROSE_WORDS = 7
+"""Words that lines of prose have on average, at least."""
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+"""From which Outlook counts tenths of a microsecond."""
+_SENT, _RECEIVED, _CODE_PAGE, _HTML_CODE_PAGE = 0x39, 0xE06, 0x3FFD, 0x3FDE
 
 
 def read_eml(file: BinaryIO) -> Document:
@@ -18,12 +30,32 @@ def read_eml(file: BinaryIO) -> Document:
 
     Attachments are named, not read.
     """
-    content = file.read()
+    return _read_message(_parse(file.read()))
+
+
+def read_mbox(file: BinaryIO) -> Document:
+    """Read a mailbox: its messages as `read_eml` does, each under its subject."""
+    found = Document()
+    for each in filter(None, map(bytes.strip, _MBOX.split(file.read()))):
+        found.elements += [
+            Element("heading", number=1),
+            *_read_message(_parse(each.replace(b"\n>From ", b"\nFrom "))).elements,
+        ]
+    return found
+
+
+def read_mhtml(file: BinaryIO) -> Document:
+    """Read a page that a browser saved with its pictures."""
+    message = _parse(file.read())
+    return Document(list(_read_part(message, [])), tidy(str(message["Subject"] or "")))
+
+
+def _parse(content: bytes) -> EmailMessage:
     head, end, body = content.partition(b"\r\n\r\n" if b"\r\n\r\n" in content else b"\n\n")
     message = message_from_bytes(decode(head).encode() + end + body, policy=default)
     if not message.keys():
         raise UnreadableFileError("it is not a message")
-    return _read_message(message)
+    return message
 
 
 def _read_message(message: EmailMessage) -> Document:
@@ -45,21 +77,25 @@ def _read_part(part: EmailMessage, attached: list[str]) -> Iterator[Element]:
     elif kind == "multipart/related":  # a page, and its pictures
         for each in inner[:1]:
             yield from _read_part(each, attached)
-    elif kind == "message/rfc822" or kind.startswith("multipart/"):
+    elif kind == "message/rfc822" or inner:
         for each in inner:
             yield from _read_message(each).elements if kind == "message/rfc822" else _read_part(each, attached)
-    elif kind in ("text/plain", "text/html") and not name and not part.is_attachment():
+    elif kind.startswith(("text/plain", "text/html", "multipart/")) and not name and not part.is_attachment():
         content = part.get_payload(decode=True)
-        text = decode(content if isinstance(content, bytes) else b"", part.get_content_charset())
-        yield from _texts(text) if kind == "text/plain" else read_html(text).elements
+        content, charset = content if isinstance(content, bytes) else b"", part.get_content_charset()
+        if kind != "text/html":
+            yield from _texts(decode(content, charset))
+        else:
+            yield from (read_html(decode(content, charset)) if charset else read_page(content)).elements
     else:
         attached.append(name or kind)
 
 
 def _texts(content: str) -> Iterator[Element]:
     for each in content.replace("\r\n", "\n").split("\n\n"):
-        if each.strip():
-            yield Element("code" if "\n" in each.strip() else "text", each.strip("\n"))
+        if lines := each.strip().splitlines():
+            is_prose = len(each.split()) >= _PROSE_WORDS * len(lines) and not any(map(_MARKED.match, lines))
+            yield Element("text" if is_prose or len(lines) == 1 else "code", each.strip("\n"))
 
 
 def read_msg(file: BinaryIO) -> Document:
@@ -69,24 +105,35 @@ def read_msg(file: BinaryIO) -> Document:
     library: Any = olefile
     try:
         with library.OleFileIO(file) as message:
+            values = _read_values(message)
+            page = f"cp{values.get(_CODE_PAGE) or values.get(_HTML_CODE_PAGE) or 1252}"
 
             def read(code: str, place: str = "") -> str:
-                for kind, encoding in (("001F", "utf-16-le"), ("001E", "cp1252"), ("0102", "utf-8")):
-                    name = f"{place}__substg1.0_{code}{kind}"
-                    if message.exists(name):
-                        return str(message.openstream(name).read().decode(encoding, "replace")).rstrip("\0")
-                return ""
+                if message.exists(name := f"{place}__substg1.0_{code}001F"):
+                    return str(message.openstream(name).read().decode("utf-16-le", "replace")).rstrip("\0")
+                name = f"{place}__substg1.0_{code}001E"
+                return decode(message.openstream(name).read().rstrip(b"\0"), page) if message.exists(name) else ""
 
             headers = [(name, read(code)) for name, code in (("From", "0C1A"), ("To", "0E04"), ("Cc", "0E03"))]
+            if sent := values.get(_SENT) or values.get(_RECEIVED):
+                headers.append(("Date", format_datetime(_EPOCH + timedelta(microseconds=sent // 10))))
             folders = dict.fromkeys(each[0] for each in message.listdir() if each[0].startswith("__attach"))
             named = [read("3707", f"{each}/") or read("3704", f"{each}/") for each in folders]
-            page = "__substg1.0_10130102"
+            html = "__substg1.0_10130102"
             if not (content := list(_texts(read("1000")))):
-                is_bytes = message.exists(page)
-                content = (read_page(message.openstream(page).read()) if is_bytes else read_html(read("1013"))).elements
+                is_bytes = message.exists(html)
+                found = read_page(message.openstream(html).read(), page) if is_bytes else read_html(read("1013"))
+                content = found.elements
             return _message(tidy(read("0037")), headers, content, named)
     except OSError:
         raise UnreadableFileError("it is damaged, or no message of Outlook") from None
+
+
+def _read_values(message: Any) -> dict[int, int]:
+    """Return the numbers and times of a message of Outlook by their ids."""
+    name = "__properties_version1.0"
+    content = message.openstream(name).read()[32:] if message.exists(name) else b""
+    return {key: value for _, key, _, value in struct.iter_unpack("<HHIQ", content[: len(content) // 16 * 16])}
 
 
 def _message(subject: str, headers: list[tuple[str, str]], content: list[Element], attached: list[str]) -> Document:

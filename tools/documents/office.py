@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
+from hopgraph.tools.documents.docx import write_paragraph
 from hopgraph.tools.documents.drawings import read_chart, read_paragraphs
 from hopgraph.tools.documents.elements import (
     Document,
@@ -20,6 +21,7 @@ from hopgraph.tools.documents.elements import (
     read_entry,
     read_xml,
     tidy,
+    write_number,
 )
 from hopgraph.tools.documents.html import read_html, read_page
 
@@ -28,12 +30,14 @@ _SAME_HEIGHT = 228_600
 _ODT_TAGS = dict[str, str](
     re.findall(
         r"(\S+) (\S+)",
-        "p p list ul list-item li table table table-header-rows thead table-row tr table-cell td line-break br",
+        "p p list ul numbered ol list-item li table table table-header-rows thead table-row tr table-cell td "
+        "line-break br",
     )
 )
 _ODT_SPANS = {"number-columns-spanned": "colspan", "number-rows-spanned": "rowspan"}
 _ODT_DROPPED = frozenset(
     {"annotation", "tracked-changes", "note-citation", "sequence-decls", "forms", "ruby-text", "covered-table-cell"}
+    | {"table-of-content", "illustration-index", "table-index"}
 )
 _MOST_REPEATED = 100
 _TAG = re.compile(r"<[^<>]+>")
@@ -54,6 +58,7 @@ def read_odt(file: BinaryIO) -> Document:
         root, styles, meta = (read_xml(archive, f"{name}.xml") for name in ("content", "styles", "meta"))
     title = next((each.text for each in meta.iter("{*}title") if each.text), "")
     margins = [each for name in ("header", "footer") for each in styles.iter(f"{{*}}{name}")]
+    _mark_numbered(root, styles)
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>") for each in (*margins, *root.iter("{*}text"))]
     elements = [each for page in pages for each in page.elements]
     return Document(elements, title or next((page.title for page in pages[-1:]), ""))
@@ -93,9 +98,22 @@ def read_odp(file: BinaryIO) -> Document:
     """Read the slides of an OpenDocument presentation, each a page."""
     with ZipFile(file) as archive:
         root = read_xml(archive, "content.xml")
+    _mark_numbered(root)
     pages = [read_html(f"<body>{''.join(_odt_html(each))}</body>").elements for each in root.iter("{*}page")]
     elements = [each for number, page in enumerate(pages, 1) for each in (Element("page", "", number), *page)]
     return Document(elements, next((each.text for each in elements if each.kind == "heading"), ""))
+
+
+def _mark_numbered(*roots: Any) -> None:
+    """Rename the lists whose items their styles number."""
+    styles = [style for root in roots for style in root.iter("{*}list-style")]
+    levels = {_attributes(each).get("name"): each.iter("{*}list-level-style-number") for each in styles}
+    numbered = {(name, _attributes(level).get("level")) for name, each in levels.items() for level in each}
+    for each in roots[0].iter("{*}list"):
+        lists = [each, *each.iterancestors("{*}list", "{*}numbered")]
+        name = next((name for one in lists if (name := _attributes(one).get("style-name"))), None)
+        if (name, str(len(lists))) in numbered:
+            each.tag = "numbered"
 
 
 def _attributes(node: Any) -> dict[str, str]:
@@ -111,9 +129,11 @@ def _odt_html(node: Any, later: list[Any] | None = None) -> Iterator[str]:
         tag = "h1" if name == "text-box" and _attributes(node).get("class") == "title" else tag  # of a slide
         if name in ("s", "tab"):
             yield " "
+        elif name in ("title", "desc"):  # of a picture
+            yield f" {escape(child.text or '')} "
         elif name in ("note-body", "text-box") and later is not None:
             later.append(child)
-        elif name not in _ODT_DROPPED:
+        elif name not in _ODT_DROPPED and attributes.get("display") != "none" and attributes.get("is-hidden") != "true":
             spans = "".join(f' {span}="{_count(attributes, key)}"' for key, span in _ODT_SPANS.items() if tag == "td")
             inner = list[Any]() if tag in ("p", "h1", "h2", "h3", "h4", "h5", "h6") else later
             yield f"<{tag}{spans}>" if tag else ""
@@ -182,12 +202,16 @@ def read_epub(file: BinaryIO) -> Document:
         items = {each.get("id"): each for each in package.iter("{*}item")}
         spine = [items[each.get("idref")] for each in package.iter("{*}itemref") if each.get("idref") in items]
         title = next((each.text for each in package.iter("{*}title") if each.text), "")
+        contents = {each.get("href", "").partition("#")[0] for each in package.iterfind(".//{*}reference[@type='toc']")}
         document = Document(title=tidy(title))
         for item in spine:
-            if "nav" in (item.get("properties") or "").split():
+            if "nav" in (item.get("properties") or "").split() or item.get("href") in contents:
                 continue
             name = posixpath.normpath(posixpath.join(posixpath.dirname(place), unquote(item.get("href", ""))))
-            document.elements += read_page(read_entry(archive, name)).elements
+            elements = read_page(read_entry(archive, name)).elements
+            if document.elements and elements and elements[0].kind != "heading":
+                document.elements.append(Element("heading", number=1))  # it is none of the chapter before
+            document.elements += elements
     return document
 
 
@@ -198,14 +222,23 @@ def read_pptx(file: BinaryIO) -> Document:
     slides: Any = Presentation(file).slides
     elements = list[Element]()
     for number, slide in enumerate(slides, 1):
+        _choose(slide.element)
         elements.append(Element("page", "", number))
         title = slide.shapes.title
-        if title is not None and title.has_text_frame and (text := tidy(title.text_frame.text)):
+        if title is not None and (text := tidy(" ".join(map(write_paragraph, title.element.iter("{*}p"))))):
             elements.append(Element("heading", text, 1))
         elements += _shapes(each for each in slide.shapes if title is None or each.shape_id != title.shape_id)
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            elements += _text_frame(slide.notes_slide.notes_text_frame)
+        if slide.has_notes_slide and slide.notes_slide.notes_placeholder is not None:
+            elements += _texts_of(slide.notes_slide.notes_placeholder)
     return Document(elements, next((each.text for each in elements if each.kind == "heading"), ""))
+
+
+def _choose(slide: Any) -> None:
+    """Put what newer programs show in the place of each choice, which python-pptx passes over."""
+    for each in list(slide.iter("{*}AlternateContent")):
+        for shape in list(each[0]) if len(each) else ():
+            each.addprevious(shape)
+        each.getparent().remove(each)
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
@@ -219,33 +252,49 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Element]:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
         elif getattr(shape, "has_table", False):
-            yield from read_html(f"<table>{''.join(map(_slide_row, shape.table.rows))}</table>").elements
+            yield from read_html(f"<table>{''.join(map(_slide_row, shape.element.iter('{*}tr')))}</table>").elements
         elif getattr(shape, "has_chart", False):
             yield from read_chart(parse_xml(shape.chart.part.blob))
-        elif shape.has_text_frame:
-            yield from _text_frame(shape.text_frame)
+        elif shape.has_text_frame and shape.element.find(".//{*}ph[@type='sldNum']") is None:
+            yield from _texts_of(shape)
         else:
-            yield from _diagram(shape)
+            yield from _picture(shape)
 
 
 def _slide_row(row: Any) -> str:
     cells = (
-        f'<td colspan="{each.span_width}" rowspan="{each.span_height}">{escape(each.text)}</td>'
-        for each in row.cells
-        if not each.is_spanned
+        f'<td colspan="{each.get("gridSpan", 1)}" rowspan="{each.get("rowSpan", 1)}">'
+        f"{escape(' '.join(map(write_paragraph, each.iter('{*}p'))))}</td>"
+        for each in row.iterchildren("{*}tc")
+        if not each.get("hMerge") and not each.get("vMerge")
     )
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _text_frame(frame: Any) -> Iterator[Element]:
-    paragraphs = [(each.level, text) for each in frame.paragraphs if (text := tidy(each.text))]
-    for level, text in paragraphs:
-        is_item = len(paragraphs) > 1
-        yield Element("item", f"{'  ' * level}- {text}") if is_item else Element("text", text)
+def _texts_of(shape: Any) -> Iterator[Element]:
+    paragraphs = [(each, text) for each in shape.element.iter("{*}p") if (text := write_paragraph(each))]
+    counted = [0] * 10
+    for each, text in paragraphs:
+        level = min(int(next((found.get("lvl", 0) for found in each.iterchildren("{*}pPr")), 0)), 8)
+        numbers = next(each.iter("{*}buAutoNum"), None)
+        counted[level:] = [0 if numbers is None else counted[level] + 1, *[0] * (9 - level)]
+        mark = "-" if numbers is None else _number(counted[level], numbers)
+        is_item = len(paragraphs) > 1 or numbers is not None
+        yield Element("item", f"{'  ' * level}{mark} {text}") if is_item else Element("text", text)
 
 
-def _diagram(shape: Any) -> Iterator[Element]:
-    """Yield the texts of SmartArt, which is a part of its own."""
+def _number(place: int, numbers: Any) -> str:
+    kind = numbers.get("type", "")
+    letters = "Letter" if kind.startswith("alpha") else "Roman" * kind.startswith("roman")
+    number = place + int(numbers.get("startAt", 1)) - 1
+    return f"{write_number(number, ('upper' if 'Uc' in kind else 'lower') + letters)}."
+
+
+def _picture(shape: Any) -> Iterator[Element]:
+    """Yield what is said of a picture for those who cannot see it, and the texts of SmartArt, a part of its own."""
+    for each in shape.element.iter("{*}cNvPr"):
+        if text := tidy(each.get("descr", "")):
+            yield Element("text", text)
     for each in shape.element.iter("{*}relIds"):
         place = next((value for key, value in each.items() if key.endswith("}dm")), "")
         yield from read_paragraphs(parse_xml(shape.part.related_part(place).blob))

@@ -299,7 +299,7 @@ def _edges(page: Sequence[Element]) -> set[int]:
 
 
 def _edge_key(element: Element) -> str:
-    return re.sub(r"\d+", "0", element.text) if len(element.text) < 200 and element.kind != "table" else ""
+    return re.sub(r"\d+|^[ivxlc]+$", "0", element.text) if len(element.text) < 200 and element.kind != "table" else ""
 
 
 def _join_sentences(pages: list[list[Element]]) -> list[list[Element]]:

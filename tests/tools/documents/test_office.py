@@ -1,5 +1,7 @@
 """DOCX, ODT, EPUB and messages, written here as their programs write them."""
 
+import zlib
+from base64 import b64decode
 from email.message import EmailMessage
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +23,7 @@ STYLES = "".join(
         ("T", "Title", ""),
         ("H", "heading 1", ""),
         ("Own", "Chapter", '<w:basedOn w:val="H"/>'),
+        ("Toc", "toc 1", ""),
     )
 )
 NUMBERING = (
@@ -38,6 +41,7 @@ def paragraph(text: str, style: str = "", numbered: int | None = None) -> str:
 def read_docx(path: Path, body: str, **parts: str) -> Document:
     with ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", f"<w:document {W} {M}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/_rels/document.xml.rels", "<r><r Id='r1' Target='diagrams/data1.xml'/></r>")
         for name, content in {"styles": STYLES, "numbering": NUMBERING, **parts}.items():
             archive.writestr(f"word/{name}.xml", f"<w:part {W}>{content}</w:part>")
     return convert_document(path)
@@ -146,6 +150,10 @@ def math(name: str, **parts: str) -> str:
         (math("sSub", e="x", sub="max"), "x_max"),
         (math("rad", e="2"), "√2"),
         (math("d", e="a+b"), "(a+b)"),
+        (math("nary", sub="i=1", sup="n", e="i"), "∫ᵢ₌₁ⁿ i"),
+        (run("\uf0b7 di\ufb03cult"), "• difficult"),
+        ("<w:pPr><w:pStyle w:val='Toc'/></w:pPr>" + run("Setup 3") + "</w:p><w:p>" + run("It rains."), "It rains."),
+        ("<w:r><w:drawing><w:docPr descr='The tower'/></w:drawing></w:r>", "The tower"),
     ],
 )
 def test_letters_are_what_the_page_shows(tmp_path: Path, inside: str, text: str) -> None:
@@ -182,19 +190,20 @@ def test_numbers_are_those_of_the_page(tmp_path: Path) -> None:
     assert next(open_corpus(tmp_path).records(CorpusReading())).title == "a > Article 1 Term"
 
 
-def test_rows_that_begin_later_headers_in_tables_and_diagrams(tmp_path: Path) -> None:
+def test_rows_that_begin_later_headers_in_tables_diagrams_and_notes(tmp_path: Path) -> None:
     rows = row(*map(paragraph, "123"), properties="<w:tblHeader/>") + row(*map(paragraph, "abc"))
     rows += row(*map(paragraph, "de"), properties='<w:gridBefore w:val="1"/>')
     header = f"<w:tbl>{row(paragraph('QX-7781'), paragraph('Revision 3'))}</w:tbl>"
-    found = read_docx(
-        tmp_path / "a.docx",
-        f"<w:tbl>{rows}</w:tbl>",
-        **{"header1": header, "diagrams/data1": paragraph("Valve opens")},
-    )
-    assert found.elements == [
-        Element("text", "QX-7781 Revision 3"),
-        Element("table", rows=[["1", "2", "3"], ["a", "b", "c"], ["", "d", "e"]]),
-        Element("text", "Valve opens"),
+    body = f"<w:tbl>{rows}</w:tbl><w:p><w:relIds w:dm='r1'/><w:footnoteReference w:id='2'/></w:p>{paragraph('End')}"
+    parts = {"header1": header, "diagrams/data1": paragraph("Valve opens")}
+    parts["footnotes"] = f"<w:footnote w:id='2'>{paragraph('By Otto.')}</w:footnote>"
+    found = read_docx(tmp_path / "a.docx", body, **parts)
+    assert [join_text([each]) for each in found.elements] == [
+        "QX-7781 Revision 3",
+        "1 2 3 a b c d e",
+        "Valve opens",
+        "By Otto.",
+        "End",
     ]
 
 
@@ -292,8 +301,18 @@ def test_shapes_at_about_the_same_height_are_read_from_the_left(tmp_path: Path) 
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
     for left, top, text in ((9, 2_000_000, "third"), (1, 2_010_000, "second"), (5, 1_000_000, "first")):
         slide.shapes.add_textbox(left, top, 9, 9).text_frame.text = text
+    etree: Any = import_module("lxml.etree")
+    for box in list(slide.shapes):
+        more = '<a:pPr><a:buAutoNum/></a:pPr><a:r><a:rPr baseline="30000"/><a:t>2</a:t></a:r>'
+        more += "<a:oMath><a:t>E</a:t></a:oMath>"
+        names = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+        choice = etree.fromstring(f"<a:AlternateContent {names}><a:Choice/>{more}</a:AlternateContent>")
+        next(box.element.iter("{*}p")).extend(choice[1:])
+        box.element.addprevious(choice)
+        choice[0].append(box.element)
     presentation.save(tmp_path / "a.pptx")
-    assert [each.text for each in convert_document(tmp_path / "a.pptx").elements[1:]] == ["first", "second", "third"]
+    found = [each.text for each in convert_document(tmp_path / "a.pptx").elements[1:]]
+    assert found == ["1. first² E", "1. second² E", "1. third² E"]
 
 
 @pytest.mark.parametrize("chapter", ["<title/><script src='x'/>", "<title></title>"])
@@ -301,26 +320,33 @@ def test_shapes_at_about_the_same_height_are_read_from_the_left(tmp_path: Path) 
 def test_chapters_of_a_book_are_xhtml(tmp_path: Path, chapter: str, encoding: str) -> None:
     page = f'<?xml version="1.0" encoding="{encoding}"?><html xmlns="x"><head>{chapter}</head><body><h1/>'
     page += "<p>Über <ruby>Kiel<rt>kil</rt></ruby><sup><a href='notes.xhtml#1'>1</a></sup>.</p></body></html>"
-    package = '<manifest><item id="a" href="a.xhtml"/></manifest><spine><itemref idref="a"/></spine>'
+    items = "".join(f'<item id="{each}" href="{each}.xhtml"/>' for each in "abc")
+    spine = "".join(f'<itemref idref="{each}"/>' for each in "abc")
+    contents = '<guide><reference type="toc" href="b.xhtml"/></guide>'
+    package = f"<manifest>{items}</manifest><spine>{spine}</spine>{contents}"
     with ZipFile(tmp_path / "a.epub", "w") as archive:
         archive.writestr("META-INF/container.xml", '<container><rootfile full-path="a.opf"/></container>')
         archive.writestr("a.opf", f"<package>{package}</package>")
         archive.writestr("a.xhtml", page.encode(encoding))
-    assert [each.text for each in convert_document(tmp_path / "a.epub").elements] == ["Über Kiel."]
+        archive.writestr("b.xhtml", "<p>Contents</p>")
+        archive.writestr("c.xhtml", "<p>It rains<a epub:type='noteref'>1</a>.</p>")
+    assert [each.text for each in convert_document(tmp_path / "a.epub").elements] == ["Über Kiel.", "", "It rains."]
 
 
 def test_an_odt_is_read_with_its_headings_lists_and_tables(tmp_path: Path) -> None:
     content = (
         '<text:h text:outline-level="2">Setup</text:h><text:p>Turn<text:s/>it <text:span>on</text:span>.'
         "<office:annotation><text:p>Really?</text:p></office:annotation></text:p>"
-        "<text:list><text:list-item><text:p>First</text:p></text:list-item></text:list>"
+        "<text:table-of-content><text:p>Setup 3</text:p></text:table-of-content>"
+        '<text:list text:style-name="L"><text:list-item><text:p>First</text:p></text:list-item></text:list>'
         f"<table:table>{odf_row(*'ab')}{odf_row(*'12')}</table:table>"
     )
     body = f"<office:body><office:text>{content}</office:text></office:body>"
-    assert read_odf(tmp_path / "a.odt", body) == [
+    levels = '<text:list-level-style-number text:level="1"/>'
+    assert read_odf(tmp_path / "a.odt", body, f'<text:list-style style:name="L">{levels}</text:list-style>') == [
         Element("heading", "Setup", 2),
         Element("text", "Turn it on."),
-        Element("item", "- First"),
+        Element("item", "1. First"),
         Element("table", rows=[["a", "b"], ["1", "2"]]),
     ]
 
@@ -355,6 +381,10 @@ def test_a_message_says_who_wrote_what_to_whom(tmp_path: Path, kind: str) -> Non
 
 
 PLAIN = "Content-Type: text/plain\n\n"
+MSG = """eNq7cF7wwcKNUg8Z0IAdAzPDv/+cDGxIYoxAzATjCED4IPzv////ICEWIP4/CoYUOPjgx9v/Cgc+PHn69gEDGQCi//27j58+vAMaofBIwdDEwF
+zh8bsnn/WI0X/gCVnWEg2YGf7ag9LwYxaGUYAFgPIuMh4FIwsEMeQDYQmDAoMrQx6QLmKoJCn9iDGwMsLMYiRFI1RxPBAWM5QyJAHJEoZ0BkMG
+PQYDoJgBEBozmINpQ6DbcAEtBiaw/UzQuodY63kY8NtvCLbZgGj7mUmwH+R1GQZC/ncGsh2Jtp+FBPuZwOUiwv4CYKznA8lUIF3CkAmki4GiZW
+B+MZCfD0wZEHdhAgOo/TBAXJnMgNUsMgHJ9lMZDGn7YeU+M5T9d7RIHFEAAJmpQuM="""
 
 
 @pytest.mark.parametrize(
@@ -362,6 +392,7 @@ PLAIN = "Content-Type: text/plain\n\n"
     [
         (f"alternative|{PLAIN}\n|Content-Type: text/html\n\n<p>It leaks.</p>", ["It leaks."]),
         (f"alternative|{PLAIN}See the page.|Content-Type: text/html\n\n<p>{'It leaks. ' * 9}</p>", ["It leaks. " * 9]),
+        (f"alternative|{PLAIN}{('The tower is an old one. ' * 2).strip()}\n", ["The tower is an old one. " * 2]),
         (f"alternative|{PLAIN}Room 5|Content-Type: text/calendar\n\nBEGIN:VCALENDAR", ["Room 5"]),
         (
             f"mixed|{PLAIN}One.|Content-Type: image/png; name=a.png\n\nx|{PLAIN}Two.",
@@ -417,3 +448,23 @@ def test_a_message_is_read_in_its_encoding_or_the_likeliest(tmp_path: Path, char
     (tmp_path / "a.eml").write_bytes(f"Content-Type: text/plain{named}\n\n".encode() + content)
     expected = content.decode() if charset == "utf-8" else content.decode("cp1252")
     assert convert_document(tmp_path / "a.eml").elements == [Element("text", expected)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("a.msg", zlib.decompress(b64decode(MSG)), ["Башня Ардена", "From: Ада", "Башня построена в 1407 году."]),
+        (
+            "a.mbox",
+            f"From a 9:00\nSubject: A\n\nIt rains.\n>From here.\n\nFrom b\n{PLAIN}It snows.",
+            ["", "A", "It rains.\nFrom here.", "", "It snows."],
+        ),
+        ("a.mht", f"Subject: A\n{PLAIN.replace('plain', 'html')}<h1>B</h1>It rains.", ["B", "It rains."]),
+    ],
+)
+def test_mailboxes_and_files_of_other_programs_are_read(
+    tmp_path: Path, name: str, content: Any, texts: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    found = [each.text for each in convert_document(tmp_path / name).elements]
+    assert found == texts

@@ -265,7 +265,7 @@ class Corpus:
     def recipe(self) -> str:
         """Return how its files become passages: where this differs, an update reads them again."""
         chunking = self.chunking
-        return f"text 8 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
+        return f"text 9 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source; the name of a source that is one file."""

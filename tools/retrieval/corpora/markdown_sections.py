@@ -25,10 +25,14 @@ _QUOTED = re.compile(r" {0,3}> ?")
 _ELEMENT = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
 _LONGEST_PAGE = 1 << 20  # characters
 _CELL_END = re.compile(r"(?<!\\)\|")
-_ESCAPED = re.compile(r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])|(&#?\w{2,30};)", re.DOTALL)
-"""Code, which stays as it is, an escape or an entity."""
+_ESCAPED = re.compile(
+    r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])|(&#?\w{2,30};)|(<br\s?/?>)|</?kbd>", re.DOTALL
+)
+"""Code, which stays as it is, an escape, an entity, a line end or a mark of keys."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONG = 1 << 22  # characters
+_ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[#.:][^{}]*\}\s*$")
+"""Those of a heading, as `{#setup}`."""
 _Kind = Literal["text", "item", "code", "table"]
 _KINDS: dict[str, _Kind] = {
     "bullet_list_open": "item",
@@ -113,15 +117,16 @@ def _read_sections(text: str) -> Iterator[Section]:
     for start, end, token, after in _top_level(lines):
         blocks += _block(done, lines[done:start])  # link definitions
         done = end
-        if token.type == "heading_open":
+        is_heading = token.type == "heading_open"
+        heading = [Element("heading", _plain_text(after), int(token.tag[1]))] if is_heading else []
+        for each in heading or _blocks_of(token, start, lines[start:end]):
+            if each.kind != "heading":
+                blocks.append(each)
+                continue
             if blocks or path:
                 yield section()
             begins, blocks = start + 1, []
-            path = [each for each in path if each[0] < int(token.tag[1])]
-            if heading := _plain_text(after):
-                path.append((int(token.tag[1]), heading))
-        else:
-            blocks += _blocks_of(token, start, lines[start:end])
+            path = [one for one in path if one[0] < each.number] + [(each.number, each.text)] * bool(each.text)
     blocks += _block(done, lines[done:])
     yield section()
 
@@ -167,8 +172,9 @@ def _page(start: int, text: str) -> Iterator[Element]:
     if len(text) > _LONGEST_PAGE or not find_spec("selectolax"):
         yield from _block(start, text.split("\n"))
         return
-    for each in read_html(text).elements:
-        yield Element("table" if each.rows else "text", each.text, start + 1, each.rows)
+    yield from (
+        each if each.kind == "heading" else each._replace(number=start + 1) for each in read_html(text).elements
+    )
 
 
 def _block(start: int, lines: list[str], kind: _Kind = "text") -> list[Element]:
@@ -189,10 +195,17 @@ def _cells(line: str) -> list[str]:
 
 def _unescape(text: str) -> str:
     """Return Markdown without the backslashes before its marks, and with the characters that entities stand for."""
-    return _ESCAPED.sub(lambda each: each[2] or (unescape(each[3]) if each[3] else each[0]), text)
+
+    def write(each: re.Match[str]) -> str:
+        return each[0] if each[1] else each[2] or unescape(each[3] or " " * bool(each[4]))
+
+    return _ESCAPED.sub(write, text)
 
 
 def _plain_text(inline: Token) -> str:
     """Return the text of a heading without its marks."""
-    (token,) = _INLINE.parseInline(inline.content)
-    return " ".join("".join(child.content for child in token.children or []).split())
+    (token,) = _INLINE.parseInline(_ATTRIBUTES.sub("", inline.content))
+    parts = (
+        " " if "break" in each.type else each.content for each in token.children or [] if each.type != "html_inline"
+    )
+    return " ".join("".join(parts).split())

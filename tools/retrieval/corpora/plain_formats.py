@@ -43,6 +43,17 @@ _LITERAL = re.compile(
     re.MULTILINE,
 )
 """A directive that is not for prose, or `::`, with what is indented below it; a table."""
+_UNSAID = re.compile(
+    r"^\.\. _.*\n|^\.\.(?: (?!\[|\||[\w:+.-]+::).*|[ \t]*)\n(?:[ \t]+\S.*\n|[ \t]*\n(?=[ \t]+\S))*", re.MULTILINE
+)
+"""A label or the address of a link, and a comment with what is indented below it."""
+_OUTLINES = {
+    ".adoc": re.compile(r"(?P<mark>={1,6}) (?=\S)|(?P<fence>-{4,}|\.{4,}|`{3,})\s*$|(?P<unsaid>:[\w-]+!?:|//)"),
+    ".org": re.compile(
+        r"(?P<mark>\*{1,6}) (?=\S)|(?P<fence>\s*#\+(?:begin|end)_\w+)|(?P<title>#\+title:)|(?P<unsaid>#\+\w+:|# )",
+        re.IGNORECASE,
+    ),
+}
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """The line below, and perhaps above, a heading of reStructuredText."""
 
@@ -233,6 +244,7 @@ def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
 
 def rst_to_markdown(text: str) -> str:
     """Write the headings of reStructuredText as Markdown's, by their order, and its literal blocks as fenced code."""
+    text = _UNSAID.sub(lambda each: "\n" * each[0].count("\n"), text)
     lines, levels = _LITERAL.sub(_fence, text).split("\n"), list[tuple[str, bool]]()
     for number in range(1, len(lines)):
         title, rule = lines[number - 1].strip(), lines[number].rstrip()
@@ -253,3 +265,19 @@ def _fence(literal: re.Match[str]) -> str:
         return literal[0]  # it is code in Markdown, too
     above = literal[0][: -len(literal["inside"])] if literal["inside"] else ""
     return f"{above}\n```\n{inside}\n```\n\n"
+
+
+def outline_to_markdown(suffix: str, text: str) -> str:
+    """Write the headings and listings of AsciiDoc or Org as Markdown's, without attributes and comments."""
+    lines, fence = list[str](), ""
+    for line in text.split("\n"):
+        found = _OUTLINES[suffix].match(line)
+        if found and found["fence"]:
+            fence = "" if fence else found["fence"]
+            lines.append("```")
+        elif fence or not found:
+            lines.append(line)
+        elif not found["unsaid"]:
+            level = len(found["mark"] or "") + (suffix == ".org")  # its title stands above those
+            lines.append(f"{'#' * level} {line[found.end() :].strip()}")
+    return "\n".join(lines)

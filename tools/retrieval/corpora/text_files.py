@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,7 +18,13 @@ from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_enco
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
-from hopgraph.tools.retrieval.corpora.plain_formats import read_json, read_notebook, read_table, rst_to_markdown
+from hopgraph.tools.retrieval.corpora.plain_formats import (
+    outline_to_markdown,
+    read_json,
+    read_notebook,
+    read_table,
+    rst_to_markdown,
+)
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import HREFS, LANGUAGE, plain_metadata
@@ -25,7 +32,13 @@ from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize, strip_controls
 from hopgraph.tools.text.sentences import LINE_UNIT
 
-PLAIN = frozenset({".txt", ".md", ".markdown", ".rst", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"})
+_MARKUP: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys((".md", ".markdown"), str),
+    **{suffix: partial(outline_to_markdown, suffix) for suffix in (".adoc", ".org")},
+    ".rst": rst_to_markdown,
+}
+"""Suffix → what makes Markdown of a text."""
+PLAIN = _MARKUP.keys() | {".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"}
 """The suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
 _LARGEST_STRUCTURE = 1 << 26
@@ -217,10 +230,9 @@ def _open_document(path: Path, reading: CorpusReading, converter: DocumentConver
         return StructuredText("", {}, read_json(path, encoding, reading))
     if suffix == ".ipynb":
         return read_notebook(path, encoding)
-    if suffix in {".md", ".markdown", ".rst"} and path.stat().st_size <= _LARGEST_STRUCTURE:
+    if suffix in _MARKUP and path.stat().st_size <= _LARGEST_STRUCTURE:
         with open_text(path, encoding) as file:
-            text = file.read()
-        return read_markdown(rst_to_markdown(text) if suffix == ".rst" else text)
+            return read_markdown(_MARKUP[suffix](file.read()))
     if suffix not in PLAIN:
         return StructuredText(path.name, {}, [Section(blocks=_lines(path, encoding))])
     return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
