@@ -526,6 +526,8 @@ class Asked(Event, kind="asked"):
     parse_failures: int
     seconds: float = 0.0
     """Wall time; 0 for the calls of a reranker or an entailment checker."""
+    problem: str = ""
+    """Why the last unusable reply could not be used, and how it began; empty without one."""
 
 
 class Retrying(Event, kind="retrying"):

@@ -66,6 +66,7 @@ PRINTED = {
     "company_chat.md": ["F1"],
     "documents.md": ["27", "Mara Lindqvist"],
     "measure.md": ["F1"],
+    "nodes.md": ["Guadalajara"],
     "watch.md": ["to approve", "Pablo Picasso"],
     "change_one_step.md": ["Guadalajara", "Pablo Picasso", "Who painted Guernica?"],
     "paper_table.md": [
@@ -123,6 +124,17 @@ def test_every_node_is_in_the_table() -> None:
         if not (node.name or "").startswith("review_")
     }
     assert names == ROWS.keys()
+
+
+def test_every_function_that_makes_a_node_is_there_with_its_parameters() -> None:
+    found = {
+        f"{path.stem}.{name}": [*inspect.signature(maker).parameters]
+        for path in (ROOT / "nodes").glob("*.py")
+        for name, maker in vars(import_module(f"hopgraph.nodes.{path.stem}")).items()
+        if re.fullmatch(r"make_\w+_node", name) and maker.__module__ == f"hopgraph.nodes.{path.stem}"
+    }
+    listed = re.findall(r"^\| `([\w.]+)\((.*?)\)` \|", NODES, re.MULTILINE)
+    assert {name: given.split(", ") for name, given in listed} == found
 
 
 @pytest.mark.parametrize("method", methods())

@@ -10,13 +10,17 @@ from hopgraph.nodes.core.marked_text import UNSUPPORTED, answer_text, escape_mar
 from hopgraph.nodes.core.message_stream import is_streamed, push_text, reply_id
 from hopgraph.nodes.core.step_events import emit
 from hopgraph.nodes.finish import total
-from hopgraph.state import Citation, StopReason, Update, Usage
+from hopgraph.state import Citation, ModelError, StopReason, Update, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
 UNCITED = "No passage in the documents supports this; it is the model's own knowledge."
 DOUBTS = f"{UNSUPPORTED} No passage in the documents is known to support this statement."
+NO_USABLE_REPLY = (
+    "no reply of the model could be used: it does not return the JSON that is asked for; take a larger model, or a "
+    "server that enforces schemas"
+)
 CUT_SHORT = "The search reached its budget; this is the best answer so far."
 
 
@@ -24,10 +28,13 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     """Write the turn's only message and the turn's whole `usage`.
 
     The message is written from its `additional_kwargs`, whose citations are in the order of their numbers.
+    ModelError: the model gave no usable reply at all, which says nothing about the documents.
     """
     looked_up = state["chosen"] is not None
-    text = turn_text(state) if looked_up else escape_markup(state["said"])
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
+    if looked_up and not state["answer"] and usage["llm_calls"] == usage["parse_failures"] > 0:
+        raise ModelError(NO_USABLE_REPLY)
+    text = turn_text(state) if looked_up else escape_markup(state["said"])
     emit(runtime, Replied(text=text, citations=len(state["citations"])))
     details = {
         "question": state["question"] if looked_up else "",

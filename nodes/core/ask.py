@@ -28,10 +28,12 @@ from hopgraph.tools.models.structured import json_schema
 from hopgraph.tools.models.tool_calls import call_tools
 from hopgraph.tools.prompts import Value, clean, is_prompt_loaded, render
 from hopgraph.tools.resources import get_model
+from hopgraph.tools.text.sanitize import truncate_line
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
 CallOutcome = Literal["replied", "fallback", "budget"]
+_SHOWN = 100  # characters of an unusable reply, in its event
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,16 @@ def render_step(settings: Context, step: str, variables: Mapping[str, Value]) ->
 
 
 def report_call(
-    runtime: Runtime[Any], call: Call, model: str, outcome: CallOutcome, number: int, seconds: float = 0.0
+    runtime: Runtime[Any],
+    call: Call,
+    model: str,
+    outcome: CallOutcome,
+    number: int,
+    seconds: float = 0.0,
+    problem: str = "",
 ) -> str:
     """Report a call as the `asked` event of this number, and return its id among the state's `calls`."""
-    event = Asked.from_record(call, model=model, outcome=outcome, seconds=seconds)
+    event = Asked.from_record(call, model=model, outcome=outcome, seconds=seconds, problem=problem)
     emit(runtime, event, number=number)
     return _call_id(call, number)
 
@@ -204,6 +212,8 @@ class _Conversation(Generic[RecordT]):
     call: Call = field(init=False)
     admitted: bool = field(init=False)
     """True if the next request may be sent; those of one step are admitted in their order."""
+    problem: str = ""
+    """Of the last unusable reply."""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
@@ -221,7 +231,7 @@ class _Conversation(Generic[RecordT]):
         handle = await get_model(self.runtime.context, self.call["role"])
         record, outcome = await self._within_budget(handle)
         seconds = round(time.perf_counter() - began, 6)
-        call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds)
+        call_id = report_call(self.runtime, self.call, handle.name, outcome, self.number, seconds, self.problem)
         return CallResult(record, outcome, call_id, self.call)
 
     async def _within_budget(self, handle: ModelHandle) -> tuple[RecordT, CallOutcome]:
@@ -250,6 +260,7 @@ class _Conversation(Generic[RecordT]):
                 return await parse_in_turn(reply.text, self.wanted.schema), "replied"
             except UnusableReplyError as problem:
                 self.call["parse_failures"] += 1
+                self.problem = truncate_line(f"{problem}: {reply.text[:_SHOWN]!r}", 2 * _SHOWN)
                 self.messages = [*self.messages, *_ask_again(reply.text, problem, calls=bool(self.wanted.tools))]
                 self.admitted = self._admit()
         return self.wanted.fallback, "fallback" if self.call["attempts"] else "budget"

@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from hopgraph.graphs import ALIASES, METHODS, chat
 from hopgraph.nodes.chat.route import MULTI_HOP_CALLS, MULTI_HOP_TOKENS
-from hopgraph.state import QuestionError, SettingsError
+from hopgraph.state import ModelError, QuestionError, SettingsError
 from hopgraph.state.chat import ChatContext, ChatState, settings_for_method
 from hopgraph.state.environment import with_environment
 from hopgraph.tools.models.offline import RuleBasedModel
@@ -129,6 +129,12 @@ async def test_what_the_corpus_does_not_hold_is_said_without_a_citation() -> Non
     assert asked_for(steps) == "Who is the CEO of Acme?"
     assert reply.text == "I found no answer in the documents to: Who is the CEO of Acme?"
     assert reply.additional_kwargs["citations"] == []
+
+
+async def test_a_model_without_a_usable_reply_says_nothing_about_the_documents() -> None:
+    model = ScriptedChatModel(replies=lambda _role, _messages: "Let me think about that!")
+    with pytest.raises(ModelError, match="no reply of the model could be used"):
+        await turn(chat.graph, "Who is the CEO of Acme?", model=model, use_method="one_step")
 
 
 @pytest.mark.parametrize(

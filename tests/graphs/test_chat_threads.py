@@ -22,6 +22,7 @@ from hopgraph.tools.apps.server.threads import StorageError, Threads, default_pa
 from hopgraph.tools.apps.server.turn import TurnEnd
 from hopgraph.tools.models.offline import RuleBasedModel
 from support.paths import ROOT
+from support.servers.faults import slow
 from support.servers.openai_server import OpenAIServer
 from support.servers.postgres import postgres_server
 
@@ -142,14 +143,19 @@ async def test_eight_threads_at_once_are_not_mixed(threads: Threads) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("begins_again", [False, pytest.param(True, marks=pytest.mark.long)])
 async def test_a_killed_turn_goes_on_or_begins_again(place: str, begins_again: bool) -> None:
-    """The worker is killed when the method has made its first decision, which is to look for more."""
+    """The worker is killed when the method has made its first decision, which is to look for more.
+
+    However late the kill comes: until then the server does not answer what is asked next.
+    """
     user = f"killed{begins_again}"
-    with OpenAIServer(RuleBasedModel(), latency=0.1) as server:
+    with OpenAIServer(RuleBasedModel()) as server:
         model = f"openai:any?base_url={server.base_url}"
         async with open_threads(place) as threads:
             await say(app_on(threads), "Who painted Guernica?", threads.config(user, "one"), model=model)
         before = len(server.requests)
+        server.fail_when("migres/generate_queries", slow(3_600))
         _run_and_kill(place, user, model, QUESTION, at="decided")
+        server.forget_faults()
         paid = [request.role for request in server.requests][before:]
         async with open_threads(place) as threads:
             app, config = app_on(threads), threads.config(user, "one")

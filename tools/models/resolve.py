@@ -71,6 +71,7 @@ _READ_BY_CLIENTS = (
 )
 """How the names of the variables end that clients are made with."""
 _SENT_BY_CLIENTS = ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID")  # in headers
+NO_KEY = "no-key-needed"  # which clients must have
 _HEADERS = "OPENAI_CUSTOM_HEADERS"
 _REQUESTS_PER_CLIENT = 8
 """At a time: for each request httpx looks at every connection of its client, which takes long where there are many."""
@@ -363,7 +364,7 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")
     http = client_options(base_url or _OPENAI, PROXY_VARIABLE)
-    model = _client(name, base_url or _OPENAI, key or "no-key-needed", sampling, options, http)
+    model = _client(name, base_url or _OPENAI, key or NO_KEY, sampling, options, http)
     return model.model_copy(update={"http_async_client": None})  # so that each loop gets one
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import httpx
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from hopgraph.state import ModelError
 from hopgraph.state.errors import server_error
@@ -51,7 +51,7 @@ from hopgraph.tools.models.refusals import (
     tokens_left_for_reply,
 )
 from hopgraph.tools.models.reply_cache import ModelReply
-from hopgraph.tools.models.resolve import PROXY_VARIABLE, ModelHandle, Options
+from hopgraph.tools.models.resolve import NO_KEY, PROXY_VARIABLE, ModelHandle, Options
 from hopgraph.tools.models.structured import Bound, Mode, is_openai, limit_name, modes_of, reply_text
 from hopgraph.tools.models.tokens import count_tokens
 
@@ -64,12 +64,16 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
     status, trouble = status_of(error), classify_failure(error)
     detail = " ".join(redact(message_of(error), handle.model).split())[:300]
     if status == 401:
-        which = "OPENAI_API_KEY" if is_openai(handle.model) else "its provider's API key"
-        said = f"the server refused the key (HTTP 401: {detail}); check {which}"
+        sent = getattr(handle.model, "openai_api_key", None)
+        which = "check OPENAI_API_KEY" if is_openai(handle.model) else "check its provider's API key"
+        which = "none is set: set OPENAI_API_KEY" if sent == SecretStr(NO_KEY) else which
+        said = f"the server refused the key (HTTP 401: {detail}); {which}"
     elif status is not None:
         hint = "; try temperature=none" if "temperature" in detail else ""
         if status in (404, 405) and is_openai(handle.model):
-            hint = f"; asked at {_address(handle)}, and most servers' addresses end in /v1"
+            address = _address(handle).rstrip("/")
+            ends = "/models there lists its models" if address.endswith("/v1") else "most servers' addresses end in /v1"
+            hint = f"; asked at {address}, and {ends}"
         said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError"))):
         own = not handle.from_spec and type(error) is not TimeoutError

@@ -415,6 +415,9 @@ async def test_a_way_that_another_request_learnt_is_taken() -> None:
 
 async def test_a_corrected_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIServer(scripted(GOOD), api_key=KEY) as server:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        with pytest.raises(ModelError, match="none is set: set OPENAI_API_KEY"):
+            await ask(served(server), spent(), question())
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789")
         with pytest.raises(ModelError, match="check OPENAI_API_KEY"):
             await ask(served(server), spent(), question())

@@ -302,16 +302,19 @@ async def test_another_value_of_what_is_sent_gives_another_client(
 @pytest.mark.parametrize(
     "body", [{"detail": "Not Found"}, "404 page not found", {"error": {"message": "File Not Found"}}]
 )
-async def test_a_wrong_path_is_asked_once_and_the_message_says_how_addresses_end(body: Any) -> None:
+@pytest.mark.parametrize(("path", "hint"), [("", "addresses end in /v1"), ("/v1", "/models there lists its models")])
+async def test_a_wrong_path_is_asked_once_and_the_message_says_how_addresses_end(
+    body: Any, path: str, hint: str
+) -> None:
     asked: list[str] = []
 
     async def answer(scope: Scope, receive: Receive, reply_to: Send) -> None:
         asked.append(scope["path"])
         await JSONResponse(body, 404)(scope, receive, reply_to)
 
-    with LoopbackServer(answer) as running, pytest.raises(ModelError, match=f"{running.url}.* end in /v1"):
-        await ask_at(running.url)
-    assert asked == ["/chat/completions"]
+    with LoopbackServer(answer) as running, pytest.raises(ModelError, match=f"{running.url}.* {hint}"):
+        await ask_at(running.url + path)
+    assert asked == [f"{path}/chat/completions"]
 
 
 async def ask_at(address: str) -> str:

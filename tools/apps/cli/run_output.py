@@ -13,6 +13,7 @@ from rich.spinner import Spinner
 from rich.style import Style
 from rich.text import Text
 
+from hopgraph.nodes.chat.reply import NO_USABLE_REPLY
 from hopgraph.state import Context, StepEvent, Usage
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
@@ -158,6 +159,8 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
         print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
     else:
         print_line(console, "No answer", "bold red")
+        if state["usage"]["llm_calls"] == state["usage"]["parse_failures"] > 0:
+            print_line(console, f"{NO_USABLE_REPLY[:1].upper()}{NO_USABLE_REPLY[1:]}.", "yellow")
         missing = sanitize_line(state.get("missing") or "")
         if not why and missing and missing != sanitize_line(state["question"]):
             why = f"still missing: {missing}"

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator, model_validator
 
@@ -23,7 +23,31 @@ def _field(default: Any, description: str, **bounds: Any) -> Any:
     return Field(default, description=description, **bounds)
 
 
-class QuestionSet(BaseModel, frozen=True, extra="forbid"):
+class _Entries(BaseModel, frozen=True, extra="forbid"):
+    if not TYPE_CHECKING:  # type checkers and editors know the fields
+
+        def __init__(self, **values: Any) -> None:
+            """Make it of its fields; SettingsError says in one line what is wrong with one."""
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise _describe(type(self), error) from None
+
+        __init__.__pydantic_base_init__ = True  # `model_validate` has no need of it
+
+
+def _describe(model: type[BaseModel], error: ValidationError) -> Exception:
+    from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
+
+    unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
+    if unknown is None:
+        return SettingsError(format_error(error, got=bool(error.errors()[0]["loc"])))
+    *place, key = map(str, unknown)
+    hint = did_you_mean(key, (QuestionSet if place else model).model_fields)
+    return SettingsError(": ".join([*filter(None, [".".join(place)]), f"unknown key {key!r:.80}{hint}"]))
+
+
+class QuestionSet(_Entries, frozen=True):
     """Questions and the source of their passages."""
 
     file: str = Field(description="a file of questions, a BEIR folder, hub:OWNER/NAME?config=…&split=…, or sample")
@@ -45,7 +69,7 @@ class QuestionSet(BaseModel, frozen=True, extra="forbid"):
     skip_invalid: bool = _field(False, "skip invalid records and report them")
 
 
-class Study(BaseModel, frozen=True, extra="forbid"):
+class Study(_Entries, frozen=True):
     """Methods, each with each model, on each data set and at each point of a sweep, in one folder."""
 
     out: Path = Field(description="the folder of the results; an unfinished study in it is resumed")
@@ -178,17 +202,7 @@ def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[s
 
 def make_study(values: Mapping[str, Any]) -> Study:
     """Make a study of what a file says; SettingsError says in one line what is wrong with a value."""
-    from hopgraph.state.errors import SettingsError, did_you_mean, format_error  # only now, as that takes long
-
-    try:
-        return Study.model_validate(values)
-    except ValidationError as error:
-        unknown = next((each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"), None)
-        if unknown is None:
-            raise SettingsError(format_error(error, got=bool(error.errors()[0]["loc"]))) from None
-        *place, key = map(str, unknown)
-        hint = did_you_mean(key, (QuestionSet if place else Study).model_fields)
-        raise SettingsError(": ".join([*filter(None, [".".join(place)]), f"unknown key {key!r:.80}{hint}"])) from None
+    return Study(**{str(key): value for key, value in values.items()})
 
 
 def study_schema() -> str:

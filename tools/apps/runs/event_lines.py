@@ -325,7 +325,8 @@ def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
             if event.parse_failures:
                 then = "its fallback is used" if event.outcome == "fallback" else "asked again"
                 failures = pluralize(event.parse_failures, "unusable reply", "unusable replies")
-                lines.append(Line("warning", f"{role}: {failures}; {then}", "warning"))
+                why = f" ({sanitize_line(event.problem)})" if event.problem else ""
+                lines.append(Line("warning", f"{role}: {failures}{why}; {then}", "warning"))
             if event.outcome == "budget":
                 lines.append(Line("warning", f"{role}: given up, the budget is used up", "warning"))
             return lines

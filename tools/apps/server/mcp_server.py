@@ -9,6 +9,7 @@ cancels its run, and a question that cannot be answered is a tool error of one l
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -54,7 +55,6 @@ _INPUT_SCHEMA: dict[str, Any] = {
     "required": ["question"],
     "additionalProperties": False,
 }
-_OUTPUT_SCHEMA = TypeAdapter(AnswerPayload).json_schema()
 SHARE = 32  # sessions of a user at once over HTTP
 _IDLE_SECONDS = 300.0  # then a session ends
 
@@ -110,9 +110,14 @@ def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
         title=title,
         description=description,
         input_schema=_input_schema(documents),
-        output_schema=_OUTPUT_SCHEMA,
+        output_schema=_output_schema(),
         annotations=types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     )
+
+
+@cache
+def _output_schema() -> dict[str, Any]:
+    return TypeAdapter(AnswerPayload).json_schema()
 
 
 def _input_schema(documents: Sequence[str]) -> dict[str, Any]:

@@ -288,12 +288,12 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(
     wrong: dict[str, Any], said: str, films: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    given = {"out": str(out), "datasets": [str(films)], "methods": ["migres"], **wrong}
+    given: dict[str, Any] = {"out": str(out), "datasets": [str(films)], "methods": ["migres"], **wrong}
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(given))
-    for started in (run, estimate):
-        with pytest.raises(SettingsError, match=said) as refused:
-            started(read_study(path))
+    for start in (lambda: run(read_study(path)), lambda: estimate(read_study(path)), lambda: run(Study(**given))):
+        with pytest.raises(SettingsError, match=said.removeprefix("study.yaml: ")) as refused:
+            start()
         assert "\n" not in str(refused.value)
     assert not out.exists()
 

@@ -183,16 +183,23 @@ def test_rejected_statements_are_named_and_repeated_ones_shown_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "failures", "warning"),
+    ("outcome", "failures", "problem", "warning"),
     [
-        ("replied", 0, []),
-        ("replied", 1, ["migres/decide: 1 unusable reply; asked again"]),
-        ("fallback", 3, ["migres/decide: 3 unusable replies; its fallback is used"]),
-        ("budget", 0, ["migres/decide: given up, the budget is used up"]),
+        ("replied", 0, "", []),
+        ("replied", 1, "", ["migres/decide: 1 unusable reply; asked again"]),
+        (
+            "fallback",
+            3,
+            "no JSON: 'Su\nre'",
+            ["migres/decide: 3 unusable replies (no JSON: 'Su re'); its fallback is used"],
+        ),
+        ("budget", 0, "", ["migres/decide: given up, the budget is used up"]),
     ],
 )
-def test_parse_failures_and_an_empty_budget_are_warned_of(outcome: Any, failures: int, warning: list[str]) -> None:
-    call: Any = {"role": "migres/decide", "model": "m", "attempts": 1, "cached": 0, "seconds": 0.1}
+def test_parse_failures_and_an_empty_budget_are_warned_of(
+    outcome: Any, failures: int, problem: str, warning: list[str]
+) -> None:
+    call: Any = {"role": "migres/decide", "model": "m", "attempts": 1, "cached": 0, "seconds": 0.1, "problem": problem}
     asked = Asked(**call, prompt_tokens=1, completion_tokens=1, outcome=outcome, parse_failures=failures)
     lines = narrated(asked)
     assert [line.text for line in lines if line.style == "warning"] == warning
