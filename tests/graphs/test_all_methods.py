@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import GraphRecursionError
@@ -107,12 +106,6 @@ def test_every_setting_has_a_description_a_group_and_a_default(method: Method) -
     assert "additionalProperties" in method.Context.model_json_schema()
 
 
-def test_every_preset_is_valid(method: Method) -> None:
-    for family, values in method.Context.presets.items():
-        made = method.Context.preset(family)
-        assert {name: getattr(made, name) for name in values} == values
-
-
 def _in_a_host(graph: Any, host_context: Any) -> list[str]:
     builder: Any = StateGraph(HostState)
     builder.add_node("ours", graph)
@@ -152,16 +145,6 @@ async def test_a_host_node_may_call_it_with_settings_of_its_own(method: Method, 
     builder.add_node("ours", ours)
     builder.add_edge(START, "ours")
     assert (await builder.compile().ainvoke({"question": QUESTION}))["answer"] == answer
-
-
-@RUNS
-def test_it_is_a_tool(method: Method, answer: str) -> None:
-    @tool
-    def look_up(question: str) -> str:
-        """Answer a question from the corpus."""
-        return method.graph.invoke({"question": question})["answer"]
-
-    assert look_up.invoke({"question": QUESTION}) == answer
 
 
 @pytest.mark.slow

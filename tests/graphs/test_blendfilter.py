@@ -116,13 +116,6 @@ def test_some_query_must_be_left() -> None:
         blendfilter.Context.preset("multi_hop", original_query=False, external_query=False, internal_query=False)
 
 
-def test_the_union_is_filtered_in_one_go() -> None:
-    script = Script(replies())
-    run(script, filtering="union")
-    [weighed] = prompts_of(script, "weigh_passages")
-    assert titles(weighed) == ["Night Harbour", "Harbour", "Ada Brink", "Tallinn"]
-
-
 def test_an_answer_without_any_knowledge_is_cited_as_the_models_own() -> None:
     def own(prompt: str) -> str:
         return json.dumps({"reasoning": "Ada Brink was from Tallinn.", "answer": "Tallinn", "used_passages": [1]})
@@ -175,12 +168,6 @@ def test_an_unusable_last_chain_leaves_the_one_before() -> None:
     result = run(script, parse_retries=0)
     assert (result["answer"], result["stop_reason"]) == ("Reval", "answered")
     assert [each["passage_id"] for each in result["citations"]] == ["film"]
-
-
-def test_numbers_that_were_not_shown_are_ignored() -> None:
-    script = Script(replies(select_passages=lambda _: '{"relevant": [0, 2, 3, 12, -1]}'))
-    run(script)
-    assert titles(prompts_of(script, "answer_step_by_step")[-1]) == ["Harbour", "Tallinn", "Ada Brink"]
 
 
 def test_a_model_that_knows_nothing_has_no_third_branch() -> None:

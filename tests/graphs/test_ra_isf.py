@@ -131,17 +131,6 @@ def test_two_levels_as_in_the_algorithm() -> None:
     assert set(result) == {"answer", "markdown", "explanation", "citations", "passages", "stop_reason", "usage"}
 
 
-def test_the_tree_is_plain_data_in_the_state() -> None:
-    tree = run(two_levels()).state["tree"]
-    assert json.loads(json.dumps(tree)) == tree
-    assert [(node["id"], node["parent"], node["depth"], node["status"], node["how"]) for node in tree.values()] == [
-        ("0", "", 0, "answered", "composed"),
-        ("0.1", "0", 1, "answered", "known"),
-        ("0.2", "0", 1, "answered", "passages"),
-    ]
-    assert [node["passage_ids"] for node in tree.values()] == [[], ["model:0.1"], ["person"]]
-
-
 def test_the_tree_can_be_watched_growing() -> None:
     told = [
         (event["event"], event["data"].get("id"))
@@ -216,11 +205,6 @@ def test_beyond_the_greatest_depth_a_question_is_unknown_without_a_call() -> Non
     assert "Part at depth 4? unknown" in world.prompt_of(ANSWER, "Part at depth 3?")
     assert (walked.result["stop_reason"], walked.result["answer"]) == ("max_depth", "")
     assert (walked.result["citations"], walked.result["usage"]["iterations"]) == ([], 4)
-
-
-def test_no_decomposition_leaves_the_question_unknown() -> None:
-    result = run(World({}), decomposition=False).result
-    assert (result["answer"], result["stop_reason"], result["citations"]) == ("", "unanswerable", [])
 
 
 def test_without_the_relevance_module_nothing_is_retrieved() -> None:

@@ -136,11 +136,6 @@ def test_widths_are_written_as_the_paper_does(monkeypatch: pytest.MonkeyPatch) -
     assert ran.state["settings"]["widths"] == [1]
 
 
-def test_no_level_is_wider_than_top_k() -> None:
-    ran = run(script({}, reject()), top_k=2)
-    assert len(ran.state["tree"]) == 3
-
-
 def test_pruning_saves_calls_as_in_table_5() -> None:
     """Both prunings < no repetitive pruning, no relevance pruning < neither, on the same answers."""
 

@@ -127,13 +127,6 @@ def nothing(state: MethodState) -> Any:
     return {}
 
 
-def test_a_step_between_two_that_an_edge_joins() -> None:
-    before = drawn(migres.build())
-    after = drawn(migres.build().insert_between("extract", "nli_verify", nothing, "guard"))
-    assert after - before == {("extract", "guard", None), ("guard", "nli_verify", None)}
-    assert before - after == {("extract", "nli_verify", None)}
-
-
 def test_a_step_on_a_routers_way() -> None:
     before = drawn(genground.build())
     after = drawn(genground.build().insert_between("ground", "keep", nothing))
@@ -148,11 +141,6 @@ def test_a_step_before_one_that_is_reviewed() -> None:
         ("nothing", "retrieve", "no review"),
         ("nothing", "review_queries", "review"),
     }
-
-
-def test_a_step_before_an_end_and_after_the_start() -> None:
-    builder = migres.build().insert_between("finish", END, nothing, "last").insert_between(START, "prepare", nothing)
-    assert {("finish", "last", None), ("last", "__end__", None), ("__start__", "nothing", None)} <= drawn(builder)
 
 
 async def test_a_step_on_one_of_the_edges_that_a_node_waits_for() -> None:

@@ -11,9 +11,7 @@ from hopgraph.nodes.ensemble import ensemble, propose_answers
 from hopgraph.state import Draft, Knowledge, StepEvent
 from hopgraph.state.baselines import ReplugContext
 from support.node_inputs import evidence, node_runtime, passage, spent
-from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
-from support.servers.toy_completions import Flavour, logprob_of
 
 Logs = dict[str, float]
 
@@ -89,27 +87,10 @@ async def test_a_passage_without_usable_scores_is_left_out_for_all() -> None:
     assert event["scores"][1] == pytest.approx(math.exp(-1.0) / (1 + math.exp(5.0)))
 
 
-@pytest.mark.parametrize(("calls", "answer"), [(1, "Oslo"), (2, "Lima"), (3, "Lima")])
-async def test_what_the_budget_reaches_is_weighed(calls: int, answer: str) -> None:
-    logs = {"Lima": -1.0, "Oslo": -2.0}
-    update, _ = await weighed(state(["Oslo", "Lima"], [1.0, 0.0]), scorer(logs, logs), max_llm_calls=calls)
-    assert (update["answer"], update["stop_reason"]) == (answer, "budget")
-    assert len(update["calls"]) == calls
-
-
 @pytest.mark.parametrize("answers", [[], ["", ""]])
 async def test_without_an_answer_the_question_is_unanswerable(answers: list[str]) -> None:
     update, event = await weighed(state(answers, [0.0] * len(answers)), scorer())
     assert (update["answer"], update["stop_reason"], event["chosen"]) == ("", "unanswerable", None)
-
-
-@pytest.mark.parametrize("flavour", ["vllm", "llama.cpp"])
-async def test_servers_that_echo_and_servers_that_do_not_give_the_same_ensemble(flavour: Flavour) -> None:
-    with OpenAIServer(ScriptedChatModel(replies=[]), completions=flavour) as server:
-        given = state(["Tallinn", "Riga"], [0.0, 1.0])
-        _, event = await weighed(given, f"openai:m?base_url={server.base_url}")
-    expected = [math.exp(logprob_of("Answer:", f" {answer}")) for answer in ("Tallinn", "Riga")]
-    assert event["scores"] == pytest.approx(expected)
 
 
 def proposing(*texts: str) -> Any:
@@ -128,14 +109,3 @@ async def test_a_prompt_shows_one_passage_and_each_has_a_draft() -> None:
     assert [each["answer"] for each in update["drafts"]] == ["", "Lima"]
     assert [each["passage_ids"] for each in update["drafts"][1]["evidence"]] == [["p1"]]
     assert [call.messages[-1].text.count("<passage ") for call in model.calls] == [1, 1]
-
-
-async def test_what_the_budget_does_not_reach_has_an_empty_draft() -> None:
-    settings = ReplugContext(model=ScriptedChatModel(replies=['{"answer": "Lima"}']), max_llm_calls=1)
-    update = await propose_answers(proposing("a", "b"), node_runtime(settings))
-    assert ([each["answer"] for each in update["drafts"]], update["stop_reason"]) == (["Lima", ""], "budget")
-
-
-async def test_no_passages_take_no_call() -> None:
-    update = await propose_answers(proposing(), node_runtime(ReplugContext(model=ScriptedChatModel(replies=[]))))
-    assert (update["drafts"], update["calls"]) == ([], {})

@@ -94,10 +94,6 @@ def test_references_count_the_questions_that_are_returned(said: Any, read: list[
     assert read_sub_questions(reply(said), most=5, known=["The whole?"]) == read
 
 
-def test_parts_may_refer_to_one_another_where_they_are_answered_in_order() -> None:
-    assert decomposition_ask("q", most=2, in_order=True).variables["part_order"] == "in_order"
-
-
 def test_only_so_many_sub_questions_are_taken() -> None:
     assert read_sub_questions(reply(["a", "b", "c"]), most=2) == ["a", "b"]
     assert decomposition_ask("q", most=2).variables == {"question": "q", "max_sub_questions": 2}

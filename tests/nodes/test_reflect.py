@@ -22,7 +22,7 @@ from hopgraph.nodes.reflect import (
 from hopgraph.state import Knowledge, StepEvent
 from hopgraph.state.baselines import SelfRagContext
 from hopgraph.tools.models.completions import TokenLogprob, TokenLogprobs
-from support.node_inputs import model_call, node_runtime, passage, spent
+from support.node_inputs import node_runtime, passage, spent
 from support.servers import faults
 from support.servers.openai_server import OpenAIServer
 from support.servers.scripted_model import ScriptedChatModel
@@ -80,11 +80,6 @@ async def test_the_weights_are_settings() -> None:
 async def test_without_an_answer_the_question_is_unanswerable() -> None:
     update, event = await criticized(record("unanswerable"), "?")
     assert (update["answer"], update["stop_reason"], event["chosen"]) == ("", "unanswerable", None)
-
-
-async def test_what_the_budget_does_not_reach_is_never_chosen() -> None:
-    update, _ = await criticized(record("Oslo", "none", 1), record("Lima"), max_llm_calls=1)
-    assert (update["answer"], update["stop_reason"], len(update["calls"])) == ("Oslo", "budget", 1)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +152,6 @@ async def test_it_is_decided_by_the_share(reflection: Any, reply: str, threshold
 async def test_always_and_never_take_no_call(threshold: float, *, needed: bool) -> None:
     settings = SelfRagContext(model=ScriptedChatModel(replies=[]), retrieval_threshold=threshold)
     assert await decide_retrieval(STATE, node_runtime(settings)) == {"needs_retrieval": needed}
-
-
-async def test_without_budget_passages_are_looked_up() -> None:
-    settings = SelfRagContext(model=ScriptedChatModel(replies=[]), max_llm_calls=1)
-    used_up: Any = {**STATE, **spent(model_call())}
-    update = await decide_retrieval(used_up, node_runtime(settings))
-    assert (update["needs_retrieval"], update["stop_reason"]) == (True, "budget")
 
 
 def token(text: str, probability: float = 1.0, **others: float) -> TokenLogprob:

@@ -146,11 +146,6 @@ def texts(*bad: int, size: int = 20) -> list[str]:
     return [f"Quiz: who painted the “Night Watch”? {n}" if n in bad else f"Rembrandt {n}" for n in range(size)]
 
 
-async def test_off_by_default_nothing_is_left_out() -> None:
-    assert MigresContext().exclude_question_text is False
-    assert await retrieved(CountingCorpus(texts=texts(0, 1)), on=False) == (["0", "1", "2"], 0)
-
-
 async def test_others_take_their_places() -> None:
     corpus = CountingCorpus(texts=texts(0, 2, 3, 5))
     assert await retrieved(corpus) == (["1", "4", "6"], 4)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from hopgraph.state import Context, SettingsError
+from hopgraph.state import SettingsError
 from hopgraph.state.context import make_settings
 from hopgraph.state.environment import parse_setting, resolve_settings
 from hopgraph.state.errors import format_error
@@ -20,10 +20,6 @@ from hopgraph.state.migres import MigresContext
 class Host:
     user: str = "ann"
     hopgraph: Any = None
-
-
-class OtherContext(Context):
-    extra_hops: int = 3
 
 
 @pytest.mark.parametrize(
@@ -43,11 +39,6 @@ class OtherContext(Context):
 )
 def test_whatever_a_node_is_given_becomes_settings(given_context: object, expected: int) -> None:
     assert resolve_settings(given_context, MigresContext).max_iterations == expected
-
-
-def test_another_methods_settings_give_what_both_have() -> None:
-    made = resolve_settings(OtherContext(model="offline:extractive", max_llm_calls=3, extra_hops=9), MigresContext)
-    assert (made.model, made.max_llm_calls) == ("offline:extractive", 3)
 
 
 class _OnlyScores:

@@ -56,12 +56,6 @@ def test_samples_are_drawn_at_a_temperature_each_with_its_own_seed(method: str) 
     assert model.drawn == [{"temperature": 1.1, "seed": 40}, {"temperature": 1.1, "seed": 41}]
 
 
-def test_a_single_sample_is_drawn_as_every_other_reply() -> None:
-    model = Sampling(replies=Script(replies()))
-    go("cot_sc", model=model, samples=1, sample_temperature=1.1, seed=40)
-    assert model.drawn == [{}]
-
-
 def test_a_temperature_at_which_all_samples_are_equal_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"'sample_temperature'.*greater than 0"):
         METHODS["cot_sc"].Context.preset("multi_hop", sample_temperature=0)

@@ -84,13 +84,6 @@ def test_the_limit_ends_in_a_best_effort_answer(limit: int) -> None:
     assert (run.result["answer"], run.result["stop_reason"]) == ("Tallinn", "max_iterations")
 
 
-def test_a_search_that_is_repeated_ends_in_a_best_effort_answer() -> None:
-    steps = [think("", ASKED), think("", f"{ASKED.upper()}?")]
-    answer = json.dumps({"answer": "Ada Brink"})
-    run, _ = go({"continue_reasoning": steps, "reason_in_documents": [inform(DIRECTED, [2])], "answer": [answer]})
-    assert run.result["answer"] == "Ada Brink"
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
 def test_the_budget_leaves_a_call_for_the_answer(limit: int) -> None:
     replies = {**two_searches(), "answer": lambda _: json.dumps({"answer": "best"})}

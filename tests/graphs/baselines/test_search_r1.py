@@ -11,7 +11,6 @@ from langgraph.types import Command
 from hopgraph.graphs.baselines import search_r1
 from hopgraph.nodes.write_turn import INVALID, PROTOCOL
 from hopgraph.state.errors import ModelError
-from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.retrieval import Bm25Retriever, index_in_memory
 from hopgraph.tools.retrieval.corpora import SourceRecord
 from support.baselines_script import POOL
@@ -238,11 +237,3 @@ def test_every_edge_of_the_drawing_is_walked() -> None:
     model = ScriptedChatModel(replies=['{"text": "hm"}', *RECORDS])
     walked = walk(search_r1.graph, QUESTION, search_r1.Context(model=model, retriever=FixedRetriever(found=POOL)))
     assert walked.edges == drawn_edges(search_r1.graph)
-
-
-def test_its_data_is_read(tmp_path: Path) -> None:
-    """FlashRAG's form, from which the authors made theirs."""
-    path = tmp_path / "test.jsonl"
-    path.write_text(json.dumps({"id": "test_0", "question": "Who?", "golden_answers": ["Ada Brink", "Brink"]}) + "\n")
-    [question] = read_questions(path)
-    assert (question.id, question.question, list(question.answers or ())) == ("test_0", "Who?", ["Ada Brink", "Brink"])

@@ -71,13 +71,6 @@ def test_unsolved_nodes_are_completed_and_the_chain_is_written_anew() -> None:
     ]
 
 
-def test_a_chain_without_feedback_is_read_once() -> None:
-    solved = chain((WHO, "Ada Brink"), (WHERE, "Tallinn, Estonia"))
-    run, script = go({"write_chain": [solved]})
-    assert script.steps == ["write_chain", "read_link", "read_link", "answer"]
-    assert hops(run) == [(WHO, "Ada Brink", True), (WHERE, "Tallinn, Estonia", True)]
-
-
 @pytest.mark.parametrize(
     ("claim", "said", "node", "feedback"),
     [

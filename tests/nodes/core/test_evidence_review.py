@@ -50,10 +50,3 @@ def test_every_kind_of_way_leads_to_the_review_of_its_end(way: Any, ends: Any) -
     assert run.get_state(THREAD).next == ("review_passages",)
     assert [each["id"] for each in result["__interrupt__"][0].value["evidence"]] == ["b"]
     assert run.invoke(Command(resume=True), THREAD, context=settings)["asked"] == ["b"]
-
-
-@pytest.mark.parametrize(("way", "ends"), WAYS)
-def test_without_the_setting_no_review_is_entered(way: Any, ends: Any) -> None:
-    run = graph(way, ends)
-    assert run.invoke({"question": "Who?"}, THREAD, context=Context())["asked"] == ["a", "b"]
-    assert run.get_state(THREAD).values.get("reviewed", []) == []

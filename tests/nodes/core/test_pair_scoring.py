@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from hopgraph.nodes.core.pair_scoring import score_pairs
 from hopgraph.state import Context
-from hopgraph.state.errors import ModelError
 from support.node_inputs import node_runtime
 
 
@@ -32,11 +29,3 @@ async def test_a_scorer_is_awaited_where_it_can_be() -> None:
     assert await score_pairs(runtime, Lengths(), PAIRS) == ([1.0, 3.0], {})
     assert await score_pairs(runtime, Awaited(), PAIRS) == ([-1.0, -3.0], {})
     assert await score_pairs(runtime, Lengths(), []) == ([], {})
-
-
-@pytest.mark.parametrize("given", [[1.0], [1.0, float("nan")], [1.0, 2.0, 3.0]])
-async def test_scores_that_are_none_are_refused(given: list[float]) -> None:
-    scorer = Lengths()
-    scorer.given = given
-    with pytest.raises(ModelError, match="lengths"):
-        await score_pairs(node_runtime(Context()), scorer, PAIRS)

@@ -32,11 +32,6 @@ def test_a_reply_that_was_cut_off_is_told_by_every_provider(metadata: dict[str, 
     assert "cut off" in reply.problem
 
 
-@pytest.mark.parametrize("metadata", [{}, {"finish_reason": "stop"}, {"done_reason": None}])
-def test_others_are_whole(metadata: dict[str, Any]) -> None:
-    assert _read_reply(AIMessage("{}", response_metadata=metadata), []).problem == ""
-
-
 @pytest.mark.parametrize(
     ("text", "only"),
     [("", True), ("Let me think: first", True), ("<think>so", True), ('{"answer": "L', False), (" \n ", False)],

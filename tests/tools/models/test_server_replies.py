@@ -146,11 +146,6 @@ async def test_what_cannot_be_read_is_an_unusable_reply_and_no_outage(arguments:
     assert len(seen) == 1
 
 
-async def test_an_unfinished_record_is_cut_off() -> None:
-    said, _ = await ask(lambda body, number: completion(TEXT[:-3], finish="length"))
-    assert said.problem
-
-
 @pytest.mark.parametrize(
     ("usage", "counted"),
     [

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
-from hopgraph.state import CorpusError, SpecError
+from hopgraph.state import CorpusError
 from hopgraph.tools.retrieval import Bm25Retriever, Index, build_index, index_in_memory, resolve_retriever
 from hopgraph.tools.retrieval import index as module
 from hopgraph.tools.retrieval.corpora import SourceRecord
@@ -100,18 +100,6 @@ def test_an_index_that_was_replaced_is_opened_anew(index: Path) -> None:
     shutil.rmtree(index)
     with pytest.raises(CorpusError, match="no such index"):
         resolve_retriever(f"bm25:{index}")
-
-
-@pytest.mark.parametrize("spec", ["", " ", "bm25:", "bm26:x", "sampel", "no/such/folder", "fais:x"])
-def test_a_bad_spec_names_the_valid_ones(spec: str) -> None:
-    with pytest.raises(SpecError, match=r"valid: sample .*bm25:DIR"):
-        resolve_retriever(spec)
-
-
-def test_a_folder_that_is_no_index_is_told(tmp_path: Path) -> None:
-    for spec in (str(tmp_path), f"bm25:{tmp_path}"):
-        with pytest.raises(CorpusError, match=r"not an index: it has no manifest\.json"):
-            resolve_retriever(spec)
 
 
 def test_the_sample_corpus_is_bundled_and_searched_from_anywhere(

@@ -118,18 +118,6 @@ def test_edited_demonstrations_are_used(run: Run, tmp_path: Path) -> None:
     assert "decide.multi_hop.jsonl:1: variable 'information' is missing" in ran.err
 
 
-def test_only_the_demonstrations_that_a_method_has_are_spoken_of(run: Run, tmp_path: Path) -> None:
-    ran = run("prompts", "ra_isf", "--out", str(tmp_path))
-    assert ran.code == 0
-    assert " ".join(ran.out.split()).endswith("too: --set demonstrations=multi_hop.")
-
-
-def test_the_roles_of_a_method_are_listed(run: Run) -> None:
-    roles = [f"migres/{step}" for step in migres.Context.steps]
-    assert json.loads(run("methods", "migres", "--json").out)["roles"] == roles
-    assert ", ".join(roles) in " ".join(run("methods", "migres").out.split())
-
-
 def test_calibration_reports_a_threshold_that_keeps_the_share(run: Run, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     asked = ["Where was Marie Curie born?", "Who directed Metropolis?", "Which sea does the Volga flow into?"]

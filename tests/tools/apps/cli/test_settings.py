@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.graphs import METHODS, find_method, migres
+from hopgraph.graphs import METHODS, migres
 from hopgraph.state import SettingsError
 from hopgraph.tools.apps.cli.settings_options import settings_for
 from hopgraph.tools.retrieval.resolve import corpus_spec
@@ -108,9 +108,3 @@ def test_a_folder_wins_over_a_spec_of_its_name(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sample").mkdir()
     assert corpus_spec("sample") == "bm25:sample"
-
-
-def test_methods_are_found_by_name() -> None:
-    assert find_method("MIGRES").graph is migres.graph
-    with pytest.raises(SettingsError, match=r"did you mean 'migres'\?$"):
-        find_method("migrse")

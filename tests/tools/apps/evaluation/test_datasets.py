@@ -227,11 +227,6 @@ def test_triviaqa_in_its_own_file(tmp_path: Path, indent: int | None) -> None:
     assert (first.id, first.question, first.answers) == ("tc_1", "Who won?", ("Ann Lee", "A. Lee"))
 
 
-def test_triviaqa_in_lines_with_small_keys(tmp_path: Path) -> None:
-    record = {"question": "Who won?", "question_id": "tc_1", "answer": {"value": "Ann Lee", "aliases": ["A. Lee"]}}
-    assert only(write(tmp_path, record)).answers == ("Ann Lee", "A. Lee")
-
-
 def test_nq_takes_the_line_as_id(tmp_path: Path) -> None:
     path = write(tmp_path, NQ, {"question": "who lost", "answer": ["C"]})
     first, second = read_questions(path)

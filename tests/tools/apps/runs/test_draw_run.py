@@ -156,11 +156,6 @@ def test_a_file_that_is_no_run_is_refused_in_one_line(content: str, said: str, r
     assert f"{path}: {said}" in ran.err
 
 
-def test_a_missing_file_is_named(run: Run, tmp_path: Path) -> None:
-    ran = run("draw", "--run", str(tmp_path / "none.json"))
-    assert (ran.code, ran.err) == (1, f"hopgraph: {tmp_path / 'none.json'}: No such file or directory\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -177,12 +177,6 @@ def test_errors_are_one_line(run: Run, tmp_path: Path, more: list[str], methods:
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
-def test_a_missing_data_set_is_one_line(run: Run, tmp_path: Path) -> None:
-    missing = run("eval", "nowhere.json", "--methods", "direct", "--out", str(tmp_path / "run"))
-    assert (missing.code, len(missing.err.splitlines())) == (1, 1)
-    assert "nowhere.json" in missing.err
-
-
 def interrupted(process: "subprocess.Popen[str]") -> str:
     """Press Ctrl-C once; gives standard error, and where every thread stood if the process does not end."""
     process.send_signal(signal.SIGINT)

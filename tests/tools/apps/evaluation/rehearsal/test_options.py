@@ -43,8 +43,3 @@ def test_bad_options_are_named(rest: str, told: str) -> None:
 async def test_a_data_set_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"nothing\.json"):
         await resolve_model(f"rehearsal:{tmp_path}/nothing.json", Sampling())
-
-
-async def test_other_bad_specs_name_it_among_the_valid() -> None:
-    with pytest.raises(SpecError, match="rehearsal:DATASET"):
-        await resolve_model("nonsense", Sampling())

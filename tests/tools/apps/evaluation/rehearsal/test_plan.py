@@ -13,7 +13,6 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
     wordings,
 )
 from hopgraph.tools.apps.evaluation.rehearsal.rehearsal_model import read_book
-from support.sample import read_sample_questions
 
 TEXT = "Ada Brink was a painter. She was born in Larvik, near the sea, in 1950. Her brother went to Oslo."
 
@@ -133,11 +132,3 @@ def test_sub_questions_are_found_in_all_their_wordings(films: Path) -> None:
             for wording in wordings(plan.question_of(hop), plan.self_contained(hop)):
                 assert book.find(wording) == (plan, hop)
     assert book.find("What is that?") == NO_TARGET
-
-
-def test_a_beir_folder_gives_the_texts_of_its_gold_passages() -> None:
-    from hopgraph.tools.retrieval import sample
-
-    book = read_book(Path(sample.__file__).parent)
-    assert len(book.plans) == len(list(read_sample_questions()))
-    assert all(gold.text for plan in book.plans for hop in plan.hops for gold in hop.passages)

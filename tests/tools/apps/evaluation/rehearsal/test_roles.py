@@ -52,16 +52,6 @@ def test_a_chain_to_search_for_names_what_is_open_and_guesses_it_only_where_an_a
     assert guessed["answer"] not in ("unanswerable", "Larvik")
 
 
-def test_a_part_needs_its_own_hop(perfect: RehearsalModel) -> None:
-    assert ask(perfect, "answer", "Where was Ada Brink born?", passages=[PERSON])["answer"] == "Larvik"
-    assert ask(perfect, "answer", "Where was Nobody born?", passages=[PERSON])["answer"] == "unanswerable"
-
-
-def test_a_passage_cut_before_the_fact_tells_nothing(perfect: RehearsalModel) -> None:
-    cut = {**PERSON, "text": PERSON["text"][:40]}
-    assert ask(perfect, "answer", passages=[FILM, cut])["answer"] == "unanswerable"
-
-
 def test_a_decision_rests_on_statements_and_names_what_is_missing(perfect: RehearsalModel) -> None:
     first = ask(perfect, "extract", passages=[OTHER, FILM])["useful_information"]
     assert [each["support_passages"] for each in first] == [[2]]
@@ -146,14 +136,6 @@ def test_fusion_believes_the_passages_before_the_majority(perfect: RehearsalMode
     assert (shown["answer"], shown["used_assertions"]) == ("Larvik", [3])
     hidden = ask(perfect, "fuse", assertions=[wrong, wrong, right])
     assert (hidden["answer"], hidden["used_assertions"]) == ("Graz", [1, 2])
-
-
-def test_thoughts_go_on_until_the_answer(perfect: RehearsalModel) -> None:
-    thoughts: list[str] = []
-    for _ in range(3):
-        thoughts.append(ask(perfect, "next_thought", passages=[FILM, PERSON], thoughts=thoughts)["thought"])
-    assert thoughts[-1] == "So the answer is: Larvik."
-    assert len({*thoughts}) == 3
 
 
 def test_a_message_without_a_question_is_answered_as_unanswerable(perfect: RehearsalModel) -> None:
