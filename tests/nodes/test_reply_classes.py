@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 import hopgraph.graphs
+from hopgraph.nodes.chat.route import RouteReply
 from hopgraph.nodes.core.reply_text import ReplyModel
+from hopgraph.nodes.filter_passages import Relevance
 from hopgraph.nodes.generate_queries import NewQueries
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
@@ -55,6 +57,44 @@ def test_the_papers_own_forms_are_read(written: str, schema: type[BaseModel], re
 def test_nothing_else_is_guessed_from_a_text(written: str, schema: type[BaseModel]) -> None:
     with pytest.raises(UnusableReplyError):
         parse_reply(written, schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "read"),
+    [
+        (SelfKnowledge, "known", [(True, True), ("Yes.", True), ("no", False), ("Unknown", False)]),
+        (
+            PassageRelevance,
+            "relevant",
+            VERDICTS := [(True, True), ("relevance", True), ("Irrelevant.", False), ("No", False)],
+        ),
+        (JointRelevance, "enough", VERDICTS),
+        (RouteReply, "kind", [(said, "single_hop") for said in ("single hop", "Single-Hop", " SINGLE_HOP ")]),
+        (
+            Relevance,
+            "relevant",
+            [([2, 1], [2, 1]), ("[12]", [12]), (3, [3]), (["Passage 4"], [4])]
+            + [(said, []) for said in ("none", "No.", False, [])],
+        ),
+    ],
+)
+def test_a_field_is_read_as_models_write_it(schema: type[BaseModel], field: str, read: list[tuple[Any, Any]]) -> None:
+    for said, value in read:
+        assert getattr(schema.model_validate({field: said}), field) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "refused"),
+    [
+        (SelfKnowledge, "known", ["perhaps", "", 7, [], {}, None]),
+        (PassageRelevance, "relevant", ["perhaps", [1], {"a": 1}, None]),
+        (Relevance, "relevant", ["yes", True, {"a": 1}, None]),
+    ],
+)
+def test_what_says_something_else_is_refused(schema: type[BaseModel], field: str, refused: list[Any]) -> None:
+    for said in refused:
+        with pytest.raises(ValidationError):
+            schema.model_validate({field: said})
 
 
 def reply_classes(base: type[ReplyModel]) -> Iterator[type[ReplyModel]]:

@@ -40,6 +40,17 @@ GOOD = '{"answer": {"text": "Lima"}}'
         f'{{"unrelated": 1}} {GOOD}',
         '{"answer": {"text": "Lima"}, "answer_language": "en"}',
         '{"answer": {"text": "L\\u0069ma"}}',
+        f'{{"type": "function", "function": {{"name": "Reply", "arguments": {json.dumps(GOOD)}}}}}',
+        f'{{"tool_calls": [{{"function": {{"arguments": {GOOD}}}}}]}}',
+        f'{{"action": "Reply", "action_input": {GOOD}}}',
+        f'{{"result": {GOOD}}}',
+        f'{{"answer": {GOOD}}}',
+        f'{{"reply": {GOOD}}}',
+        f'{{"Arguments": {GOOD.replace("answer", "Answer")}}}',
+        '{"properties": {"answer": {"type": "object", "value": {"text": "Lima"}}}}',
+        '<tool_call><function=Reply><parameter=answer>{"text": "Lima"}</parameter></function></tool_call>',
+        '<tool_call>Reply\n<arg_key>answer</arg_key>\n<arg_value>{"text": "Lima"}</arg_value></tool_call>',
+        '<answer>{"text": "Lima"}</answer>',
     ],
 )
 def test_usual_wrappings_are_understood(said: str) -> None:
@@ -61,26 +72,6 @@ def test_usual_wrappings_are_understood(said: str) -> None:
 def test_a_reply_without_the_record_is_named_as_such(said: str, problem: str) -> None:
     with pytest.raises(UnusableReplyError, match=problem):
         parse_reply(said, Reply)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        f'{{"type": "function", "function": {{"name": "Reply", "arguments": {json.dumps(GOOD)}}}}}',
-        f'{{"tool_calls": [{{"function": {{"arguments": {GOOD}}}}}]}}',
-        f'{{"action": "Reply", "action_input": {GOOD}}}',
-        f'{{"result": {GOOD}}}',
-        f'{{"answer": {GOOD}}}',
-        f'{{"reply": {GOOD}}}',
-        f'{{"Arguments": {GOOD.replace("answer", "Answer")}}}',
-        '{"properties": {"answer": {"type": "object", "value": {"text": "Lima"}}}}',
-        '<tool_call><function=Reply><parameter=answer>{"text": "Lima"}</parameter></function></tool_call>',
-        '<tool_call>Reply\n<arg_key>answer</arg_key>\n<arg_value>{"text": "Lima"}</arg_value></tool_call>',
-        '<answer>{"text": "Lima"}</answer>',
-    ],
-)
-def test_a_record_is_found_wherever_models_put_it(said: str) -> None:
-    assert parse_reply(said, Reply).answer.text == "Lima"
 
 
 @pytest.mark.parametrize("name", ["usedPassages", "Used Passages", "used-passages", "USED_PASSAGES"])

@@ -63,9 +63,6 @@ def test_a_sample_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         parse_sample(text, limit, chosen)
-
-
-def test_questions_that_are_named_are_not_skipped() -> None:
     with pytest.raises(SettingsError, match="by id or by --limit, --skip and --sample"):
         parse_sample(None, None, ["q1"], 3)
 

@@ -56,9 +56,10 @@ APPLE = ("Apple", "An apple is a round fruit. Apples grow on trees.")
 REFERRING = "Write #1 for the answer to the first."
 
 
-def ask(
-    step: str, *, instructions: str = "Read the blocks.", **blocks: str | list[str] | list[tuple[str, str]]
-) -> dict[str, Any]:
+PLAIN = "Read the blocks."
+
+
+def ask(step: str, *, instructions: str = PLAIN, **blocks: str | list[str] | list[tuple[str, str]]) -> dict[str, Any]:
     parts = [f"<{name}>\n{rendered(block)}\n</{name}>" for name, block in blocks.items()]
     messages = [SystemMessage(f"Role: some_method/{step}\n\n{instructions}"), HumanMessage("\n\n".join(parts))]
     return json.loads(MODEL.invoke(messages).text)
@@ -202,15 +203,17 @@ def test_decompose_asks_what_is_described_from_the_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "parts"),
+    ("instructions", "question", "parts"),
     [
-        ("Where did Edda Varga's father die?", ["Who is Edda Varga's father?"]),
+        (PLAIN, "Where did Edda Varga's father die?", ["Who is Edda Varga's father?"]),
         (
+            PLAIN,
             "Who is the child of the director of film Devotion (1929 Film)?",
             ["Who is the director of film Devotion (1929 Film)?"],
         ),
-        ("What is the population of the city of Szeged?", []),
+        (PLAIN, "What is the population of the city of Szeged?", []),
         (
+            PLAIN,
             "Who was born earlier, the director of Low Tide or the director of High Noon?",
             [
                 "Who is the director of Low Tide?",
@@ -220,23 +223,17 @@ def test_decompose_asks_what_is_described_from_the_inside() -> None:
             ],
         ),
         (
+            PLAIN,
             "Which band was formed first, Low Tide or High Noon?",
             ["What is the date of Low Tide?", "What is the date of High Noon?"],
         ),
-    ],
-)
-def test_decompose_by_grammar(question: str, parts: list[str]) -> None:
-    assert ask("decompose", question=question) == {"sub_questions": parts}
-
-
-@pytest.mark.parametrize(
-    ("question", "parts"),
-    [
         (
+            REFERRING,
             "Which book did the mother of the author of Frankenstein publish in 1792?",
             ["Who is the author of Frankenstein?", "Who is the mother of #1?", "Which book did #2 publish in 1792?"],
         ),
         (
+            REFERRING,
             "Who was born earlier, the director of Low Tide or the director of High Noon?",
             [
                 "Who is the director of Low Tide?",
@@ -245,11 +242,11 @@ def test_decompose_by_grammar(question: str, parts: list[str]) -> None:
                 "What is the date of birth of #2?",
             ],
         ),
-        ("Who directed The Salt Lantern?", []),
+        (REFERRING, "Who directed The Salt Lantern?", []),
     ],
 )
-def test_decompose_in_order_refers_to_earlier_answers(question: str, parts: list[str]) -> None:
-    assert ask("decompose", instructions=REFERRING, question=question) == {"sub_questions": parts}
+def test_decompose_by_grammar(instructions: str, question: str, parts: list[str]) -> None:
+    assert ask("decompose", instructions=instructions, question=question) == {"sub_questions": parts}
 
 
 def test_a_comparison_is_composed_from_its_parts() -> None:
