@@ -41,25 +41,17 @@ class TermIds:
         self.vocab: dict[str, int] = {}
         """Term → number, from 0, in the order in which the terms were met."""
         self._analyser = analyser
-        self._number_of: dict[str, dict[str, int]] = {}
-        """Language → word → number of its term; a word is stemmed once, when it is met first."""
+        self.languages: dict[str, dict[str, int]] = {}
+        """Language of passages → word → number of its term; a word is stemmed once, when it is met first."""
         self._numbers, self._ends = array("i"), array("q", [0])
-
-    @property
-    def languages(self) -> Iterable[str]:
-        """The languages of the passages."""
-        return self._number_of
 
     def add(self, text: str, language: str = "") -> None:
         """Append a passage in a language, as far as it is known; it may have no terms."""
         analyser = self._analyser.choose(language)
         words = analyser.words(text)
-        known = self._number_of.setdefault(analyser.language, {})
-        try:
-            self._numbers.extend([number for word in words if (number := known[word]) != _STOP])
-        except KeyError:
-            numbers = [known[word] if word in known else self._learn(analyser, known, word) for word in words]
-            self._numbers.extend([number for number in numbers if number != _STOP])
+        known = self.languages.setdefault(analyser.language, {})
+        numbers = [known[word] if word in known else self._learn(analyser, known, word) for word in words]
+        self._numbers.extend([number for number in numbers if number != _STOP])
         self._ends.append(len(self._numbers))
 
     def _learn(self, analyser: Analyser, known: dict[str, int], word: str) -> int:

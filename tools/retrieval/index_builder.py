@@ -19,7 +19,7 @@ from hopgraph.tools.retrieval.dense import VectorPlan, find_kept_vectors, plan_v
 from hopgraph.tools.retrieval.faiss_store import FOLDER as FAISS
 from hopgraph.tools.retrieval.index import FOLDER, RANKS
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
-from hopgraph.tools.retrieval.index_manifest import COLBERT, load_analyser, read_manifest
+from hopgraph.tools.retrieval.index_manifest import COLBERT, read_manifest
 from hopgraph.tools.retrieval.index_sources import (
     SOURCES,
     SourcePlan,
@@ -70,7 +70,6 @@ def build_index(
         CorpusError: a source without passages or of no known format, or a place that cannot be written.
     """
     analyser = get_analyser(language or AUTO_LANGUAGE)
-    analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     goal = _check_place(out.expanduser())
     vectors = plan_vectors(dense, faiss, goal, None)
@@ -110,7 +109,6 @@ def update_index(
     `add`, and a SettingsError for one of another language or kind of vectors.
     """
     analyser = get_analyser(language or AUTO_LANGUAGE)
-    analyser.describe()  # fails before anything is read where a package is missing
     goal = _check_place(out.expanduser())
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     old = read_manifest(goal) if add or is_index(goal) else None
@@ -119,15 +117,15 @@ def update_index(
         if language is not None and analyser.language != had:
             what = f"{goal} is in the language {had!r}"
             raise SettingsError(f"{what}; leave --language out, or rebuild it with --replace")
-        analyser = load_analyser(goal, old.analyser)
+        analyser = get_analyser(str(had))
     if old and chunking is None:
         corpus = with_own_chunking(corpus, goal, read_sources(goal, old))
     vectors = plan_vectors(dense, faiss, goal, old)
     plans, changes = plan_update(corpus, goal, old, add=add, keep_deleted=keep_deleted)
     reading = CorpusReading(skip_invalid)
     recall_problems(reading, corpus, goal, plans)
-    lacks_links = not (goal / LINKS).is_dir()  # as it was made by an earlier version
-    if dry_run or (old and not (changes or delete or lacks_links or (vectors and not vectors.old))):
+    is_outdated = not (goal / LINKS).is_dir() or (old and old.analyser != analyser.describe())
+    if dry_run or (old and not (changes or delete or is_outdated or (vectors and not vectors.old))):
         count, terms, have = (old.corpus.passages, old.bm25.terms, old.dense) if old else (0, 0, None)
         skipped = reading.skipped, tuple(reading.first_skipped)
         report = IndexReport(goal, corpus.format, count, terms, corpus.left_out, *skipped, before=count, dense=have)
@@ -148,7 +146,7 @@ def delete_passages(out: Path, ids: Collection[str], *, progress: Progress | Non
     vectors = VectorPlan(old.dense.embedding, old=old.dense) if old.dense else None
     if not ids:
         return 0
-    analyser, reading = load_analyser(goal, old.analyser), CorpusReading()
+    analyser, reading = get_analyser(str(old.analyser.get("language"))), CorpusReading()
     writer = IndexWriter(goal, None, analyser, vectors, reading, progress or ignore_progress, old, frozenset(ids))
     return old.corpus.passages - _replace(writer, plan_copies(read_sources(goal, old))).passages
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property, lru_cache, partial, wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain, filterfalse
+from itertools import chain
 from threading import Lock
 from typing import Any, Literal, TypeVar
 
@@ -77,14 +77,12 @@ class Analyser:
     word_pattern: str = r"(?u)\b\w\w+\b"
     normal_form: Literal["none", "NFC", "NFKC"] = "none"
     """The Unicode form that a text is brought to first, so that `é` is one letter however it was typed."""
-    lower_case: Literal["unicode", "turkish"] = "unicode"
-    """Turkish has two letters i, with a dot and without, each with its own capital."""
     tokeniser: str = "none"
     """The splitter of text without spaces: `bigrams` or a package; see `make_splitter`."""
     compounds: bool = False
     """True if version and part numbers, identifiers and hyphenated words are terms, in addition to their parts."""
     folds_accents: bool = False
-    """True if `café` is `cafe`, for a language whose own words have no accents."""
+    """True if `café` is `cafe` to the stemmer, too, for a language whose own words have no accents."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in its order, compounds behind all others, repeated ones included."""
@@ -105,6 +103,7 @@ class Analyser:
         snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""
         return {
             **asdict(self),
+            "version": 2,  # counts the changes of terms that no field tells
             "stop_words": list(self.stop_words),
             "stemmer_version": ".".join(snowball.split(".")[:2]),
             "tokeniser_version": tokeniser_version(self.tokeniser),
@@ -113,24 +112,33 @@ class Analyser:
     @cached_property
     def words(self) -> Splitter:
         """Splits a text into lower-case words, with stop words, not stemmed; SpecError for a missing tokeniser."""
-        lower = _turkish_lower if self.lower_case == "turkish" else str.lower
-        if self.tokeniser != "none":
-            split = make_splitter(self.tokeniser, self.word_pattern)
-        else:
-            split: Callable[[str], list[str]] = re.compile(self.word_pattern).findall
-        form = self.normal_form
+        lower = _turkish_lower if self.language == "turkish" else str.lower
+        split, form = make_splitter(self.tokeniser, self.word_pattern), self.normal_form
 
         def words(text: str) -> list[str]:
+            is_plain = True
             if form != "none" and not text.isascii():
-                text = unicodedata.normalize(form, _INVISIBLE.sub("", text))
-                text = _fold_accents(text) if self.folds_accents else text
-            if not self.compounds:
-                return split(lower(text))
-            text = _NO_WORD.sub("", text)
-            capitals = [each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words]
-            return split(lower(text)) + [lower(word) for word in find_compounds(text)] + capitals
+                text = _RAISED.sub(r" \g<0>", _INVISIBLE.sub("", text))
+                text = unicodedata.normalize(form, text).translate(_DIGITS)
+                is_plain = _fold_accents(lower(text)) == lower(text)
+            text = _NO_WORD.sub("", text) if self.compounds else text
+            found = split(lower(text))
+            if self.compounds:
+                measures = (word for word in found if not (word.isalpha() or word.isdecimal()))
+                parts = [part for word in measures if _MEASURE.fullmatch(word) for part in _RUN.findall(word)]
+                capitals = (each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words)
+                found += [*map(lower, find_compounds(text)), *parts, *capitals]
+            return found if is_plain else self._respell(found)
 
         return words
+
+    def _respell(self, words: list[str]) -> list[str]:
+        """Return words without accents, or also without, where that is another term for who types none."""
+        if self.folds_accents:
+            return [*map(_fold_accents, words)]
+        foreign = (word for word in words if not word.isascii() and word not in self._stop_words)
+        plain = (typed for word in foreign if self._stem(typed := _fold_accents(word)) != self._stem(word))
+        return words + list(dict.fromkeys(plain))
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -138,16 +146,17 @@ class Analyser:
 
     @cached_property
     def _stem(self) -> Callable[[str], str]:
-        if self.stemmer == "none":
-            return str
-        # PyStemmer has no type stubs.
-        stem_word: Callable[[str], str] = import_module("Stemmer").Stemmer(self.language).stemWord
+        stem_word: Callable[[str], str] = str
+        if self.stemmer != "none":  # PyStemmer has no type stubs
+            stem_word = import_module("Stemmer").Stemmer(self.language).stemWord
         lock = Lock()
+        surplus = re.compile(r"^0(?=\d$)" + _DIGRAPH * (self.language in ("english", "danish", "norwegian")))
 
         @lru_cache(maxsize=_DISTINCT_WORDS)
         def stem(word: str) -> str:
             with lock:  # a PyStemmer object must not be used by two threads at once
-                return stem_word(word)
+                term = stem_word(word)
+            return surplus.sub("", term if term.isascii() else _fold_accents(term)) if self.compounds else term
 
         return stem
 
@@ -155,26 +164,40 @@ class Analyser:
 # These begin with a set of characters, which `re` looks for many times as fast as for what stands before a place.
 _NO_WORD = re.compile(r"['\u2019A-HJ-UWYZ](?:(?<=\w['\u2019])[sS]\b|(?<=[A-HJ-UWYZ])(?<![\w.].)\.(?=\s+[A-Z]))")
 """The ending of a possessive, and the initial of a name, which many share; not a numeral that ends a sentence."""
-_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u2060\ufeff]")
-_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
-"""Accents, and the points of Hebrew and Arabic, which most texts leave out."""
-_PLAIN_LETTERS = str.maketrans("łŁøØđĐðı", "lLoOdDdi") | str.maketrans(
-    {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "Th"}
+_INVISIBLE = re.compile("[\xad\u0640\u200b\u200e\u200f\u2060\ufeff\u2120\u2122]")
+"""Signs that no one searches for, the letters of trademarks, too, which NFKC would join to their names."""
+_RAISED = re.compile(r"[\xb2\xb3\xb9\xbc-\xbe\u2070\u2074-\u2079\u2150-\u215e](?:(?<=\d.)|(?<=[^\W\d_]{3}.))")
+"""An exponent, a fraction or a note's number behind a number or word, which are part of neither, but of m²."""
+_DIGITS = str.maketrans({each: str(int(each)) for each in map(chr, range(0x660, 0x1B00)) if each.isdecimal()})
+_ACCENTS = re.compile(
+    "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c]|(?<![\u0438\u0443])\u0306"
 )
+"""Accents, and the points of Hebrew, Arabic and Hindi, which most texts leave out; not that of the Russian letter й."""
+_PLAIN_LETTERS = str.maketrans("łøđðıىیک", "lodđiييك") | str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"})
 """Letters without a decomposition, as those write them who do not have them."""
+_DIGRAPH = r"|(?<![aeiouq][aou])(?<=[aou])e(?=[b-df-hj-np-tv-z][a-z])|(?<=a)a(?=[b-df-hj-np-tv-z])"
+"""The letter that Mueller, Oersted, Aarhus have beside Muller, Orsted, Arhus; Snowball's German stemmer knows it."""
 _CAPITALS = re.compile(r"[A-Z](?:(?<=\w A)\b|(?<!\w.)[A-Z]+\b)")
 """Stop words that are names where a sentence has them in capitals: vitamin A, the IT department."""
-_COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, C++, .NET, 1,234,567, O'Neil
-    r"(?<![^\W_])[^\W_]++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z]))[^\W_]++)+"
-    r"|(?:\+\+|#)(?!\w))|\d{1,3}(?:,\d{3})+(?!\d)|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
+_ALNUM = rf"[^\W_{UNSPACED}]"
+_COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, O'Neil, C++, 1,234,567, 14 800, .NET
+    rf"(?<!{_ALNUM})(?:{_ALNUM}++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z])"
+    rf"|(?<![^\W_]o)(?<=o)['\u2019](?=[a-z])){_ALNUM}++)+|(?:\+\+|#)(?!\w))|[1-9]\d?\d?(?:[, '\u2019]\d{{3}})+(?!\d))"
+    r"|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
 )
 _HUMP = re.compile(r"[a-z]\d*[A-Z]|[A-Z]{2}[a-z]{2}")
 _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
-_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
-"""U.S, which is US to others."""
+_MEASURE = re.compile(r"[^\W\d_]+\d\d+[^\W\d_]*|\d+(?!(?:s|st|nd|rd|th)$)[^\W\d_]+\d*")
+"""NP440, 5kg, 2x4, which are NP 440 and 5 kg to others; not CO2, 1960s or 19th."""
+_RUN = re.compile(r"\d+|\D+")
+_LONG_NUMBER = re.compile(r"\d(?<!\d\d)(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}")
+"""Of an account, or of a telephone, which people group in their own ways, and write with other prefixes."""
+_WITHOUT_POINTS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+|[1-9]\d?\d?(?:\.\d{3})+")
+"""U.S, Ph.D and 1.200, which are US, PhD and 1200 to others."""
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
-_BETWEEN_PARTS = str.maketrans("", "", "-_,'\u2019\u2010\u2011")
+_SIGN = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
+_BETWEEN_PARTS = str.maketrans("", "", "-_, '\u2019\u2010\u2011")
 
 
 def _fold_accents(text: str) -> str:
@@ -185,38 +208,42 @@ def find_compounds(text: str) -> list[str]:
     """Find what the parts of words and numbers are together: `1.3.0`, `NP440` for NP-440, `email` for e-mail, `C++`.
 
     Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too; of initials
-    one word, `US` for U.S.
+    one word, `US` for U.S.; of a number of nine digits or more the last seven; and pictographs.
     """
-    text = " ".join(filterfalse(_is_plain, text.split()))
+    text = " ".join(["|" if _is_plain(word) else word for word in text.split()])
     found: list[str] = []
     for match in _COMPOUND.finditer(text):
         joined = match[0].translate(_BETWEEN_PARTS)
-        found.append(joined.replace(".", "") if _INITIALS.fullmatch(joined) else joined)
+        found.append(joined.replace(".", "") if _WITHOUT_POINTS.fullmatch(joined) else joined)
         if "/" in joined:
             found += (part.translate(_BETWEEN_PARTS) for part in match[0].split("/") if not part.isalnum())
         found += (version for version in _VERSION.findall(joined) if version != joined)
     if _HUMP.search(text):
         for word in _CAMEL.findall(text):
             found += _CAMEL_PART.findall(word)
-    return found
+    found += ("".join(filter(str.isdecimal, number))[-7:] for number in _LONG_NUMBER.findall(text))
+    return found if text.isascii() else found + _SIGN.findall(text)
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether what stands between blanks is, but for its end, one word or number: most of a text."""
+    """Return whether what stands between blanks is, but for its end, one word: most of a text."""
     word = word.rstrip(".,;:!?)")
-    return word.isalnum() and (word[1:].islower() or word.isdigit())
+    return word.isalnum() and word[1:].islower()
 
 
 def _turkish_lower(text: str) -> str:
+    """Lower-case a language with two letters i, with a dot and without, each with its own capital."""
     return text.replace("I", "\u0131").replace("\u0130", "i").lower()
 
 
 def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
     """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
 
-    The tokeniser is `bigrams`, or a package of the extra `languages`; SpecError where it is not installed. The pattern
-    must match none of UNSPACED.
+    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError where it is not installed. The
+    pattern must match none of UNSPACED, but for `none`.
     """
+    if tokeniser == "none":
+        return re.compile(word_pattern).findall
     split = _bigrams if tokeniser == "bigrams" else _dictionary_splitter(tokeniser)
     find, spaced = re.compile(f"([{UNSPACED}]+)|({word_pattern})").findall, re.compile(word_pattern).findall
 
@@ -244,7 +271,7 @@ def _bigrams(run: str) -> list[str]:
 @cache
 def _dictionary_splitter(tokeniser: str) -> Splitter:
     try:
-        split = {"rjieba": _rjieba, "sudachipy": _sudachipy, "pythainlp": _pythainlp}[tokeniser]()
+        split = _LOADERS[tokeniser]()
     except ImportError:
         raise _missing(tokeniser) from None
     lock = Lock()
@@ -261,15 +288,6 @@ def _missing(tokeniser: str) -> SpecError:
     return SpecError(f"the tokeniser {tokeniser} needs {names}: pip install 'hopgraph[languages]'")
 
 
-# The packages have no type stubs.
-
-
-def _rjieba() -> Splitter:
-    """Cut for search: a compound's parts, too, so that 大学 finds 北京大学."""
-    # One of our own: an application may add words to the package's.
-    return import_module("rjieba").Jieba().cut_for_search
-
-
 def _sudachipy() -> Splitter:
     """Cut into the shortest units, in their dictionary's spelling: 食べた and たべる are both 食べる."""
     sudachipy = import_module("sudachipy")
@@ -283,10 +301,12 @@ def _sudachipy() -> Splitter:
     return split
 
 
-def _pythainlp() -> Splitter:
-    """Cut by dictionary and maximal matching (newmm), which needs no download."""
-    word_tokenize: Callable[..., list[str]] = import_module("pythainlp.tokenize").word_tokenize
-    return lambda run: word_tokenize(run, engine="newmm", keep_whitespace=False)
+_LOADERS: dict[str, Callable[[], Splitter]] = {
+    # One of our own, as an application may add words to the package's. For search: 大学 finds 北京大学.
+    "rjieba": lambda: import_module("rjieba").Jieba().cut_for_search,
+    "sudachipy": _sudachipy,
+    "pythainlp": lambda: partial(import_module("pythainlp").word_tokenize, engine="newmm", keep_whitespace=False),
+}
 
 
 DEFAULT_ANALYSER = Analyser(

@@ -53,7 +53,6 @@ TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
 IN_TITLE = 0.25
 
-_WORD = re.compile(r"\w+")
 _CHUNK = re.compile(r"\S+")
 _STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_QUOTE}}}", re.DOTALL)
 """Whole words, or the first characters of a word that is longer."""
@@ -65,12 +64,13 @@ def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
     Names and numbers count more; words of the passage's title count little: every sentence is about it, also one that
     says "she". The first of equally good ones, so the first sentence where nothing matches. A sentence over
     LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch; a row of a table never. The names
-    of a table's columns are none by themselves.
+    of a table's columns are none by themselves, and no heading is that ends the title.
     """
     every = split_sentences(text)
     if not every:
         return 0, 0
-    sentences = [span for span in every if not (text[span[0]] == "|" and RULE.search(text, *span))] or every
+    names = [span for span in every if text[span[0]] == "|" and RULE.search(text, *span)]
+    sentences = [each for each in every if each not in names and not title.endswith(text[slice(*each)])] or every
     weights = _weights(statement, title)
     best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
     is_long = best[1] - best[0] > LONGEST_QUOTE and text[best[0]] != "|"
@@ -87,7 +87,7 @@ def read_quote(text: str, start: int, end: int) -> str:
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     said_anyway = frozenset(content_terms(title))
-    for word in _WORD.findall(statement):
+    for word in _WORDS.findall(statement):
         weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
         for term in content_terms(word):
             weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))

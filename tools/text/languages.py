@@ -13,32 +13,29 @@ from typing import Any
 from pydantic import JsonValue
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.text.analyser import ANY_WORD, DEFAULT_ANALYSER, Analyser
-
-_SNOWBALL = (
-    "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
-    "et estonian, fi finnish, fr french, de german, el greek, hi hindi, hu hungarian, id indonesian, ga irish, "
-    "it italian, lt lithuanian, ne nepali, no norwegian, fa persian, pl polish, pt portuguese, ro romanian, "
-    "ru russian, sr serbian, st sesotho, es spanish, sv swedish, ta tamil, tr turkish, yi yiddish"
-)
-_UNSPACED = "zh chinese, ja japanese, ko korean, th thai"
-_TOKENISERS = {"chinese-words": "rjieba", "japanese-words": "sudachipy", "thai-words": "pythainlp"}
-"""Languages with words from a dictionary, which need the extra `languages`."""
+from hopgraph.tools.text.analyser import ANY_WORD, DEFAULT_ANALYSER, Analyser, tokeniser_version
 
 
 def _named(pairs: str) -> dict[str, str]:
     return {code: name for code, _, name in (pair.partition(" ") for pair in pairs.split(", "))}
 
 
-_CODES = _named(_SNOWBALL) | _named(_UNSPACED) | {"zh-words": "chinese-words", "ja-words": "japanese-words"}
-_CODES["th-words"] = "thai-words"
+_STEMMED = _named(
+    "ar arabic, hy armenian, eu basque, ca catalan, cs czech, da danish, nl dutch, en english, eo esperanto, "
+    "et estonian, fi finnish, fr french, de german, el greek, hi hindi, hu hungarian, id indonesian, ga irish, "
+    "it italian, lt lithuanian, ne nepali, no norwegian, fa persian, pl polish, pt portuguese, ro romanian, "
+    "ru russian, sr serbian, st sesotho, es spanish, sv swedish, ta tamil, tr turkish, yi yiddish"
+)
+_UNSPACED = _named("zh chinese, ja japanese, ko korean, th thai")
+_TOKENISERS = {"chinese-words": "rjieba", "japanese-words": "sudachipy", "thai-words": "pythainlp"}
+"""Languages with words from a dictionary, which need the extra `languages`."""
+_CODES = _STEMMED | _UNSPACED | {f"{code}-words": f"{_UNSPACED[code]}-words" for code in ("zh", "ja", "th")}
 AUTO_LANGUAGE = "auto"
 """The language of an index whose documents are each in their own; in its manifest with these behind a colon."""
-_SURE, _LETTERS_READ, _FEWEST_STOPS = 0.8, 4000, 2
-"""The least probability of a document's language, the characters that it is guessed from, and a query's stop words."""
-_STEMMED = _named(_SNOWBALL)
-_KNOWN = frozenset(_CODES.values())
-_WITHOUT_SPACES = frozenset(_named(_UNSPACED).values())
+_LIKELY, _UNLIKELY = 0.5, 0.02
+"""The least probability of a document's language, and the most of English, in which it is read otherwise."""
+_LETTERS_READ, _FEWEST_STOPS = 4000, 2
+"""The characters that a language is guessed from, and a query's stop words at least."""
 
 
 def list_language_codes() -> list[str]:
@@ -48,7 +45,7 @@ def list_language_codes() -> list[str]:
 
 def list_language_names() -> list[str]:
     """List the English names of the languages that need no extra package, sorted."""
-    return sorted(_named(f"{_SNOWBALL}, {_UNSPACED}").values())
+    return sorted((_STEMMED | _UNSPACED).values())
 
 
 def get_analyser(language: str) -> Analyser:
@@ -56,7 +53,7 @@ def get_analyser(language: str) -> Analyser:
     if language.partition(":")[0] == AUTO_LANGUAGE:
         return make_mixed_analyser(language.partition(":")[2].split(",") if ":" in language else ())
     name = _CODES.get(language.lower(), language.lower())
-    if name not in _KNOWN:
+    if name not in _CODES.values():
         raise SettingsError(f"language {language!r:.40} is unknown; known: {', '.join(list_language_codes())}")
     return _analyser(name)
 
@@ -66,8 +63,10 @@ def detect_language(text: str) -> str:
 
     Chinese, Japanese, Korean and Thai need none: every analyser has pairs of their characters.
     """
-    code, probability = _identifier().classify(text[:_LETTERS_READ])
-    return str(code) if probability >= _SURE and code != "en" and code in _STEMMED else ""
+    ranked: dict[str, float] = dict(_identifier().rank(text[:_LETTERS_READ]))
+    code = next(iter(ranked))
+    is_sure = ranked[code] >= _LIKELY and ranked["en"] <= _UNLIKELY
+    return code if is_sure and code in _STEMMED else ""
 
 
 @cache
@@ -122,21 +121,14 @@ def make_mixed_analyser(languages: Iterable[str]) -> MixedAnalyser:
 def _analyser(name: str) -> Analyser:
     if name == "english":
         return DEFAULT_ANALYSER
-    if name in _WITHOUT_SPACES or name in _TOKENISERS:
-        return Analyser(
-            language=name,
-            stemmer="none",
-            word_pattern=ANY_WORD,
-            compounds=True,
-            normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
-            tokeniser=_TOKENISERS.get(name, "bigrams"),
-        )
+    tokeniser, words = _TOKENISERS.get(name, "bigrams"), f"STOPWORDS_{name.upper()}" * (name in _STEMMED.values())
+    tokeniser_version(tokeniser)  # fails where its package is missing
     return Analyser(
         language=name,
-        stop_words=tuple(getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{name.upper()}", ())),
+        stemmer="snowball" if words else "none",
+        stop_words=tuple(getattr(import_module("bm25s.stopwords"), words, ())) if words else Analyser.stop_words,
         word_pattern=ANY_WORD,
-        normal_form="NFKC",
-        tokeniser="bigrams",
+        normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
+        tokeniser=tokeniser,
         compounds=True,
-        lower_case="turkish" if name == "turkish" else "unicode",
     )

@@ -34,11 +34,11 @@ from hopgraph.tools.retrieval.corpora.text_files import (
     can_read,
     count_unread,
     describe_unread,
+    link_error,
     list_files,
     name_file,
     read_text_files,
     readable_suffixes,
-    refuse_link,
 )
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 from hopgraph.tools.text.sanitize import pluralize
@@ -317,8 +317,8 @@ def open_corpus(
 def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], *, follow_links: bool) -> Corpus:
     beir = folder / _BEIR_FILE
     if format_name == "beir" or (format_name is None and beir.is_file()):
-        if not follow_links:
-            refuse_link(beir)
+        if not follow_links and beir.is_symlink():
+            raise link_error(beir)
         files = list_files(folder, lambda _: None, exclude=exclude)  # errors surface when a file is read
         others = [each.name for each in files if each.name not in _BEIR_FILES and each.parent.name != "qrels"]
         named = ", ".join(others[:3]) + ", …" * (len(others) > 3)

@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -52,7 +53,7 @@ _FRAMED = re.compile(r"\s*(?:\||\+[-=+]+\+\s*$)")
 """A row of a table, or a line around or within it."""
 _NAMED_VALUE = re.compile(r"\s*[^\s:][^:\n]{0,40}:(?:\s|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
-_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*")
+_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*", "*~", "desktop.ini")
 _IGNORE_FILE = ".hopgraphignore"
 _PASSAGES_READ = 20  # to find out their language
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
@@ -118,33 +119,30 @@ def list_files(
         for path in [] if follow_links else [each for each in kept.values() if each.is_symlink()]:
             if path.exists():
                 del kept[path.name]
-                on_error(_link_error(path))
+                on_error(link_error(path))
         subfolders[:] = sorted(name for name in subfolders if name in kept)
         found += (kept[name] for name in names if name in kept)
     return sorted(found)
 
 
 def _excluder(source: Path, patterns: Iterable[str]) -> Callable[[Path], bool]:
-    from pathspec import GitIgnoreSpec
+    from pathspec import GitIgnoreSpec, PathSpec
 
-    lines = [*_NEVER_READ, *patterns]
+    lines, ignored = [*_NEVER_READ, *patterns], source / _IGNORE_FILE
+    with suppress(OSError, UnreadableFileError), open_text(ignored, detect_encoding(ignored)) as file:
+        lines += file.read().splitlines()  # most folders have none
     try:
-        with open_source(source / _IGNORE_FILE) as file:
-            lines += file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        pass  # most folders have none
-    spec = GitIgnoreSpec.from_lines(lines)
-    return lambda path: spec.match_file(f"{path.relative_to(source).as_posix()}{'/' * path.is_dir()}")
+        files = GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise CorpusError(f"{source}: {error}") from None  # it names the pattern
+    folders = PathSpec(files.patterns)  # whose last pattern that matches decides: `*`, then `!*/`
+    return lambda path: (folders if path.is_dir() else files).match_file(
+        f"{path.relative_to(source).as_posix()}{'/' * path.is_dir()}"
+    )
 
 
-def refuse_link(*paths: Path) -> None:
-    """Raise OSError for a link that leads somewhere."""
-    for path in paths:
-        if path.is_symlink() and path.exists():
-            raise _link_error(path)
-
-
-def _link_error(path: Path) -> OSError:
+def link_error(path: Path) -> OSError:
+    """Make the error for a link that is not followed."""
     return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 

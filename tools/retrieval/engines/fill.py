@@ -82,7 +82,6 @@ def index_into(
     terms or vectors.
     """
     analyser = get_analyser(language)
-    analyser.describe()  # fails before anything is read where a package is missing
     corpus = open_corpus(source.expanduser(), format, follow_links=follow_links, chunking=chunking, exclude=exclude)
     engine = connect(parse_address(target))
     model = resolve_embeddings(dense) if dense else None

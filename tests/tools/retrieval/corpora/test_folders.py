@@ -63,11 +63,14 @@ def test_a_name_that_is_not_utf_8_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_not_read(tmp_path: Path) -> None:
-    for name in ("a.md", "drafts/b.md", "old/c.md", "node_modules/d.md", ".venv/e.md", "x/__pycache__/f.md", "~$a.md"):
+    for name in ("a.md", "drafts/b.md", "old/c.md", "node_modules/d.md", "e.md~", "x/__pycache__/f.md", "~$a.md"):
         write(tmp_path, name, "It rains.")
-    write(tmp_path, ".hopgraphignore", "# not yet\ndrafts/\n")
+    (tmp_path / ".hopgraphignore").write_text("# not yet\ndrafts/\n", encoding="utf-16")
     assert [each.id for each in records(tmp_path)] == ["a.md#1", "old/c.md#1"]
     assert [each.id for each in records(tmp_path, exclude=["old/*", "!a.md"])] == ["a.md#1"]
+    assert [each.id for each in records(tmp_path, exclude=["*", "!*/", "!c.md"])] == ["old/c.md#1"]
+    with pytest.raises(CorpusError, match="'!'"):
+        records(tmp_path, exclude=["!"])
 
 
 def test_text_of_an_unknown_suffix_is_read_with_its_lines_and_code_is_cut_at_functions(tmp_path: Path) -> None:
