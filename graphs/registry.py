@@ -82,7 +82,7 @@ class Method:
     @property
     def group(self) -> Group:
         """Return the method's group."""
-        return _GROUP_OF[self.name] if self.is_built_in else "others"
+        return _GROUP_OF.get(self.name, "others") if self.is_built_in else "others"
 
     @property
     def takes_gold_passages(self) -> bool:

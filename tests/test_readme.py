@@ -139,6 +139,7 @@ def test_the_site_lists_pages_that_exist() -> None:
 
 def test_every_method_is_in_its_table_or_on_the_page_on_choosing() -> None:
     choosing = (ROOT / "docs" / "which_method.md").read_text(encoding="utf-8")
+    assert [name for name in METHODS if METHODS[name].group == "others"] == [], "no group in graphs/registry.py"
     assert METHODS.keys() <= {*re.findall(r"`(\w+)`", "".join(re.findall(r"^\|.*$", README + choosing, re.MULTILINE)))}
     methods = [method for name, method in METHODS.items() if name not in ALIASES]
     baselines = [each for each in methods if each.group not in ("papers", "combined") and each.name != "gold_passages"]

@@ -1,5 +1,6 @@
 """The page of results: its commands can be given, its tables are whole, and its numbers are what a run gives."""
 
+import csv
 import json
 import re
 import shlex
@@ -11,6 +12,7 @@ import typer
 from hopgraph.graphs import ALIASES, METHODS
 from hopgraph.tools.apps.cli.app import app
 from hopgraph.tools.apps.cli.evaluation.eval_command import EvalOptions, run_eval
+from hopgraph.tools.apps.evaluation.datasets import read_questions
 from support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -56,6 +58,14 @@ def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
     told = " ".join(PAGE.split())
     assert told.index("No language model answered here") < told.index("|")
     assert "not comparable with a paper's numbers" in told
+
+
+def test_the_questions_of_the_samples_are_listed(shared_data: Path) -> None:
+    with (ROOT / "docs" / "results_questions.csv").open(encoding="utf-8", newline="") as file:
+        listed = [(row["dataset"], row["id"]) for row in csv.DictReader(file)]
+    files = {Path(file).parent.name: shared_data / file for file in DATA_SETS.values()}
+    found = {name: read_questions(file) for name, file in files.items()}
+    assert listed == [(name, each.id) for name, questions in found.items() for each in questions]
 
 
 @pytest.mark.long
