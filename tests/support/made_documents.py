@@ -139,7 +139,7 @@ def draw_pdf(path: Path, pages: Sequence[Sequence[tuple[float, float, str] | tup
     return path
 
 
-def make_pdf(pages: Sequence[str], trailer: str = "") -> bytes:
+def make_pdf(pages: Sequence[str], trailer: str = "", page: str = "") -> bytes:
     """Return a PDF with a text on each page, in lines of 80 characters; an empty text is an empty page."""
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
@@ -153,7 +153,7 @@ def make_pdf(pages: Sequence[str], trailer: str = "") -> bytes:
         stream = f"BT /F1 11 Tf 14 TL 50 780 Td {drawn} ET"
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * number} 0 R "
-            "/Resources << /Font << /F1 3 0 R >> >> >>"
+            f"/Resources << /Font << /F1 3 0 R >> >> {page} >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
     content, places = b"%PDF-1.4\n", list[int]()

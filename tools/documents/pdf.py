@@ -5,13 +5,25 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes import byref, c_double
+from importlib import import_module
+from itertools import repeat, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from markdown_it import MarkdownIt
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.documents.elements import CHINESE, Document, Element, Row, UnreadableFileError, make_table, tidy
+from hopgraph.tools.documents.elements import (
+    CHINESE,
+    Document,
+    Element,
+    Row,
+    UnreadableFileError,
+    make_table,
+    tidy,
+    write_script,
+)
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 MOST_PAGES = 5000
@@ -24,6 +36,8 @@ _OPTIONS = {
     "image_mode": "off",
     "extract_links": False,
     "extract_blocks": True,
+    "extract_annotations": True,
+    "extract_form_fields": True,
     "keep_headers_footers": True,
     "num_workers": 1,
     "max_pages": MOST_PAGES,
@@ -41,6 +55,10 @@ _OPEN_WORDS = frozenset(FUNCTION_WORDS.split())
 _FEWEST_ROWS, _MOST_CELL_WORDS, _FEWEST_PROSE_WORDS, _MOST_COMPARED = 3, 4, 3, 1_000_000
 """Lines of a paragraph that may be a column of a table, their words on average, and those of a row of prose; blocks
 times pieces of a page."""
+_CHUNK = re.compile(r"\S+")
+_SPACED = re.compile(r"(?<!\S)(?:[^\W\d_] ){3,}[^\W\d_](?!\S)")
+_SMALL, _MOVED, _WORD_LETTERS = 0.85, 0.05, 4
+"""Size and distance from the line of small figures, for a size of 1; letters of a word that cannot be a unit."""
 _SAME_PLACE = 3
 """Points."""
 _WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
@@ -59,15 +77,15 @@ def read_pdf(file: BinaryIO, ocr: str = "") -> Document:
     """
     content = file.read()
     content = content[max(content[:1024].find(b"%PDF-"), 0) :]
-    plain = _plain_pages(content)
+    plain, scripts = _plain_pages(content)
     if ocr:
         _recognise(content, plain, ocr)
     empty = [str(number) for number, text in enumerate(plain, 1) if not text.strip()]
     have = f"{len(empty)} of {len(plain)} pages {'has' if len(empty) == 1 else 'have'} no text"
     if len(empty) == len(plain):
         raise UnreadableFileError(f"{have}; {_HOW_TO_READ}")
-    parsed = {page.page_num: (page.blocks or (), page.text_items or ()) for page in _parse(content, {})}
-    pages = [_page(text, *parsed.get(number, ((), ()))) for number, text in enumerate(plain, 1)]
+    parsed = {page.page_num: page for page in _parse(content, {})}
+    pages = [_page(text, parsed.get(number), scripts[number - 1]) for number, text in enumerate(plain, 1)]
     pages = _join_sentences(_drop_repeated(pages))
     found = Document(
         [each for number, page in enumerate(pages, 1) if page for each in (Element("page", "", number), *page)]
@@ -80,7 +98,7 @@ def read_pdf(file: BinaryIO, ocr: str = "") -> Document:
     return found
 
 
-def _plain_pages(content: bytes) -> list[str]:
+def _plain_pages(content: bytes) -> tuple[list[str], list[dict[str, str]]]:
     import pypdfium2
 
     library: Any = pypdfium2
@@ -91,7 +109,7 @@ def _plain_pages(content: bytes) -> list[str]:
         raise UnreadableFileError("it is encrypted" if encrypted else "it is damaged, or no PDF") from None
     if len(document) > MOST_PAGES:
         raise UnreadableFileError(f"it has more than {MOST_PAGES:,} pages")
-    pages = list[str]()
+    pages, scripts = list[str](), [dict[str, str]() for _ in range(len(document))]
     for number in range(len(document)):
         try:
             page = document[number]
@@ -99,11 +117,39 @@ def _plain_pages(content: bytes) -> list[str]:
             whole, shown = text_page.get_text_range(), text_page.get_text_bounded()
             is_cropped = len("".join(shown.split())) < (1 - _MISSING) * len("".join(whole.split()))
             pages.append(shown if is_cropped else whole)  # what is shown lacks some spaces
+            scripts[number] = {} if is_cropped else _find_scripts(text_page, whole)
             text_page.close()
             page.close()
         except library.PdfiumError:  # one damaged page
             pages.append("")
-    return pages
+    return pages, scripts
+
+
+def _find_scripts(page: Any, text: str) -> dict[str, str]:
+    """Return words, each with the one before it, that end in small figures above the line → as they look.
+
+    A mark of a footnote, behind a word or a sentence, is left out.
+    """
+    raw: Any = import_module("pypdfium2.raw")
+    found, before, across, place = dict[str, str](), "", c_double(), c_double()
+
+    def height(at: int) -> float:
+        raw.FPDFText_GetCharOrigin(page, at, byref(across), byref(place))
+        return place.value
+
+    for word in _CHUNK.finditer(text):
+        for at in range(word.start() + 1, word.end()):
+            size = raw.FPDFText_GetFontSize(page, at - 1) if text[at] in "123456789" else 0
+            is_small = raw.FPDFText_GetFontSize(page, at) < _SMALL * size
+            if is_small and height(at) - height(at - 1) > _MOVED * size:
+                base = text[word.start() : at]
+                figures = "".join(takewhile(str.isdigit, text[at : word.end()]))
+                is_mark = not base[-1].isalnum() or (base.isalpha() and len(base) >= _WORD_LETTERS)
+                shown = "" if is_mark else write_script(figures, raised=True)
+                found[f"{before}{word[0]}"] = f"{before}{base}{shown}{text[at + len(figures) : word.end()]}"
+                break
+        before = f"{word[0]} "
+    return found
 
 
 def find_tessdata(languages: str) -> Path:
@@ -137,7 +183,8 @@ def _parse(content: bytes, options: dict[str, Any]) -> Sequence[Any]:
         return ()
 
 
-def _page(plain: str, blocks: Sequence[Any], items: Sequence[Any]) -> list[Element]:
+def _page(plain: str, page: Any, scripts: Mapping[str, str]) -> list[Element]:
+    blocks, items = (page.blocks or (), page.text_items or ()) if page else ((), ())
     whole = _LINE_END_HYPHEN.sub(lambda each: each[1] + each[2] if each[2].islower() else each[0], plain)
     whole = whole.translate(_NO_TEXT)
     elements = list(_with_columns(blocks, items))
@@ -146,7 +193,44 @@ def _page(plain: str, blocks: Sequence[Any], items: Sequence[Any]) -> list[Eleme
         fields = [each.text for each in elements if words.isdisjoint(_WORD.findall(each.text))]  # of a form
         paragraphs = [*re.split(r"\r?\n\s*\r?\n", whole), *fields]
         elements = [Element("text", text) for paragraph in paragraphs if (text := tidy(paragraph))]
-    return [each._replace(text=_mend_lines(each.text)) for each in elements]
+    marks = [*((shown, repeat(better)) for shown, better in scripts.items()), *(_boxes(page) if page else ())]
+    for shown, better in marks if len(marks) * len(elements) < _MOST_COMPARED else ():
+        elements = _rewrite(elements, re.compile(rf"(?<![☐☒] ){re.escape(shown)}(?!\w)"), better)
+    elements += _typed(page) if page else ()
+
+    def join(letters: re.Match[str]) -> str:
+        word = letters[0].replace(" ", "")
+        return word if word in plain else letters[0]
+
+    return [each._replace(text=_mend_lines(_SPACED.sub(join, each.text))) for each in elements]
+
+
+def _rewrite(elements: list[Element], old: re.Pattern[str], better: Iterator[str]) -> list[Element]:
+    def write(text: str) -> str:
+        return old.sub(lambda found: next(better, found[0]), text)
+
+    return [
+        each._replace(text=write(each.text), rows=[[*map(write, row)] for row in each.rows] or ()) for each in elements
+    ]
+
+
+def _boxes(page: Any) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield what stands beside each check box that draws no mark, and that with one."""
+    for field in page.form_fields or ():
+        if field.checked is not None and (place := field.rect):
+            line = [each for each in page.text_items if each.y < place.y + place.height / 2 < each.y + each.height]
+            right = min((each for each in line if each.x >= place.x), key=lambda each: each.x, default=None)
+            if right and right.x > place.x + place.width / 2:
+                yield tidy(right.text), iter([f"{'☐☒'[field.checked]} {tidy(right.text)}"])
+
+
+def _typed(page: Any) -> Iterator[Element]:
+    """Yield the values of fields that are not drawn, and the notes that were typed onto a page."""
+    drawn = tidy(" ".join(each.text for each in page.text_items))
+    fields = [each for each in page.form_fields or () if each.type == "text"]
+    found = [(f"{each.alternate_name or each.name}: ", tidy(each.value or "")) for each in fields]
+    found += [("", tidy(each.contents or "")) for each in page.annotations or () if each.subtype == "freetext"]
+    yield from (Element("text", f"{name}{text}") for name, text in found if text and text not in drawn)
 
 
 def _mend_lines(text: str) -> str:

@@ -149,6 +149,24 @@ def test_a_number_goes_on_on_the_next_page_below_a_page_number(tmp_path: Path) -
     assert found.count("Orm Shipping") == 1
 
 
+def test_what_was_typed_or_ticked_on_a_page_is_read(tmp_path: Path) -> None:
+    field = "<< /Type /Annot /Subtype /Widget /FT /Btn /T (a) /V /Off /AS /Off /Rect [40 765 46 771] >>"
+    value = "<< /Type /Annot /Subtype /Widget /FT /Tx /T (b) /TU (Name) /V (Ada) /Rect [300 700 400 720] >>"
+    note = "<< /Type /Annot /Subtype /FreeText /Contents (Paid.) /Rect [300 600 400 620] >>"
+    extra = f"/Annots [{field} {value} {note}]"
+    content = make_pdf(["It rains.".ljust(80) + "By mail".ljust(80) + "It snows."], page=extra)
+    form = f"/Pages 2 0 R /AcroForm << /Fields [{field} {value}] >>"
+    (tmp_path / "a.pdf").write_bytes(content.replace(b"/Pages 2 0 R", form.encode()))
+    found = " ".join(each.text for each in convert_document(tmp_path / "a.pdf").elements)
+    assert found.strip() == "It rains. ☐ By mail It snows. Name: Ada Paid."
+
+
+def test_raised_figures_are_powers_or_marks_of_footnotes(tmp_path: Path) -> None:
+    line = [(80, 700, "It needs 10"), (142, 704, "2", 7), (150, 700, "m of rope in Arden."), (249, 704, "3", 7)]
+    found = convert_document(draw_pdf(tmp_path / "a.pdf", [[*line, (266, 700, "It rains.")]])).elements[-1].text
+    assert found == "It needs 10² m of rope in Arden. It rains."
+
+
 def test_marks_and_numbers_of_hebrew_stand_behind_its_words(tmp_path: Path) -> None:
     shown = "\u05d7\u05d5\u05d6\u05d4 \u05e0\u05d7\u05ea\u05dd \u05d1-3 \u05d1\u05de\u05e8\u05e5 2024."
     (found,) = texts(tmp_path / "a.pdf", [[(80, 700, shown)]])
