@@ -140,12 +140,6 @@ def test_a_search_that_finds_nothing_costs_no_grounding() -> None:
     assert run.state["hops"][0]["grounded"] is False
 
 
-def test_a_final_answer_at_once_costs_one_call() -> None:
-    run, script = go({"deduce": [end_with("Tallinn")]})
-    assert script.steps == ["deduce"]
-    assert (run.result["answer"], run.result["citations"], run.result["usage"]["iterations"]) == ("Tallinn", [], 0)
-
-
 @pytest.mark.parametrize("limit", [1, 2, 7])
 def test_the_hop_limit_ends_in_a_best_effort_answer(limit: int) -> None:
     numbers = iter(range(100))

@@ -14,6 +14,7 @@ from hopgraph.nodes.generate_queries import NewQueries
 from hopgraph.nodes.ground import GroundReply
 from hopgraph.nodes.judge_relevance import JointRelevance, PassageRelevance
 from hopgraph.nodes.self_knowledge import SelfKnowledge
+from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.models import UnusableReplyError, parse_reply
 from hopgraph.tools.models.structured import strict_schema
 from support.schema_bounds import unbounded
@@ -89,6 +90,7 @@ def test_a_field_is_read_as_models_write_it(schema: type[BaseModel], field: str,
         (SelfKnowledge, "known", ["perhaps", "", 7, [], {}, None]),
         (PassageRelevance, "relevant", ["perhaps", [1], {"a": 1}, None]),
         (Relevance, "relevant", ["yes", True, {"a": 1}, None]),
+        (GroundReply, "ref", ["x" * (MAX_TEXT_CHARACTERS + 1)]),
     ],
 )
 def test_what_says_something_else_is_refused(schema: type[BaseModel], field: str, refused: list[Any]) -> None:

@@ -31,14 +31,6 @@ def reranking() -> Any:
     }
 
 
-@pytest.mark.parametrize(("threshold", "ids"), [(None, ["b", "a", "c"]), (3.0, ["b"]), (9.0, [])])
-async def test_the_best_come_first_and_ties_keep_their_order(threshold: float | None, ids: list[str]) -> None:
-    settings = RerankedContext(reranker=Longest(), threshold=threshold)
-    update = await rerank(reranking(), node_runtime(settings))
-    assert [each["passage_ids"] for each in update["candidates"]] == [ids, []]
-    assert update["candidates"][0]["scores"] == [4.0, 2.0, 2.0][: len(ids)]
-
-
 async def test_as_many_are_taken_as_an_extraction_reads() -> None:
     settings = RerankedContext(context_passages=2)
     update = await take_best(reranking(), node_runtime(settings))

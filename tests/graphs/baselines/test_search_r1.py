@@ -113,12 +113,6 @@ def test_a_turn_with_neither_tag_is_told_so(turn: str) -> None:
     assert bodies[2]["prompt"].count("<information>Doc 1(") == 1
 
 
-def test_servers_that_write_on_after_a_closing_tag_are_cut_off_there() -> None:
-    state, bodies = run(f"{SEARCH}</search>\n<information> made up </information>", f"{ANSWER}</answer><search> x")
-    assert state["answer"] == "Tallinn"
-    assert "made up" not in bodies[1]["prompt"]
-
-
 def test_the_last_tag_that_opens_counts() -> None:
     state, _ = run("<think> I could <search> or <answer> now. </think> <answer> Tallinn ")
     assert state["answer"] == "Tallinn"

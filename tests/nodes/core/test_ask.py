@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from hopgraph.nodes.core.ask import CallResult, ModelCall, ask, ask_all, calls_of
 from hopgraph.nodes.recall_knowledge import RecallReply
-from hopgraph.state import ModelError, StepEvent
+from hopgraph.state import ModelError, PromptError, StepEvent
 from hopgraph.state.migres import MigresContext
 from hopgraph.tools.models.reply_cache import cache_key
 from hopgraph.tools.models.structured import reply_tokens
@@ -384,6 +384,15 @@ async def test_the_role_is_the_first_line_also_under_an_edited_prompt(tmp_path: 
     ((role, (system, human)),) = seen
     assert (role, human) == ("migres/recall_knowledge", "<question>\nWho?\n</question>")
     assert system.startswith("Role: migres/recall_knowledge\n\nSay it in JSON.\n\n")
+
+
+async def test_a_prompt_with_other_variables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "recall_knowledge.md").write_text(
+        "variables: questoin, original_question?\n--- instructions\nX.\n--- input\n{{questoin}}{{original_question}}\n"
+    )
+    with pytest.raises(PromptError, match="'quest"):
+        await ask(runtime(model=scripted(), prompts_dir=str(tmp_path)), spent(), question())
 
 
 @pytest.mark.parametrize("ready", [False, True])

@@ -4,20 +4,11 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hopgraph.nodes.core.budget import allows_call, calls_left, is_exhausted, spending_of_run
 from hopgraph.state.migres import MigresContext
 from hopgraph.state.run_settings import begin_run
 from support.node_inputs import model_call, spent
-
-
-@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 8))
-def test_calls_are_left_over_for_later_steps(limit: int, used: int, keep: int) -> None:
-    settings, so_far = MigresContext(max_llm_calls=limit), spent(*[model_call()] * used)
-    assert allows_call(settings, so_far, 0, reserve_calls=keep) is (limit - used > keep)
-    assert allows_call(settings, so_far, 0) is (limit > used)
 
 
 def test_without_a_limit_everybody_may_ask() -> None:

@@ -98,16 +98,6 @@ def test_a_methods_files_are_those_of_its_steps(name: str) -> None:
             assert read_prompt(f"{context.method}/{path.stem}").source == str(path)
 
 
-def test_a_methods_own_file_stands_for_the_common_one() -> None:
-    assert "least_to_most/decompose.md" in dict(list_prompt_files("least_to_most", ("decompose",)))
-    assert "common/decompose.md" not in dict(list_prompt_files("least_to_most", ("decompose",)))
-
-
-def test_without_steps_all_files_are_listed() -> None:
-    listed = dict(list_prompt_files("migres"))
-    assert {path.name for path in (prompts_root() / "common").glob("*.md")} <= {Path(each).name for each in listed}
-
-
 def test_a_section_of_no_variable_is_named(decide: Path, tmp_path: Path) -> None:
     decide.write_text(DECIDE.replace("{{question}}", "{{#kind}}{{question}}{{/kind}}"), encoding="utf-8")
     with pytest.raises(PromptError, match=r"variable 'kind' of \{\{#kind\}\} is not declared"):

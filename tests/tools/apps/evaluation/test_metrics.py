@@ -64,6 +64,12 @@ def test_normalisation_removes_what_squad_removes() -> None:
     assert normalize_answer("The a An") == ""
 
 
+@given(texts, texts)
+def test_exact_match_and_f1_are_symmetric(one: str, other: str) -> None:
+    assert EXACT_MATCH(one, [other]) == EXACT_MATCH(other, [one])
+    assert F1(one, [other]) == F1(other, [one])
+
+
 @given(texts.filter(str.strip), st.lists(texts.filter(str.strip), min_size=1, max_size=3), texts.filter(str.strip))
 def test_another_gold_answer_never_lowers_a_score(prediction: str, answers: list[str], more: str) -> None:
     for metric in ANSWER_METRICS:

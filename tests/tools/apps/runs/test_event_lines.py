@@ -29,13 +29,6 @@ def test_every_kind_of_event_has_lines_of_its_own_and_no_value_breaks_them(kind:
     is_formatted()
 
 
-def test_an_event_of_other_peoples_methods_is_readable() -> None:
-    data: dict[str, Any] = {"first_answer": "1923", "agree": False, "why": "", "seen": ["p1", "p2"], "tries": 2}
-    event = StepEvent(event="self_check", node="verify", step=1, path="verify", number=0, data=data)
-    (line,) = lines_of([event], [], verbose=False)
-    assert (line.label, line.text) == ("step", "self check · first answer: 1923 · agree: no · seen: p1, p2 · tries: 2")
-
-
 def lines_of(events: list[StepEvent], passages: Any, *, verbose: bool) -> list[Line]:
     narrator = Narrator(verbose=verbose)
     narrator.add_passages(passages)

@@ -11,7 +11,6 @@ from hopgraph.state.events import (
     Asked,
     Extracted,
     Filtered,
-    QueriesGenerated,
     QuerySent,
     Retrieved,
     Retrying,
@@ -95,15 +94,6 @@ def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
     assert line.text == "migres/decide: request 1 failed (cannot connect to http://h/v1); again in 1.0 s"
     assert [line.label for line in narrator.flush()] == ["", "search"]
     assert [each["event"] for each in sorted(narrator.events, key=event_order)] == ["query", *["retrying"] * 3]
-
-
-def test_a_new_superstep_flushes_the_one_before() -> None:
-    narrator = Narrator()
-    assert narrator.add_event(step_event(QueriesGenerated(queries=[], missing=""), step=1)) == []
-    lines = narrator.add_event(step_event(QueriesGenerated(queries=["a"], missing=""), step=2))
-    assert [line.text for line in lines] == ["no new query is left to ask"]
-    assert [line.text for line in narrator.flush()] == ["1 new query"]
-    assert narrator.flush() == []
 
 
 def test_what_a_query_found_follows_it_with_titles() -> None:

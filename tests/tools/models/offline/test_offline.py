@@ -151,11 +151,6 @@ def test_no_information_is_unanswerable(step: str) -> None:
     assert reply["used_information"] == []
 
 
-def test_information_about_something_else_is_unanswerable() -> None:
-    told = ["Apple: An apple is a round fruit.", "Bohus was a painter from Malmö."]
-    assert final("Who directed The Salt Lantern?", told)["answer"]["text"] == "unanswerable"
-
-
 def test_queries_name_what_is_missing_first() -> None:
     reply = ask(
         "generate_queries",

@@ -282,10 +282,6 @@ def test_fuse_takes_what_most_assertions_say() -> None:
     assert (reply["answer"], reply["used_assertions"]) == ("Szeged", [2, 3])
 
 
-def test_the_topic_is_the_first_name() -> None:
-    assert ask("name_topic", question="Was Edda Varga born in Szeged?") == {"topic": "Edda Varga"}
-
-
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(SCHEMAS)), st.text(max_size=300), st.text(max_size=200), st.text(max_size=60))
 def test_every_reply_has_the_shape_its_step_asks_for(step: str, text: str, question: str, title: str) -> None:

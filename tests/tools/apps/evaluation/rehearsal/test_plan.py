@@ -65,14 +65,6 @@ def test_gold_paragraphs_of_a_bridge_go_from_the_named_to_the_answer() -> None:
     assert [hop.answer for hop in plan.hops] == ["Ada Brink", "Larvik"]
 
 
-def test_gold_paragraphs_that_nothing_links_are_asked_for_apart() -> None:
-    plan = derive_plan(
-        made({"Alpha": "It is a film.", "Beta": "It is a song."}, question="Are both films?", answers=("no",))
-    )
-    assert len({*questions(plan)}) == 2
-    assert all(not hop.needs for hop in plan.hops)
-
-
 def test_steps_without_passages_follow_from_the_others() -> None:
     steps = (
         GoldHop("When did A die?", "", ("A-2",)),
@@ -93,11 +85,6 @@ def test_steps_without_passages_follow_from_the_others() -> None:
     assert [hop.number for hop in plan.asked] == [1, 2]
     assert [hop.answer for hop in plan.hops] == ["A died.", "B was born.", "no"]
     assert plan.hops[0].passages == (GoldPassage("A", ""),)
-
-
-def test_one_hop_where_each_gold_passage_answers_or_none_is_told() -> None:
-    assert questions(derive_plan(made({"A": "In Larvik.", "B": "Larvik it is."}, question="Where?"))) == ["Where?"]
-    assert questions(derive_plan(made({}, question="Where?"))) == ["Where?"]
 
 
 def test_parts_of_a_passage_are_recognised_and_other_passages_are_not() -> None:

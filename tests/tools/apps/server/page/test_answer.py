@@ -125,11 +125,6 @@ def test_an_end_by_the_budget_is_told() -> None:
     assert none == "I found no answer in the documents to: Where does it rain?"
 
 
-def test_small_talk_has_no_answer_to_show() -> None:
-    assert drawn({**told(), "question": "", "answer": ""}) == ""
-    assert drawn({}) == ""
-
-
 def test_text_is_no_markdown_and_keeps_its_lines() -> None:
     page = parsed(drawn(told(citation("a", 0, title="*x*"), answer="**no**\n# [link](http://example.org)")))
     said = page.find("p")
