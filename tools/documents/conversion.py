@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
-from hopgraph.state import SettingsError
+from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError
 from hopgraph.tools.documents.pdf import find_tessdata
 from hopgraph.tools.io.guarded_files import open_source
@@ -42,14 +42,31 @@ _READERS = {
     **{f".{kind}": ("mail", f"read_{kind}") for kind in ("eml", "mbox", "mhtml", "msg")},
     ".mht": ("mail", "read_mhtml"),
     **dict.fromkeys((".htm", ".html", ".xhtml"), ("html", "read_page")),
-    **dict.fromkeys((".xlsm", ".xlsx"), ("spreadsheet", "read_xlsx")),
+    **dict.fromkeys((".xlsm", ".xlsx", ".xltm", ".xltx"), ("spreadsheet", "read_xlsx")),
+    ".xls": ("spreadsheet", "read_xls"),
     **dict.fromkeys((".docm", ".docx"), ("docx", "read_docx")),
     ".pdf": ("pdf", "read_pdf"),
 }
 """Suffix → the module and its function, imported when it is needed."""
 CONVERTED = frozenset(_READERS)
-_ARCHIVES = frozenset({".docm", ".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsx", ".xlsm", ".epub"})
+_ARCHIVES = frozenset({".docm", ".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsm", ".xlsx", ".xltm", ".xltx", ".epub"})
+_DISGUISED = {_OLE: ".xls", b"PK": ".xlsx", b"<?xml": ".xml", b"<": ".html", b"MIME": ".mhtml"}
+"""How files begin that are named `.xls`, as spreadsheet programs open them; others are tables in text."""
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
+
+
+def kind_of(path: Path) -> str:
+    """Return the suffix by which a file is read: one below `.gz`, if that is text, and what an `.xls` is in truth."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        inner = Path(path.stem).suffix.lower()
+        return suffix if inner in CONVERTED else inner
+    if suffix != ".xls":
+        return suffix
+    with suppress(OSError), open_source(path) as file:
+        start = file.read(1000).lstrip(b"\xef\xbb\xbf \r\n\t")
+        return next((kind for mark, kind in _DISGUISED.items() if start.startswith(mark)), ".csv")
+    return suffix
 
 
 def can_convert() -> bool:
@@ -119,7 +136,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
         size = os.fstat(file.fileno()).st_size
         if size > _LARGEST_FILE:
             raise UnreadableFileError(f"it has more than {_LARGEST_FILE >> 20} MiB")
-        suffix = path.suffix.lower()
+        suffix = kind_of(path)
         module, name = _READERS[suffix]
         read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
         try:
@@ -160,7 +177,7 @@ def main() -> None:
         limit_process(seconds, memory)
         try:
             found: dict[str, object] = vars(convert_document(Path(json.loads(line)), ocr))
-        except UnreadableFileError as error:
+        except (UnreadableFileError, SpecError) as error:
             found = {"problem": str(error)}
         except OSError as error:
             found = {"problem": f"it cannot be read: {error.strerror or error}"}

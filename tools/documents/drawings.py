@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from hopgraph.tools.documents.elements import Element, make_table, tidy
+from hopgraph.tools.documents.elements import Element, make_table, read_paragraphs, tidy
 from hopgraph.tools.documents.spreadsheet import show_value
 
 
@@ -43,10 +43,3 @@ def _show(value: str, form: str) -> str:
         return show_value(dates.from_excel(number) if numbers.is_date_format(form) else number, form)
     except (ValueError, OverflowError):
         return tidy(value)
-
-
-def read_paragraphs(drawing: Any) -> Iterator[Element]:
-    """Yield the paragraphs of a drawing, each as a text."""
-    for paragraph in drawing.iter("{*}p"):
-        if text := tidy("".join(each.text or "" for each in paragraph.iter("{*}t"))):
-            yield Element("text", text)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import accumulate, groupby, zip_longest
+from itertools import accumulate, groupby, pairwise, zip_longest
 from typing import Any, Literal, NamedTuple
 from zipfile import ZipFile
 
@@ -118,15 +118,21 @@ def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None
         )
 
 
+def write_note(number: int, row: Row, at: int, text: str) -> Element:
+    """Return a note on a cell, with the cell and what its row is about."""
+    about = ", ".join(dict.fromkeys(tidy(row[place]) for place in (0, at) if place < len(row) and row[place].strip()))
+    return Element("text", f"Note{about and f' on {about}'}: {tidy(text)}", number)
+
+
 def make_tables(rows: Iterable[tuple[int, Row]], wide: Collection[int] = ()) -> Iterator[Element]:
     """Yield the tables of a sheet, given its rows with their numbers, and the single cells above each as texts.
 
-    Empty rows part tables, unless what follows goes on under the same names. Names that stand over several columns
-    are in the rows `wide`.
+    Empty rows part tables, unless what follows goes on under the same names; so do empty columns, where a
+    whole table stands behind them. Names that stand over several columns are in the rows `wide`.
     """
     above, used, held = list[Row](), set[int](), list[Element]()
-    for is_empty, part in groupby(rows, lambda each: not any(map(str.strip, each[1]))):
-        block = [] if is_empty else list(part)
+    parts = groupby(rows, lambda each: not any(map(str.strip, each[1])))
+    for block in (each for is_empty, part in parts if not is_empty for each in _split_columns(list(part))):
         titles = split_titles([row for _, row in block])
         texts = [Element("text", tidy(" ".join(row)), number) for number, row in block[:titles]]
         body = [row for _, row in block[titles:]]
@@ -148,6 +154,30 @@ def make_tables(rows: Iterable[tuple[int, Row]], wide: Collection[int] = ()) -> 
         held = found if above and len(body) == 1 < len(columns) else []  # perhaps names above an empty row
         yield from () if held else found
     yield from held
+
+
+def _split_columns(block: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
+    """Yield the tables that stand side by side, all under the numbers of their rows."""
+    columns = sorted({at for _, row in block for at, cell in enumerate(row) if cell.strip()})
+    gaps = [after for before, after in pairwise(columns) if after > before + 1]
+    start = 0
+    for at, end in zip(gaps, [*gaps[1:], None], strict=False):
+        if _stands_alone([row[start:at] for _, row in block], [row[at:end] for _, row in block]):
+            yield [(number, row[start:at]) for number, row in block if any(row[start:at])]
+            start = at
+    yield [(number, row[start:]) for number, row in block if any(row[start:])] if start else block
+
+
+def _stands_alone(left: list[Row], right: list[Row]) -> bool:
+    """Return whether a table stands beside another: it has names, and other rows, or keys."""
+    tables = [full[split_titles(full) :] for full in map(_trim, (left, right))]
+    if not all(len(each) > 1 and len(each[0]) > 1 and has_names(each) for each in tables):
+        return False
+    names, *rows = tables[1]
+    keys = [row[0] for row in rows]
+    is_keyed = all(key[:1].isalpha() for key in keys) and len(set(keys)) == len(keys)
+    is_whole = all(sum(filled for filled, _ in groupby(map(any, each))) == 1 for each in (left, right))
+    return is_keyed or names[0] in tables[0][0] or (is_whole and len(tables[0]) != len(tables[1]))
 
 
 def _trim(rows: Iterable[Row]) -> list[list[str]]:
@@ -206,6 +236,13 @@ def read_entry(archive: ZipFile, name: str) -> bytes:
 def read_xml(archive: ZipFile, name: str) -> Any:
     """Return the root of an XML file of an archive; an empty element if it has none of this name."""
     return parse_xml(read_entry(archive, name) or b"<none/>")
+
+
+def read_paragraphs(drawing: Any) -> Iterator[Element]:
+    """Yield the paragraphs of a drawing, each as a text."""
+    for paragraph in drawing.iter("{*}p"):
+        if text := tidy("".join(each.text or "" for each in paragraph.iter("{*}t"))):
+            yield Element("text", text)
 
 
 def parse_xml(content: bytes) -> Any:

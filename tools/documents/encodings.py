@@ -1,12 +1,19 @@
 """The encoding of a text: UTF-8, what its first bytes or its many zeros say, else a guess."""
 
 import codecs
+import os
 import re
 import unicodedata
+import zlib
 from contextlib import suppress
 from functools import partial
-from io import TextIOWrapper
+from gzip import GzipFile
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.io.guarded_files import open_source
@@ -17,6 +24,7 @@ UTF_8 = "utf-8-sig"
 DAMAGED_UTF_8 = "utf-8"
 """Its codec for texts in which a few bytes cannot be decoded."""
 _CHUNK, _SAMPLE = 1 << 20, 1 << 16
+_MOST_TIMES = 200
 _GUESSED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "iso8859-2"),
     *("iso8859-5", "iso8859-7", "koi8-r", "koi8-u", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
@@ -34,9 +42,40 @@ _LIKELY_ENOUGH = 0.75
 """How much less likely than the likeliest encoding the usual one may be: in short texts they differ little."""
 
 
+class _Unpacked(RawIOBase):
+    """The content of a packed file; OSError where it is damaged, or far too much."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._content = file, GzipFile(fileobj=file)
+        self._left = max(16 << 20, _MOST_TIMES * os.fstat(file.fileno()).st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer", /) -> int:
+        try:
+            count = self._content.readinto(buffer)
+        except (EOFError, zlib.error) as error:
+            raise OSError(str(error)) from None
+        self._left -= count
+        if self._left < 0:
+            raise OSError(f"it unpacks to more than {_MOST_TIMES} times its size")
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def open_binary(path: Path) -> BufferedReader:
+    """Open a file, and one whose name ends in `.gz` as what is packed in it."""
+    file = open_source(path)
+    return BufferedReader(_Unpacked(file)) if path.suffix.lower() == ".gz" else file
+
+
 def open_text(path: Path, encoding: str) -> TextIOWrapper:
     """Open a text file; line ends become line feeds."""
-    return TextIOWrapper(open_source(path), encoding=encoding, errors="replace")
+    return TextIOWrapper(open_binary(path), encoding=encoding, errors="replace")
 
 
 def detect_encoding(path: Path) -> str:
@@ -44,7 +83,7 @@ def detect_encoding(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     chunk, is_first = b"", True
     try:
-        with open_source(path) as file:
+        with open_binary(path) as file:
             for chunk in iter(partial(file.read, _CHUNK), b""):
                 if is_first and (b"\0" in chunk or _ISO_2022_JP in chunk or chunk.startswith(_MARKS)):
                     return find_encoding(chunk)

@@ -66,7 +66,7 @@ _MOST_SPAN = 100
 _LOCAL = re.compile(r"(?![A-Za-z][\w+.-]*:|//|#)\S.{0,299}")
 """A link to a document beside this one."""
 _SPACE, _PARAGRAPHS = re.compile(r"\s+"), re.compile(r"\n\s*\n")
-_CHARSET = re.compile(
+CHARSET = re.compile(
     rb"""(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,200}encoding)\s*=\s*["']?\s*([\w-]{1,40})""", re.IGNORECASE
 )
 _XHTML = re.compile(r"<\?xml|xmlns\s*=")
@@ -82,7 +82,7 @@ _LINK_MARK = re.compile(r"\W{1,5}")
 def read_page(page: BinaryIO | bytes, encoding: str | None = None) -> Document:
     """Read a page as `read_html` does, in the encoding that it names, or else this one, if it is none of Unicode's."""
     content = page if isinstance(page, bytes) else page.read()
-    named = _CHARSET.search(content[:4096])
+    named = CHARSET.search(content[:4096])
     return read_html(decode(content, named[1].decode() if named else encoding))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from hopgraph.tools.documents.docx import write_paragraph
-from hopgraph.tools.documents.drawings import read_chart, read_paragraphs
+from hopgraph.tools.documents.drawings import read_chart
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
@@ -19,11 +19,14 @@ from hopgraph.tools.documents.elements import (
     make_tables,
     parse_xml,
     read_entry,
+    read_paragraphs,
     read_xml,
     tidy,
+    write_note,
     write_number,
 )
 from hopgraph.tools.documents.html import read_html, read_page
+from hopgraph.tools.documents.spreadsheet import note_hidden
 
 _SAME_HEIGHT = 228_600
 """A quarter of an inch in EMU; shapes whose tops differ by less are in one row."""
@@ -69,18 +72,26 @@ def read_ods(file: BinaryIO) -> Document:
     document = Document()
     with ZipFile(file) as archive:
         root = read_xml(archive, "content.xml")
+    styles = (
+        each.getparent() for each in root.iter("{*}table-properties") if _attributes(each).get("display") == "false"
+    )
+    hidden = {_attributes(each).get("name") for each in styles}
     for sheet in root.iter("{*}table"):
-        wide = set[int]()
-        if elements := list(make_tables(_ods_rows(sheet, wide), wide)):
-            document.elements += [Element("sheet", tidy(_attributes(sheet).get("name", ""))), *elements]
+        attributes, wide, noted = _attributes(sheet), set[int](), list[Element]()
+        elements = (
+            [] if attributes.get("style-name") in hidden else list(make_tables(_ods_rows(sheet, wide, noted), wide))
+        )
+        if elements := [*elements, *noted]:
+            document.elements += [Element("sheet", tidy(attributes.get("name", ""))), *elements]
+    document.notes += note_hidden(sum(_attributes(each).get("style-name") in hidden for each in root.iter("{*}table")))
     return document
 
 
-def _ods_rows(sheet: Any, wide: set[int]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with their numbers; note those in `wide` that have cells over several columns."""
+def _ods_rows(sheet: Any, wide: set[int], noted: list[Element]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their numbers; add those to `wide` that have cells over several columns, notes to `noted`."""
     number, merged = 1, dict[int, tuple[int, str]]()
     for row in sheet.iter("{*}table-row"):
-        cells = list[str]()
+        cells, notes = list[str](), list[tuple[int, str]]()
         for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
             attributes, (last, above) = _attributes(cell), merged.get(len(cells), (0, ""))
             text = tidy(unescape(_TAG.sub(" ", "".join(_odt_html(cell)))))
@@ -88,7 +99,10 @@ def _ods_rows(sheet: Any, wide: set[int]) -> Iterator[tuple[int, list[str]]]:
                 text = above
             merged[len(cells)] = number + _count(attributes, "number-rows-spanned") - 1, text
             wide |= {number} if _count(attributes, "number-columns-spanned") > 1 else set()
+            said = (note.iterchildren("{*}p") for note in cell.iterchildren("{*}annotation"))
+            notes += [(len(cells), " ".join("".join(each.itertext()) for each in lines)) for lines in said]
             cells += [text] * _count(attributes, "number-columns-repeated")
+        noted += (write_note(number, cells, at, note) for at, note in notes)
         times = _count(_attributes(row), "number-rows-repeated", 10**7)
         yield from ((number + at, cells) for at in range(min(times, _MOST_REPEATED) if any(cells) else 1))
         number += times

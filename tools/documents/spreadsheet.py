@@ -2,23 +2,36 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.resources import files
 from io import BytesIO
-from typing import Any, BinaryIO
+from itertools import islice
+from locale import windows_locale
+from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
+
+import yaml
 
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
+    UnreadableFileError,
     make_tables,
     read_entry,
+    read_paragraphs,
     read_xml,
     tidy,
+    write_note,
 )
+from hopgraph.tools.io.optional_packages import require
 
 _DIGITS = frozenset("0#?.,")
 _MOST_MERGED = 1000
@@ -26,7 +39,9 @@ _NO_VALUE = re.compile(
     rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s+ref=\"([A-Z0-9:]{3,30})\"")
-_TOKEN = re.compile(r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
+_TOKEN = re.compile(
+    r"\"[^\"]*\"|\\.|_.|\*.|\[[^\][]*\]|AM/PM|A/P|a{3,4}|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL
+)
 _SECTION = re.compile(r'(?:\\.|[^;"]|"[^"]*"?)+|(?<=;)(?=;|$)|^(?=;|$)')
 _tokens: Callable[[str], list[str]] = lru_cache(maxsize=1024)(_TOKEN.findall)
 _LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
@@ -36,12 +51,17 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
 _FRACTION = re.compile(r"(?<![#0?])(?:([#0?]++) ++)?[#0?]++/([#0?]+|\d+)")
 _SCIENTIFIC = re.compile(r"(?<![#0?])([#0?]++)\.?([#0?]*+)E([+-])([#0?]+)", re.IGNORECASE)
+_LANGUAGE = re.compile(r"\[\$[^\[\]-]*+-([\w-]++)")
+"""Of a date: `[$-407]`, `[$-de-DE]`."""
 _ELAPSED = re.compile(r"\[?([hms])+(\.0+)?\]?", re.IGNORECASE)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
 """Formats that Excel shows in the reader's local order: written as year, month, day."""
 _PARTS = dict[str, str](
-    re.findall(r"(\w+) (%\w)", "y %y yyy %Y yyyy %Y m %m mmm %b mmmm %B d %d ddd %a dddd %A h %H i %I n %M s %S a %p")
+    re.findall(
+        r"(\w+) (%\w)",
+        "y %y yyy %Y yyyy %Y m %m mmm %b mmmm %B mmmmm %b d %d ddd %a dddd %A aaa %a aaaa %A h %H i %I n %M s %S a %p",
+    )
 )
 """Marks of a format, `i` for hours up to 12 and `n` for minutes, as `strftime` has them."""
 
@@ -54,72 +74,172 @@ def read_xlsx(file: BinaryIO) -> Document:
     from openpyxl import load_workbook
 
     document = Document()
-    merged, without = _look_through(file)
+    found, without = _look_through(file)
     try:
         book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (TypeError, ValueError):  # a fill or a border that only Excel knows
+    except (
+        TypeError,
+        ValueError,
+        KeyError,
+    ):  # a fill or a border that only Excel knows, a name that it takes to be another
         book = None
     if not (book and book.worksheets):
         book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
-    hidden = 0
-    for sheet in book.worksheets:
-        if sheet.sheet_state != "visible":
-            hidden += 1
-            continue
-        sheet.reset_dimensions()  # which some programs write wrong
-        cells = merged.get(sheet.title, {})
-        wide = {row for (row, column), (_, left) in cells.items() if column > left}
-        if elements := list(make_tables(_rows(sheet, cells), wide)):
-            document.elements += [Element("sheet", tidy(sheet.title)), *elements]
+    sheets = [*book.worksheets, *book.chartsheets]
+    for sheet in (each for each in sheets if each.sheet_state == "visible"):
+        around, rows = found.get(sheet.title, _Around()), list[Any]()
+        if sheet in book.worksheets:  # it is not one chart
+            sheet.reset_dimensions()  # which some programs write wrong
+            rows = sheet.iter_rows()
+        document.elements += _read_sheet(sheet.title, rows, around)
     if without:
         document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
-    if hidden:
-        document.notes.append(f"{hidden:,} hidden sheets are not read")
+    document.notes += note_hidden(sum(each.sheet_state != "visible" for each in sheets))
     return document
 
 
+def read_xls(file: BinaryIO) -> Document:
+    """Read a workbook of Excel 97 as `read_xlsx` does."""
+    library, document = require("xlrd", "documents"), Document()
+    try:
+        book: Any = library.open_workbook(file_contents=file.read(), formatting_info=True)
+    except (library.XLRDError, library.compdoc.CompDocError, AssertionError, struct.error) as error:
+        raise UnreadableFileError(f"it is damaged, encrypted or of an older kind: {error}"[:200]) from None
+    for sheet in (each for each in book.sheets() if not each.visibility):
+        around = _Around(_below_first((left + 1, top + 1, right, end) for top, end, left, right in sheet.merged_cells))
+        for (row, column), note in sheet.cell_note_map.items():
+            around.notes.setdefault(row + 1, []).append((column + 1, note.text))
+        rows = ([_old_cell(book, cell, library.error_text_from_code) for cell in cells] for cells in sheet.get_rows())
+        document.elements += _read_sheet(sheet.name, rows, around)
+    document.notes += note_hidden(sum(each.visibility != 0 for each in book.sheets()))
+    return document
+
+
+class _Cell(NamedTuple):
+    value: object
+    number_format: str
+
+
+def _old_cell(book: Any, cell: Any, errors: Mapping[int, str]) -> _Cell:
+    from openpyxl.styles.numbers import is_timedelta_format
+
+    dates: Any = import_module("openpyxl.utils.datetime")
+    value: Any = cell.value
+    form = str(book.format_map[book.xf_list[cell.xf_index].format_key].format_str)
+    if cell.ctype == 3:  # a date
+        with suppress(ValueError, OverflowError):
+            epoch = dates.MAC_EPOCH if book.datemode else dates.WINDOWS_EPOCH
+            value = dates.from_excel(value, epoch, timedelta=is_timedelta_format(form))
+    elif cell.ctype in (4, 5):
+        value = bool(value) if cell.ctype == 4 else errors.get(value, "")
+    return _Cell(value if cell.ctype not in (0, 6) else None, form)
+
+
+def note_hidden(sheets: int) -> list[str]:
+    """Return the note on sheets that are not read; none where there are none."""
+    return [f"{sheets:,} hidden sheets are not read"] if sheets else []
+
+
+def _read_sheet(name: str, rows: Iterable[Sequence[Any]], around: "_Around") -> list[Element]:
+    """Return the name of a sheet, its tables, its notes and what is drawn on it; nothing for an empty one."""
+    noted = list[Element]()
+    wide = {row for (row, column), (_, left) in around.merged.items() if column > left}
+    elements = [*make_tables(_rows(rows, around, noted), wide), *noted, *around.drawn]
+    return [Element("sheet", tidy(name)), *elements] if elements else []
+
+
 def _simplify(file: BinaryIO) -> BinaryIO:
-    """Return a workbook in the usual namespaces, whose cells have no other style than their number formats."""
+    """Return a workbook with the usual namespaces and names, and no other style of cells than their number formats."""
     simple = BytesIO()
     with ZipFile(file) as source, ZipFile(simple, "w") as target:
         for name in source.namelist():
             content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", source.read(name))
+            name = name.replace("\\", "/").replace("xl/SharedStrings", "xl/sharedStrings")
             target.writestr(name, _LOOKS.sub(b"", content) if name == "xl/styles.xml" else content)
     return simple
 
 
 _Merged = dict[tuple[int, int], tuple[int, int]]
 """The row and column, from 1, of a cell that shows the value of another one, and those of that one, above or left."""
+_Notes = dict[int, list[tuple[int, str]]]
 
 
-def _look_through(file: BinaryIO) -> tuple[dict[str, _Merged], int]:
-    """Return the merged cells of each sheet, and how many formulas have no stored value."""
-    merged, without = dict[str, _Merged](), 0
-    with ZipFile(file) as archive:
-        relations = read_xml(archive, "xl/_rels/workbook.xml.rels")
-        places = {each.get("Id"): posixpath.join("xl", each.get("Target", "")).lstrip("/") for each in relations}
-        for each in read_xml(archive, "xl/workbook.xml").iter("{*}sheet"):
-            key = next((value for name, value in each.items() if name.endswith("}id")), "")
-            sheet = read_entry(archive, places.get(key, ""))
-            without += sum(1 for _ in _NO_VALUE.finditer(sheet))
-            merged[each.get("name", "")] = _below_first(_MERGED.findall(sheet))
-    return merged, without
+@dataclass
+class _Around:
+    """The parts of a sheet beside its cells."""
+
+    merged: _Merged = field(default_factory=_Merged)
+    notes: _Notes = field(default_factory=_Notes)
+    """Row → the columns and texts of its notes, all from 1."""
+    drawn: list[Element] = field(default_factory=list[Element])
+    """The texts of its boxes, and the titles of its charts."""
 
 
-def _below_first(ranges: list[bytes]) -> _Merged:
+def _look_through(file: BinaryIO) -> tuple[dict[str, _Around], int]:
+    """Return what each sheet has beside its cells, and how many formulas have no stored value."""
     from openpyxl.utils import range_boundaries
 
+    found, without = dict[str, _Around](), 0
+    with ZipFile(file) as archive:
+        places = {key: place for key, _, place in _related(archive, "xl/workbook.xml")}
+        for each in read_xml(archive, "xl/workbook.xml").iter("{*}sheet"):
+            place = places.get(next((value for name, value in each.items() if name.endswith("}id")), ""), "")
+            sheet = read_entry(archive, place)
+            without += sum(1 for _ in _NO_VALUE.finditer(sheet))
+            ranges = (range_boundaries(cells.decode()) for cells in _MERGED.findall(sheet))
+            merged, related = _below_first(ranges), list(_related(archive, place))
+            drawn = [text for _, kind, part in related if kind == "drawing" for text in _drawn(archive, part)]
+            found[each.get("name", "")] = _Around(merged, _read_notes(archive, related), drawn)
+    return found, without
+
+
+def _related(archive: ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the id, the kind and the name of each part that one refers to."""
+    folder, _, name = part.rpartition("/")
+    for each in read_xml(archive, f"{folder}/_rels/{name}.rels").iter("{*}Relationship"):
+        place = posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/")
+        yield each.get("Id", ""), each.get("Type", "").rpartition("/")[2], place
+
+
+def _drawn(archive: ZipFile, part: str) -> Iterator[Element]:
+    yield from read_paragraphs(read_xml(archive, part))
+    for _, kind, chart in _related(archive, part):
+        for title in read_xml(archive, chart).iter("{*}title") if kind.startswith("chart") else ():
+            yield from read_paragraphs(title)
+
+
+def _read_notes(archive: ZipFile, related: list[tuple[str, str, str]]) -> _Notes:
+    """Read the notes, and the threads of comments, each as one; they are in the notes, too, among instructions."""
+    from openpyxl.utils.cell import coordinate_to_tuple
+
+    texts, notes = dict[str, str](), _Notes()
+    for wanted, name, text in (("comments", "comment", "{*}t"), ("threadedComment", "threadedComment", "{*}text")):
+        found = dict[str, str]()
+        for part in (part for _, kind, part in related if kind == wanted):
+            for each in read_xml(archive, part).iter(f"{{*}}{name}"):
+                said = "".join(run.text or "" for run in each.iter(text))
+                found[each.get("ref")] = f"{found.get(each.get('ref'), '')} {said}".strip()
+        texts |= found
+    for place, text in texts.items():
+        row, column = coordinate_to_tuple(place)
+        notes.setdefault(row, []).append((column, text))
+    return notes
+
+
+def _below_first(ranges: Iterable[Sequence[int | None]]) -> _Merged:
     found: _Merged = {}
-    for each in ranges[:_MOST_MERGED]:
-        left, top, right, bottom = (value or 0 for value in range_boundaries(each.decode()))
+    for each in islice(ranges, _MOST_MERGED):
+        left, top, right, bottom = (value or 0 for value in each)
         for row in range(top, min(bottom, top + _MOST_MERGED) + 1):
             found |= {(row, column): (top, left) for column in (left, left + 1)[row == top : 1 + (right > left)]}
     return found
 
 
-def _rows(sheet: Any, merged: _Merged) -> Iterator[tuple[int, list[str]]]:
+def _rows(rows: Iterable[Sequence[Any]], around: _Around, noted: list[Element]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their numbers; add the notes on their cells to those `noted`."""
+    merged = around.merged
     firsts, shown = set(merged.values()), dict[tuple[int, int], str]()
-    for number, cells in enumerate(sheet.iter_rows(), 1):
+    for number, cells in enumerate(rows, 1):
         row = ["" if cell.value is None else show_value(cell.value, cell.number_format) for cell in cells]
         for column in range(1, len(row) + 1) if merged else ():
             if (number, column) in firsts:
@@ -128,6 +248,7 @@ def _rows(sheet: Any, merged: _Merged) -> Iterator[tuple[int, list[str]]]:
                 row[column - 1] = shown.get(place, "")
         while row and not row[-1].strip():
             row.pop()
+        noted += (write_note(number, row, column - 1, text) for column, text in around.notes.get(number, ()))
         yield number, row
 
 
@@ -169,7 +290,7 @@ def _show_number(value: float, number_format: str) -> str:
     shown = f"{_round(number, len(fraction)):f}"
     sign, shown = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
     before, _, after = shown.partition(".")
-    before = (before.lstrip("0") or "").rjust(whole.count("0"), "0")
+    before = before.lstrip("0").rjust(len(whole.replace(",", "").lstrip("#?")), "0")
     if "," in whole:
         before = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", before)
     while after and fraction[len(after) - 1] in "#?" and after.endswith("0"):
@@ -236,18 +357,49 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
         return _show_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
-    tokens = _tokens(_SECTION.findall(number_format)[0])
-    places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or each.upper() in ("AM/PM", "A/P")]
+    tokens = _tokens(_in_english(_SECTION.findall(number_format)[0]))
+    names = _names_of(number_format)
+    places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or (len(each) > 2 and each[0] in "aA")]
     if number_format.lower() in _LOCALE_DATES or not places or not isinstance(value, datetime):
         return str(value).removesuffix(" 00:00:00")
+    if "." not in number_format and value.microsecond >= 500_000:
+        value += timedelta(seconds=1)
     shown, marks = list(map(_literal, tokens)), [tokens[at].lower() for at in places]
     hours = "i" if any("/" in each for each in marks) else "h"
     for at, mark, before, after in zip(places, marks, ["", *marks], [*marks[1:], ""], strict=False):
         is_minute = len(mark) < 3 and (before[:1] == "h" or after[:1] == "s")
-        shown[at] = _show_part(
-            value, mark.replace("h", hours).replace("m", "n") if is_minute else mark.replace("h", hours)
-        )
+        mark = mark.replace("h", hours).replace("m", "n") if is_minute else mark.replace("h", hours)
+        shown[at] = _show_part(value, mark, names)
     return "".join(shown).strip()
+
+
+def _in_english(number_format: str) -> str:
+    """Return a format whose days and years have the letters of English: `TT.MM.JJJJ`, `jj/mm/aaaa`, `gg/mm/aaaa`."""
+    marks = number_format.lower()
+    if "y" in marks or ("jj" not in marks and "aaaa" not in marks):
+        return number_format
+    letters = {"a": "y", "j": "d", "g": "d"} if "aaaa" in marks else {"j": "y", "t": "d"}
+    marks = (
+        each if each[0] in '"\\[' else [letters.get(mark.lower(), mark) for mark in each]
+        for each in _tokens(number_format)
+    )
+    return "".join(map("".join, marks))
+
+
+def _names_of(number_format: str) -> Mapping[str, list[str]]:
+    """Return the names of months and days in the language of a format; none for English, and for what is unknown."""
+    if not (found := _LANGUAGE.search(number_format)):
+        return {}
+    name = found[1]
+    with suppress(ValueError):
+        name = windows_locale.get(int(name, 16) & 0xFFFF, name)
+    return _read_names().get(name[:2].lower(), {})
+
+
+@cache
+def _read_names() -> dict[str, dict[str, list[str]]]:
+    content = yaml.safe_load(files(__package__ or "").joinpath("calendar_names.yaml").read_text(encoding="utf-8"))
+    return {language: {mark: names.split() for mark, names in each.items()} for language, each in content.items()}
 
 
 def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
@@ -262,8 +414,10 @@ def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
     return shown
 
 
-def _show_part(value: datetime, mark: str) -> str:
+def _show_part(value: datetime, mark: str, names: Mapping[str, list[str]]) -> str:
     whole, _, parts = mark.partition(".")
-    text = value.strftime(_PARTS.get(whole) or _PARTS[whole[0]])
+    if given := names.get(whole) or [name[:3] for name in names.get(f"{whole}{whole[0]}", ()) if len(whole) == 3]:
+        return given[value.month - 1 if whole[0] == "m" else value.weekday()]
+    text = value.strftime(_PARTS.get(whole) or _PARTS[whole[0]])[: 1 if len(whole) == 5 and whole[0] == "m" else None]
     text = str(int(text)) if len(whole) == 1 and text.isdigit() else text
     return f"{text}.{value.microsecond:06}"[: len(text) + 1 + len(parts)] if parts else text

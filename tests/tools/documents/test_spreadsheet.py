@@ -1,16 +1,28 @@
 """Spreadsheets: every value as a spreadsheet program shows it."""
 
 import re
+from base64 import b64decode
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
+from zlib import decompress
 
 import pytest
 
 from hopgraph.tools.documents.conversion import convert_document
 from hopgraph.tools.documents.spreadsheet import show_value
 
+OLD = (
+    "eNrtWE1oE0EU/maTND+2ySamQiuEWLDW2oLixUu7Vai9aIheFBFs6uZQapISvMSL1ZqjIHhSvBSq4KXqxR9U0JsHoaIHoSAkevQkWPDQZn3zMlvS"
+    "WqEBLVjnW+bNmzfz9r2deW9md9/NRyszjzqrWINBeFBzgmhpkAkqQbdhgvodR7JuHaDiaPxTCAZoIVt8eN721i/XUK53FQYeel8TBT5TOYtJpAr5"
+    "bHITcYR9yAjpwwBRgTskCaODvYoxPc90O9MHPPIF0yGWXGc6QGMr4gzmrVTvIRXFp40u7gtD3vcJ6yyw5ADa8UZG8eUboj7Wh8PF8cyFrdKR8LZi"
+    "FrTSI9l8tijbEdxFCCgR+nO5fttOeLfhnoyD/YwK4tSYxaKTBL672f8qqeWbKxcg+Y/Vcv9v5AFa0/XkQVrYtfKbhheYgjPKSVamMcPeesikl7AL"
+    "klcln8llPYCdKVGqjNskOZbJTYbkocCbiLlqE2nj5GolaiPCfJRTzCTvlu5/e398LG2dY8kUHxz142W39AYOrkgNUg5zj8GUbKOX+X1Mr/JddzLf"
+    "yTROYU51d7pdMUenecw17u0mOwcZH6w9DXwP8eWvJ54myl+svcTPjVQvxec+WjPootmwSV9e0+gTfeL2LYlnllsLtRV9Ytrxy7YUMEzlu6PO0AiW"
+    "Zb4RokzrLTk7YqVlqLmS2mIdbcHacj5ekn3pXQwLowbZTBWk9qARw2OetKGG4zsEDQ0NDQ0NDQ2N/x5CvV571Hu+T72++9V/nWUqNf2bZMviJAp0"
+    "XaSPwmHkqS6i1FT87IBPuPcSG9Rx/xdKnCLrRUxgjP2YaDp+6fNLND7PhhXNP5dCzdqvNePnX7b/E1aw2es="
+)
 openpyxl: Any = pytest.importorskip("openpyxl")
 
 
@@ -78,6 +90,13 @@ def save(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = Non
         (None, "General", ""),
         (time(0, 1, 2, 345000), "mm:ss.00", "01:02.34"),
         ("one_x000D_\ntwo", "General", "one\r\ntwo"),
+        (datetime(2026, 3, 5), "[$-407]TT. MMMM JJJJ", "05. März 2026"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "[$-de-DE]ddd, d. mmm yyyy", "Do, 5. Mrz 2026"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "[$-010C0A]dddd d/mmm/yy", "jueves 5/mar/26"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "jj/mm/aaaa", "05/03/2026"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "[$-411]m/d(aaa)", "3/5(木)"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "[$-F800]dddd, mmmm dd, yyyy", "Thursday, March 05, 2026"),  # noqa: DTZ001
+        (datetime(2026, 3, 5), "mmmmm-yy", "M-26"),  # noqa: DTZ001
     ],
 )
 def test_a_value_is_shown_as_its_format_says(value: object, number_format: str, shown: str) -> None:
@@ -179,3 +198,30 @@ def test_cells_of_a_named_namespace_are_merged_too(tmp_path: Path) -> None:
                 content = re.sub(rb"<(/?)([a-zA-Z])", rb"<\1x:\2", content).replace(b"xmlns=", b"xmlns:x=")
             archive.writestr(name, content)
     assert convert_document(tmp_path / "a.xlsx").elements[-1].rows[-1] == ["North", "Bell"]
+
+
+def test_tables_side_by_side_notes_and_charts(tmp_path: Path) -> None:
+    from openpyxl.chart import BarChart
+    from openpyxl.comments import Comment
+
+    rows = [["name", "price", None, "city", "zip"], ["Lamp", 12, None, "Bonn", 53111], ["Bell", 3, None, "Kiel", 24103]]
+    book = openpyxl.load_workbook(save(tmp_path / "a.xlsx", rows))
+    book.active["B3"].comment = Comment("too low", "Ada")
+    chart = BarChart()
+    chart.title = "Prices of lamps"
+    book.active.add_chart(chart, "G2")
+    book.save(tmp_path / "a.xlsx")
+    _, *found = convert_document(tmp_path / "a.xlsx").elements
+    assert [(each.number, each.text, each.rows) for each in found] == [
+        (1, "", [["name", "price"], ["Lamp", "12"], ["Bell", "3"]]),
+        (1, "", [["city", "zip"], ["Bonn", "53111"], ["Kiel", "24103"]]),
+        (3, "Note on Bell, 3: too low", ()),
+        (0, "Prices of lamps", ()),
+    ]
+
+
+def test_workbooks_of_excel_97_are_read_alike(tmp_path: Path) -> None:
+    pytest.importorskip("xlrd")
+    (tmp_path / "a.xls").write_bytes(decompress(b64decode(OLD)))
+    sheet, table, *_ = convert_document(tmp_path / "a.xls").elements
+    assert (sheet.text, table.rows) == ("P", [["name", "day", "id"], ["Lamp", "2006-09-06", "007123"]])

@@ -55,7 +55,7 @@ class CutPassage(NamedTuple):
     line: int
     """On which it begins, from 1."""
     last: int
-    """The line on which its last sentence, row or item begins, or its block."""
+    """The last line on which a sentence, row or item of it begins, or its block."""
     text: str
     """White space in prose is single spaces; an empty line parts blocks."""
     links: Sequence[str]
@@ -93,7 +93,7 @@ def _passage_of(units: list[_Unit]) -> CutPassage:
     for unit in units:
         shown = tidy(unit.text) if unit.block.links else ""
         linked |= dict.fromkeys(href for text, href in unit.block.links[:_MOST_LINKS] if text in shown or shown in text)
-    return CutPassage(units[0].line, units[-1].line, _join(units), tuple(linked)[:_MOST_LINKS])
+    return CutPassage(units[0].line, max(unit.line for unit in units), _join(units), tuple(linked)[:_MOST_LINKS])
 
 
 def _units(blocks: Iterable[Element], words: int) -> Iterator[_Unit]:

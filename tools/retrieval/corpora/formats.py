@@ -16,11 +16,13 @@ from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.state.errors import did_you_mean
+from hopgraph.tools.documents.conversion import kind_of
 from hopgraph.tools.documents.elements import Element
+from hopgraph.tools.documents.encodings import open_binary
 from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
-from hopgraph.tools.retrieval.corpora.data_formats import describe_nearest, read_data_formats, recognize
-from hopgraph.tools.retrieval.corpora.plain_formats import split_contents
+from hopgraph.tools.retrieval.corpora.data_formats import read_data_formats, recognize
+from hopgraph.tools.retrieval.corpora.plain_formats import JSON, split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
     CorpusReading,
     MalformedError,
@@ -237,7 +239,9 @@ CORPUS_FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]
 A reader raises BadRecordError, unless bad records are skipped, and OSError.
 """
 
-RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".tsv"})
+JSON_FILES = JSON | {".jsonl", ".ndjson"}
+_JSON_BEGINS = frozenset({b"{", b"[", b'"', b"/"})
+RECORDS = JSON_FILES | {".tsv"}
 """Suffixes of files by themselves that are recognised by their content."""
 DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
@@ -334,9 +338,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
                 sizes[file] = os.fstat(opened.fileno()).st_size
         except OSError as error:
             failed.append(error)
-    questions = frozenset(
-        file for file in sizes if file.suffix.lower() in {*RECORDS, ".csv"} and _is_question_set(file)
-    )
+    questions = frozenset(file for file in sizes if kind_of(file) in {*RECORDS, ".csv"} and _is_question_set(file))
     unread = count_unread(files)
     notes = [describe_unread(unread)]
     if questions:  # they hold the answers
@@ -358,7 +360,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
 
 def _is_question_set(file: Path) -> bool:
     """Return whether a file has questions with the answers of a data set; a table of an FAQ answers in sentences."""
-    is_table = file.suffix.lower() in (".csv", ".tsv")
+    is_table = kind_of(file) in (".csv", ".tsv")
     first = _first_row(file) if is_table else _first_object(file)[0]
     if is_table and len(str(first.get("answer", "")).split()) > _LONGEST_ANSWER:
         return False
@@ -374,7 +376,7 @@ def _is_question_set(file: Path) -> bool:
 
 def _first_row(file: Path) -> Object:
     """Return the first row of a CSV or TSV file by the names of its columns."""
-    with open_source(file) as opened:
+    with open_binary(file) as opened:
         lines = opened.read(1 << 16).decode("utf-8-sig", "replace").strip().splitlines()
     delimiter = max("\t;,", key=lines[0].count) if lines else ","
     names, first, *_ = [*islice(csv.reader(lines, delimiter=delimiter), 2), list[str](), list[str]()]
@@ -383,44 +385,37 @@ def _first_row(file: Path) -> Object:
 
 def _detect_tsv(path: Path) -> str | None:
     """Tell a known TSV by its first line: the names of DPR's columns, or MS MARCO's number and passage."""
-    with open_source(path) as file:
+    with open_binary(path) as file:
         header = file.readline(200).decode("utf-8-sig", errors="replace")
     columns = header.strip().replace('"', "").split("\t")
     if columns == DPR_COLUMNS:
         return "dpr"
     is_numbered = len(columns) == 2 and columns[0].isdecimal()
-    return "msmarco" if is_numbered and path.suffix.lower() == ".tsv" else None
+    return "msmarco" if is_numbered and kind_of(path) == ".tsv" else None
 
 
 def _detect_format(path: Path) -> str:
     if known := _detect_tsv(path):
         return known
-    if path.suffix.lower() in DOCUMENTS:
+    suffix = kind_of(path)
+    if suffix in DOCUMENTS:
         if unread := describe_unread(count_unread([path])):
             raise CorpusError(f"{path}: {unread}")
         return TEXT
     first, why = _first_object(path)
     formats = read_data_formats()
-    suffix = path.suffix.lower()
     if (name := recognize(first, formats.corpora)) and (name != TEXT or suffix in RECORDS):
         return name
-    if suffix == ".tsv":
-        return TEXT
-    if suffix not in RECORDS and not first:
-        if can_read(path):
-            return TEXT
-        raise CorpusError(
-            f"{path}: {describe_unread(count_unread([path]))}; what can be: {', '.join(readable_suffixes())}"
-        )
-    if not first:
-        raise CorpusError(f"{path}: unknown format: {why}")
     if questions := recognize(first, formats.questions):
         raise CorpusError(
             f"{path}: questions ({questions}), and no corpus; index the corpus that they are asked of, and give it to "
             "`hopgraph eval` as --corpus"
         )
-    found, near = ", ".join(list(first)[:12]), describe_nearest(first, formats.corpora)
-    raise CorpusError(f"{path}: unknown format: its first record has {found}; {near}")
+    if suffix in JSON_FILES and read_first_bytes(path, 1) not in _JSON_BEGINS:
+        raise CorpusError(f"{path}: unknown format: {why}")
+    if suffix in RECORDS or can_read(path):
+        return TEXT
+    raise CorpusError(f"{path}: {describe_unread(count_unread([path]))}; what can be: {', '.join(readable_suffixes())}")
 
 
 def _first_object(path: Path) -> tuple[Object, str]:

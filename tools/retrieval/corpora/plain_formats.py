@@ -4,27 +4,58 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from quopri import decodestring
+from typing import Any, cast
 
 from pydantic import JsonValue
 
-from hopgraph.tools.documents.elements import Element, UnreadableFileError, has_names, make_tables
+from hopgraph.tools.documents.conversion import can_convert, kind_of
+from hopgraph.tools.documents.elements import (
+    Element,
+    UnreadableFileError,
+    has_names,
+    join_text,
+    make_tables,
+)
 from hopgraph.tools.documents.encodings import open_text
+from hopgraph.tools.documents.html import read_html
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
-_SAMPLE, _LONGEST_CELL = 8192, 1 << 26
+_SAMPLE, _LONGEST_CELL, _DELIMITERS = 8192, 1 << 26, "\t|;,^~"
 _SEPARATOR = re.compile(r"sep=(.)\n")
 """How Excel names the delimiter of a file."""
 _LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
+_FOLD, _SOFT_BREAK = re.compile(r"\n[ \t]"), re.compile(r"=\n(?![A-Z-]{1,60}+[;:])")
+_NOT_SAID = re.compile(
+    r"(?:BEGIN|END|VERSION|PRODID|UID|DTSTAMP|PHOTO|LOGO|SOUND|KEY)\b|.*ENCODING=B(?:ASE64)?\b", re.IGNORECASE
+)
+_ENCODED = re.compile(r";(?:ENCODING|CHARSET)=[^;]*", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\([,;nN\\])")
+_EMPTY_LINE = re.compile(r"\n[ \t]*+\n")
+_STYLE = re.compile(r"<[^<>]{1,100}>|\{\\[^{}]{1,100}\}")
 _PRINTED = ("text", "text/markdown", "text/plain", "evalue")
 """The keys of a notebook's output, best first."""
-_DECODER = json.JSONDecoder(parse_float=str, parse_constant=str)
-"""Keeps numbers as they are written."""
+JSON = frozenset({".json", ".geojson", ".jsonld"})
+
+
+class _Fraction(str):
+    """A number as it is written."""
+
+
+_DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str)
+_COMMENT = re.compile(
+    r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*+[\]}])', re.DOTALL
+)
+"""A text in JSON, and what settings may have beside it: comments, commas before the end of a list."""
+_MARKUP = re.compile(r"</(?:p|div|li|ul|ol|td|table|h[1-6]|blockquote)>|<br\s*+/?>", re.IGNORECASE)
+_VECTOR = re.compile("embedding|vector", re.IGNORECASE)
+_BYTES = re.compile(r"(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/=_-]++")
+_MOST_FRACTIONS = 32
 _NOT_SPACE = re.compile(r"[^\s,\ufeff\x1e]")
 _LONGEST_TITLE = 200  # characters; a longer value is text
 _TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
@@ -58,7 +89,7 @@ _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
 """The line below, and perhaps above, a heading of reStructuredText."""
 
 
-def read_table(path: Path, encoding: str) -> Iterator[Section]:
+def read_table(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
     """Read CSV or tab-separated values: tables whose first rows have the column names, and titles above them.
 
     A row that is longer than the names has its further cells, too. Tab-separated values without names are records, each
@@ -70,7 +101,7 @@ def read_table(path: Path, encoding: str) -> Iterator[Section]:
     except csv.Error as error:
         raise UnreadableFileError(str(error)) from None
     rows = [row for row in taken if any(row)]
-    if path.suffix.lower() == ".tsv" and not has_names(rows) and min(map(len, rows), default=0) > 1:
+    if kind_of(path) == ".tsv" and not has_names(rows) and min(map(len, rows), default=0) > 1:
         for line, (key, *cells) in enumerate(rows, 1):
             yield Section((), line, None, [Element("text", " ".join(filter(None, cells)), line)], {"id": key})
         return
@@ -82,7 +113,7 @@ def _read_rows(path: Path, encoding: str) -> list[list[str]]:
         lines = list(file)
     sample = "".join(lines[:_SAMPLE])[:_SAMPLE]
     named = _SEPARATOR.match(sample)
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else named[1] if named else _find_delimiter(sample)
+    delimiter = "\t" if kind_of(path) == ".tsv" else named[1] if named else _find_delimiter(sample)
     read = partial(csv.reader, delimiter=delimiter, skipinitialspace=True)
     rows = list(read(lines))
     if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps how quotation marks are written within cells
@@ -112,28 +143,59 @@ def _find_delimiter(sample: str) -> str:
         ((width, times), *_) = Counter(map(len, rows)).most_common(1) or [(1, 0)]
         return times / len(rows) if width > 1 else 0
 
-    return max("\t|;,", key=regularity) if any(map(regularity, "\t|;,")) else ","
+    return max(_DELIMITERS, key=regularity) if any(map(regularity, _DELIMITERS)) else ","
 
 
 def read_notebook(path: Path, encoding: str) -> StructuredText:
     """Read the cells of a Jupyter notebook: Markdown with its headings, code and the text that it printed as lines."""
     try:
         with open_text(path, encoding) as file:
-            cells: list[Any] = json.load(file)["cells"]
-        parts = [_write_cell(cell) for cell in cells]
+            content: Any = json.load(file)
+        sheets = [content] if "cells" in content else content["worksheets"]  # as Jupyter had them until 2014
+        parts = [_write_cell(cell) for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise UnreadableFileError(f"it is not a notebook: {error}"[:200]) from None
     return read_markdown("\n\n".join(parts))
 
 
 def _write_cell(cell: Any) -> str:
-    text = "".join(cell["source"])
+    text = "".join(cell.get("source") or cell.get("input", ""))
     if cell["cell_type"] != "code":
-        return text
+        return f"{'#' * cell.get('level', 1)} {text}" if cell["cell_type"] == "heading" else text
     data: list[dict[str, Any]] = [each.get("data", each) for each in cell.get("outputs", [])]
     printed = ["".join(next((each[key] for key in _PRINTED if each.get(key)), "")) for each in data]
+    pages = ["".join(each.get("text/html", "")) for each, shown in zip(data, printed, strict=True) if not shown]
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "".join([text, *printed]))), 3)
-    return "\n\n".join(f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip())
+    blocks = [f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip()]
+    return "\n\n".join((*blocks, *pages))
+
+
+def read_cards(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
+    """Read vCards, or the entries of a calendar: a section for each, under its name, without pictures."""
+    with open_text(path, encoding) as file:
+        blocks = file.read().split("\nBEGIN:")
+    line = 1
+    for block in blocks:
+        fields = [each.partition(":") for each in _SOFT_BREAK.sub("", _FOLD.sub("", block)).split("\n")]
+        kept = [(name, _read_field(name, value)) for name, _, value in fields if value and not _NOT_SAID.match(name)]
+        title = next((value for name, value in kept if name.partition(";")[0] in ("FN", "SUMMARY")), "")
+        text = "\n".join(f"{_ENCODED.sub('', name)}: {value}" for name, value in kept)
+        yield Section((title,) if title else (), line, None, [Element("code", text, line)] if text else [])
+        line += block.count("\n") + 1
+
+
+def _read_field(name: str, value: str) -> str:
+    if "QUOTED-PRINTABLE" in name.upper():
+        value = decodestring(value.encode()).decode(errors="replace")
+    return " ".join(_ESCAPE.sub(lambda each: " " if each[1] in "nN" else each[1], value).split())
+
+
+def read_subtitles(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
+    """Read what is said in SRT or WebVTT as one text, since its sentences go on from one time to the next."""
+    with open_text(path, encoding) as file:
+        blocks = _EMPTY_LINE.split(file.read())
+    said = (line for block in blocks for line in block.partition("-->")[2].split("\n")[1:])
+    yield Section(blocks=[Element("text", _STYLE.sub("", " ".join(said)), 1)])
 
 
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
@@ -141,15 +203,23 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
 
     Its texts are those under TEXT_KEYS; what else it has is metadata, and a line for each value, with its path, too.
     """
-    for line, value in _json_values(path, encoding, reading):
+    return write_records(_json_values(path, encoding, reading))
+
+
+def write_records(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
+    """Yield the sections of JSON values, given with their lines."""
+    for line, value in values:
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
-        titles = (text for key in _TITLE_KEYS if isinstance(text := fields.get(key), str))
+        named = {key.lower(): each for key, each in fields.items()}
+        titles = (text for key in _TITLE_KEYS if isinstance(text := named.get(key), str))
         title = next((text for text in titles if len(text) <= _LONGEST_TITLE), "")
-        texts = [text for key in TEXT_KEYS if isinstance(text := fields.get(key), str) and text.strip()]
+        texts = [_read_markup(text) for key in TEXT_KEYS if isinstance(text := named.get(key), str) and text.strip()]
         texts = [text for text in dict.fromkeys(texts) if not any(text in other for other in texts if other != text)]
         if not title and texts:
             title, texts[0] = split_contents(texts[0])
-        done = {key for key, each in fields.items() if isinstance(each, str) and (key in TEXT_KEYS or each == title)}
+        done = {
+            key for key, each in fields.items() if isinstance(each, str) and (key.lower() in TEXT_KEYS or each == title)
+        }
         others = {key: each for key, each in fields.items() if key not in done}
         if texts:
             fields = {key: each for key, each in others.items() if not _MACHINE_VALUE.match(f"{key} {each}"[:200])}
@@ -158,6 +228,7 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
         except RecursionError:
             raise UnreadableFileError(f"line {line}: it is nested too deeply") from None
         blocks = [*(Element("text", text, line) for text in texts), *([Element("code", rest, line)] if rest else [])]
+        blocks = blocks or [Element("text", title, line)]
         if any(block.text.strip() for block in blocks):
             yield Section((title,) if title else (), line, None, blocks, others if texts else {})
 
@@ -170,7 +241,7 @@ def split_contents(text: str) -> tuple[str, str]:
 
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    is_one = path.suffix.lower() == ".json"
+    is_one = kind_of(path) in JSON
     if path.stat().st_size > _LONGEST_JSON:
         if is_one:
             raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
@@ -181,12 +252,17 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
     try:
         value: JsonValue = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        if is_one and not str(error).startswith("Extra data"):
+        if not is_one or str(error).startswith("Extra data"):
+            yield from _values_in_turn(path, text, reading)
+            return
+        try:
+            value = _DECODER.decode(
+                _COMMENT.sub(r"\1", _COMMENT.sub(r"\1", text))
+            )  # a comma may stand before a comment
+        except (ValueError, RecursionError):
             raise UnreadableFileError(f"not usable JSON: {error}") from None
-        yield from _values_in_turn(path, text, reading)
-    else:
-        is_record = not is_one and "\n" not in text.strip()
-        yield from ((1, each) for each in ([value] if is_record else _find_records(value)))
+    is_record = not is_one and "\n" not in text.strip()
+    yield from ((1, each) for each in ([value] if is_record else find_records(value)))
 
 
 def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
@@ -210,36 +286,64 @@ def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1
             yield line, value
 
 
-def _find_records(value: JsonValue, depth: int = 2) -> Iterator[JsonValue]:
+def find_records(value: Any) -> Iterator[Any]:
     """Yield the objects of a list, or of the lists of objects within an object, and then what else that has."""
     if isinstance(value, list):
-        yield from value
+        yield from map(_unwrap, cast("list[Any]", value))
         return
-    fields = value if isinstance(value, dict) else {}
-    inner = {
-        key: each
-        for key, each in fields.items()
-        if _has_objects(each) or (depth and isinstance(each, dict) and any(map(_has_objects, each.values())))
-    }
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    inner = {key: each for key, each in fields.items() if _has_records(each)}
     for each in inner.values():
-        yield from _find_records(each, depth - 1)
-    rest: JsonValue = {key: each for key, each in fields.items() if key not in inner}
+        yield from find_records(each)
+    rest = {key: each for key, each in fields.items() if key not in inner}
     if rest or not fields:
         yield rest if fields else value
 
 
-def _has_objects(value: JsonValue) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+def _has_records(value: Any, depth: int = 2) -> bool:
+    if isinstance(value, dict):
+        return depth > 0 and any(_has_records(each, depth - 1) for each in cast("dict[str, Any]", value).values())
+    rows = cast("list[Any]", value) if isinstance(value, list) else []
+    return len(rows) > 0 and all(isinstance(each, dict) for each in rows)
+
+
+def _unwrap(value: Any) -> Any:
+    """Return the object that is alone in another one, as the `node` of an edge."""
+    inner = [*cast("dict[str, Any]", value).values()] if isinstance(value, dict) else []
+    is_wrapped = len(inner) == 1 and isinstance(inner[0], dict) and len(cast("dict[str, Any]", inner[0])) > 1
+    return cast("Any", inner[0] if is_wrapped else value)
+
+
+def _read_markup(text: str) -> str:
+    if not (_MARKUP.search(text) and can_convert()):
+        return text
+    return "\n\n".join(join_text([each]) for each in read_html(text).elements)
+
+
+def _is_measured(value: JsonValue, key: str) -> bool:
+    """Return whether a value is what programs compute with: a vector, many coordinates, the bytes of a picture."""
+    if isinstance(value, list):
+        cells = [cell for each in value for cell in (each if isinstance(each, list) else [each])]
+        fractions = sum(isinstance(each, _Fraction) for each in cells)
+        return len(cells) > 1 and fractions > (len(cells) / 2 if _VECTOR.search(key) else _MOST_FRACTIONS)
+    return isinstance(value, str) and len(value) > _LONGEST_TITLE and _BYTES.fullmatch(value) is not None
 
 
 def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
+    if _is_measured(value, keys):
+        return
     if isinstance(value, dict | list):
         named = value if isinstance(value, dict) else dict(zip(map(str, range(1, len(value) + 1)), value, strict=True))
         for key, each in named.items():
             yield from _flatten(each, f"{keys} {key}".strip())
     elif value not in (None, ""):
-        text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
-        yield f"{keys}: {text}" if keys else text
+        yield f"{keys}: {_show(value)}" if keys else _show(value)
+
+
+def _show(value: JsonValue) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    return " ".join(_read_markup(str(value)).split())
 
 
 def rst_to_markdown(text: str) -> str:
@@ -281,3 +385,12 @@ def outline_to_markdown(suffix: str, text: str) -> str:
             level = len(found["mark"] or "") + (suffix == ".org")  # its title stands above those
             lines.append(f"{'#' * level} {line[found.end() :].strip()}")
     return "\n".join(lines)
+
+
+READERS: dict[str, Callable[[Path, str, CorpusReading], Iterator[Section]]] = {
+    **dict.fromkeys((".csv", ".tsv"), read_table),
+    **dict.fromkeys((*JSON, ".jsonl", ".ndjson"), read_json),
+    **dict.fromkeys((".ics", ".vcf"), read_cards),
+    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
+}
+"""Suffix → the reader of files, given their encoding, that have no title."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError
-from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.documents.encodings import open_binary
 from hopgraph.tools.retrieval.passage_metadata import Metadata
 
 _SHOWN, _FILES_SHOWN = 5, 50
@@ -83,7 +83,7 @@ class MalformedError(ValueError):
 
 def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers, from 1, without a byte order mark; reject what is not UTF-8."""
-    with open_source(path) as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)
             try:
@@ -107,7 +107,7 @@ def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, 
 
 def read_first_bytes(path: Path, count: int) -> bytes:
     """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter."""
-    with open_source(path) as file:
+    with open_binary(path) as file:
         start = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
         while not start and (more := file.read(_CHUNK)):
             start = more.lstrip()
@@ -129,7 +129,7 @@ def _line_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Json
 
 
 def _list_values(path: Path, reading: CorpusReading, wrapped: bool) -> Iterator[tuple[int, JsonValue]]:
-    with open_source(path) as file:
+    with open_binary(path) as file:
         scanner = _Scanner(file, path, reading)
         if wrapped:
             scanner.skip_to_list()

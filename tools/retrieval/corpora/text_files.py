@@ -13,20 +13,21 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert
+from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert, kind_of
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table
-from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
-from hopgraph.tools.io.guarded_files import open_source
+from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_binary, open_text
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import (
+    READERS,
+    find_records,
     outline_to_markdown,
-    read_json,
     read_notebook,
-    read_table,
     rst_to_markdown,
+    write_records,
 )
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
+from hopgraph.tools.retrieval.corpora.xml_files import XML, read_xml_file
 from hopgraph.tools.retrieval.index_folder import INDEX_MANIFEST, is_index
 from hopgraph.tools.retrieval.passage_metadata import HREFS, LANGUAGE, plain_metadata
 from hopgraph.tools.text.languages import detect_language
@@ -53,7 +54,8 @@ _FRAMED = re.compile(r"\s*(?:\||\+[-=+]+\+\s*$)")
 """A row of a table, or a line around or within it."""
 _NAMED_VALUE = re.compile(r"\s*[^\s:][^:\n]{0,40}:(?:\s|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
-_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*", "*~", "desktop.ini")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*", "*~", "desktop.ini", "*.env", "*.pem")
 _IGNORE_FILE = ".hopgraphignore"
 _PASSAGES_READ = 20  # to find out their language
 _LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
@@ -62,13 +64,13 @@ _INSTALL = "pip install 'hopgraph[documents]'"
 
 def can_read(path: Path) -> bool:
     """Return whether a file can be read here: by its suffix, or because what it begins with is text."""
-    suffix = path.suffix.lower()
-    return suffix in PLAIN or (can_convert() if suffix in CONVERTED else _is_text(path))
+    suffix = kind_of(path)
+    return suffix in PLAIN | XML or (can_convert() if suffix in CONVERTED else _is_text(path))
 
 
 def _is_text(path: Path) -> bool:
     try:
-        with open_source(path) as file:
+        with open_binary(path) as file:
             start = file.read(4096)
     except OSError:
         return False
@@ -213,19 +215,21 @@ def read_text_files(
 
 
 def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
-    suffix = path.suffix.lower()
+    suffix = kind_of(path)
     if suffix in CONVERTED:
         document = converter.convert(path)
         reading.notes += [f"{path}: {note}" for note in document.notes]
         return StructuredText(document.title, {}, list(_sections(document, flat=suffix in {".pdf", ".rtf"})))
+    if suffix in XML and (content := read_xml_file(path)):
+        if isinstance(content, Document):
+            return StructuredText(content.title, {}, list(_sections(content, flat=False)))
+        return StructuredText("", {}, write_records((1, each) for each in find_records(content)))
     encoding = detect_encoding(path)
     if encoding != UTF_8:
         how = "UTF-8 with damaged bytes" if encoding == DAMAGED_UTF_8 else f"not UTF-8, read as {encoding}"
         reading.notes.append(f"{path}: {how}")
-    if suffix in {".csv", ".tsv"}:
-        return StructuredText("", {}, read_table(path, encoding))
-    if suffix in {".json", ".jsonl", ".ndjson"}:
-        return StructuredText("", {}, read_json(path, encoding, reading))
+    if read := READERS.get(suffix):
+        return StructuredText("", {}, read(path, encoding, reading))
     if suffix == ".ipynb":
         return read_notebook(path, encoding)
     if suffix in _MARKUP and path.stat().st_size <= _LARGEST_STRUCTURE:
@@ -266,11 +270,14 @@ def _title(path: Path, encoding: str) -> str:
 
 def _lines(path: Path, encoding: str) -> Iterator[Element]:
     """Yield the lines of code, a log or settings in parts; code is parted where its functions begin."""
-    language = path.suffix.lower().removeprefix(".")
+    language = kind_of(path).removeprefix(".")
     with open_text(path, encoding) as file:
         number = 1
         while text := "".join(islice(file, _MOST_LINES)):
-            yield Element("code", text, number, mark=language)
+            shown = text.replace('"\n"', "") if language == "po" else text
+            if language == "properties":
+                shown = _ESCAPED.sub(lambda each: chr(int(each[1], 16)), text)
+            yield Element("code", shown, number, mark=language)
             number += text.count("\n")
 
 

@@ -1,3 +1,4 @@
+import gzip
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -277,6 +278,9 @@ ROOMS = "| Name | Room |\n|---|---|\n| Mara K. | A-3 |\n| Udo B. | C-17 |"
 QUOTES = [("a", "Old"), ("a", '"So be it, said Otto'), ("a", "New"), ("a", '"No')]
 TEAM = [("a > Leave", "30 days."), ("a", "team lead 1: Ada\nteam lead 2: Bob")]
 TWO = [("a", "One."), ("a", "Two.")]
+TOLD = {"title": "Lamp", "body": "It burns."}
+FEED, GUIDE = "&lt;p&gt;It burns.&lt;/p&gt;", "Guide\n\nIt burns.\n\n| a | b |\n|---|---|\n| c | d |"
+PARTS = "<table><row><entry>a</entry><entry>b</entry></row><row><entry>c</entry><entry>d</entry></row></table>"
 RAIN = ("It rains. " * 30).strip()
 COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It is\n   green."
 
@@ -333,6 +337,24 @@ COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It i
         ("a.json", [{"text": {"en": "One."}}], [("a", "text en: One.")]),
         ("a.json", '[{"dose": 0.00000001, "rate": 1.5E3, "x": NaN}]', [("a", "dose: 0.00000001\nrate: 1.5E3\nx: NaN")]),
         ("a.jsonl", TICKET, [("a > Leak", "It drips.\n\nid: T-17\nprice: 9.50\nopen: false")]),
+        ("a.json", [{"name": "Lamp", "embedding": [0.1] * 9, "price": 1.5}], [("a > Lamp", "price: 1.5")]),
+        ("a.json", '{"lamps": 3, // in all\n"url": "http://x",}', [("a", "lamps: 3\nurl: http://x")]),
+        ("a.json", {"data": {"hits": {"edges": [{"node": TOLD}, {"node": TOLD}]}}}, [("a > Lamp", "It burns.")] * 2),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "One."}', mtime=0), [("a.jsonl", "One.")]),
+        (
+            "a.vcf",
+            "BEGIN:VCARD\nFN:Ada L\n .\nNOTE:a\\, b\nPHOTO:/9j/\nEND:VCARD",
+            [("a > Ada L.", "FN: Ada L.\nNOTE: a, b")],
+        ),
+        ("a.srt", "1\n00:01,0 --> 00:02,0\nIt is\n\n2\n00:02,0 --> 00:03,0\n<i>old</i>.\n", [("a", "It is old.")]),
+        ("a.properties", "city=K\\u00f6ln", [("a.properties", "city=Köln")]),
+        ("prod.env", "KEY=1", []),
+        ("a.xml", f"<rss><item><title>Lamp</title><body>{FEED}</body></item></rss>", [("a > Lamp", "It burns.")]),
+        (
+            "a.xml",
+            f"<a><title>Guide</title><para>It <b>burns</b>.</para>{PARTS}</a>",
+            [("Guide", GUIDE)],
+        ),
         ("a.json", [{"summary": "It rains. " * 30, "body": "It snows."}], [("a", f"It snows.\n\nsummary: {RAIN}")]),
     ],
 )
@@ -340,5 +362,6 @@ def test_every_form_of_file_becomes_passages(
     tmp_path: Path, name: str, content: object, passages: list[tuple[str, str]]
 ) -> None:
     (tmp_path / "z.md").write_text("It rains.")
-    (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     assert [(each.title, each.text) for each in records(tmp_path) if each.id != "z.md#1"] == passages

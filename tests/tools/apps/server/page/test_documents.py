@@ -188,7 +188,6 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
         ({"b__txt": ""}, r"^b\.txt: the file is empty"),
         ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: there is no text in it"),
         ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is not UTF-8, nor text in another"),
-        ({"b__json": '{"what": "this"}'}, r"^b\.json: unknown format: its first record has what"),
         ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
         ({"!__txt": "!!! ???"}, r"no passage with a word"),
         ({"b__txt": "x" * 1_000_001}, "upload at most 1,000,000 at once"),

@@ -1,0 +1,118 @@
+"""XML as a document where it has paragraphs or tables, else as records; never its tags."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from html import escape, unescape
+from html.entities import name2codepoint
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from hopgraph.tools.documents.conversion import can_convert
+from hopgraph.tools.documents.elements import Document, join_text, parse_xml
+from hopgraph.tools.documents.encodings import decode, open_binary
+from hopgraph.tools.documents.html import CHARSET, read_html
+
+XML = frozenset(
+    re.findall(r"\S+", ".xml .atom .dbk .dita .fb2 .kml .nxml .opml .plist .resx .rss .svg .tei .tmx .xlf .xliff")
+)
+"""The suffixes of files of texts and data, not of code."""
+_LARGEST = 1 << 26  # bytes of a file whose structure is read
+_DECLARED = re.compile(r"\s*+<\?xml\s[^>]{0,500}>")
+_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)(\w{2,10});")
+_TAGS = dict[str, str](
+    re.findall(
+        r"(\S+) (\S+)",
+        "p p para p simpara p v p l p lg div desc p text p itemizedlist ul simplelist ul list ul ul ul "
+        "orderedlist ol ol ol listitem li list-item li item li li li table table Table table informaltable table "
+        "thead thead tbody tbody tr tr th th td td programlisting pre screen pre codeblock pre code-block pre "
+        "pre pre sub sub sup sup",
+    )
+)
+"""Names of elements in DocBook, JATS, TEI, DITA, FictionBook and SVG → in HTML."""
+_HEADINGS = frozenset({"title", "head", "heading", "article-title", "bridgehead"})
+_CAPTIONED = frozenset({"table", "informaltable", "figure", "example", "table-wrap", "fig", "caption"})
+_PROSE = frozenset({"p", "para", "simpara", "svg"})
+_ROWS, _CELLS = frozenset({"row", "Row", "tr"}), frozenset({"entry", "cell", "Cell", "td", "th"})
+_DATA = frozenset({"feed", "rss", "RDF", "plist"})
+_RECORDS = frozenset({"entry", "item", "page", "record", "row", "url"})
+"""The names of what there may be many of, even where there is one."""
+_UNSAID = ("{http://www.w3.org/XML", "{http://www.w3.org/2001/XMLSchema")
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+
+
+def read_xml_file(path: Path) -> Document | JsonValue:
+    """Return a document, or the content of the root by the names of elements and attributes.
+
+    None where it is no XML, too large, or where the extra `documents`, which reads it, is missing.
+    """
+    if path.stat().st_size > _LARGEST or not can_convert():
+        return None
+    with open_binary(path) as file:
+        content = file.read()
+    named = CHARSET.search(content[:1000])
+    text = _DECLARED.sub("", decode(content, named[1].decode() if named else None), count=1)
+    try:
+        root = parse_xml(_ENTITY.sub(_write_entity, text).encode())
+        if _name(root) in _DATA or not any(_name(each) in _PROSE or _is_row(each) for each in root.iter()):
+            return _value_of(root)
+        return read_html("".join(_write_html(root, 0)))
+    except (SyntaxError, RecursionError):
+        return None
+
+
+def _write_entity(entity: re.Match[str]) -> str:
+    return unescape(entity[0]) if entity[1] in name2codepoint else entity[0]
+
+
+def _name(node: Any) -> str:
+    """Return the name of an element without its namespace; empty for a comment and the like."""
+    return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
+
+
+def _is_row(node: Any) -> bool:
+    return _name(node) in _ROWS and len(node) > 0 and all(_name(each) in _CELLS for each in node)
+
+
+def _is_mixed(node: Any) -> bool:
+    """Return whether text stands beside the elements in a node."""
+    return len(node) > 0 and any(text and text.strip() for text in (node.text, *(each.tail for each in node)))
+
+
+def _write_html(node: Any, level: int) -> Iterator[str]:
+    """Write what is in a node, whose headings are of the next level."""
+    level += any(_name(each) in _HEADINGS for each in node)
+    yield escape(node.text or "") if _name(node) else ""
+    for each in node if _name(node) else ():
+        name = _name(each)
+        tag = _TAGS.get(name) or ("span" if _is_mixed(node) else "div")
+        if name in _HEADINGS:
+            tag = "p" if _name(node) in _CAPTIONED else f"h{min(level, 6)}"
+        elif _is_row(each) or _is_row(node):
+            tag = "tr" if _is_row(each) else "td"
+        is_mark = name == "xref" and (each.text or "").strip().isdigit() and each.get("ref-type") in ("bibr", "fn")
+        yield f"<{tag}>"
+        yield from () if is_mark else _write_html(each, level)
+        yield f"</{tag}>{escape(each.tail or '')}"
+
+
+def _value_of(node: Any) -> JsonValue:
+    """Return the text of a node, or its attributes and what is in it by name; its own text has no name."""
+    inside = [each for each in node if _name(each)]
+    if _name(node) == "dict":  # of a property list
+        return {key.text or "": _value_of(each) for key, each in zip(inside[::2], inside[1::2], strict=False)}
+    text = (node.text or "").strip()
+    if _is_mixed(node) or any(each.tag.startswith(_XHTML) for each in inside):
+        inside, text = [], "\n\n".join(join_text([each]) for each in read_html("".join(_write_html(node, 6))).elements)
+    found = defaultdict[str, list[JsonValue]](list)
+    for key, value in node.items():
+        found[key.rpartition("}")[2]] += [value] if value.strip() and not key.startswith(_UNSAID) else []
+    for each in inside:
+        found[_name(each)].append(_value_of(each))
+    if text:
+        found[""].append(text)
+    if found.keys() <= {""}:
+        return text
+    return {key: each if len(each) > 1 or key in _RECORDS else each[0] for key, each in found.items() if each}
