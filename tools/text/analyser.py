@@ -116,29 +116,31 @@ class Analyser:
         split, form = make_splitter(self.tokeniser, self.word_pattern), self.normal_form
 
         def words(text: str) -> list[str]:
-            is_plain = True
-            if form != "none" and not text.isascii():
-                text = _RAISED.sub(r" \g<0>", _INVISIBLE.sub("", text))
-                text = unicodedata.normalize(form, text).translate(_DIGITS)
-                is_plain = _fold_accents(lower(text)) == lower(text)
+            respells = form != "none" and not text.isascii()
+            if form != "none" and respells:
+                text = unicodedata.normalize(form, _RAISED.sub(r" \g<0>", _INVISIBLE.sub("", text)))
             text = _NO_WORD.sub("", text) if self.compounds else text
             found = split(lower(text))
             if self.compounds:
                 measures = (word for word in found if not (word.isalpha() or word.isdecimal()))
-                parts = [part for word in measures if _MEASURE.fullmatch(word) for part in _RUN.findall(word)]
+                parts = [part for word in measures if _MEASURE.fullmatch(word) for part in re.findall(r"\d+|\D+", word)]
                 capitals = (each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words)
                 found += [*map(lower, find_compounds(text)), *parts, *capitals]
-            return found if is_plain else self._respell(found)
+            return [*chain.from_iterable(map(self._respell, found))] if respells else found
 
         return words
 
-    def _respell(self, words: list[str]) -> list[str]:
-        """Return words without accents, or also without, where that is another term for who types none."""
-        if self.folds_accents:
-            return [*map(_fold_accents, words)]
-        foreign = (word for word in words if not word.isascii() and word not in self._stop_words)
-        plain = (typed for word in foreign if self._stem(typed := _fold_accents(word)) != self._stem(word))
-        return words + list(dict.fromkeys(plain))
+    @cached_property
+    def _respell(self) -> Callable[[str], tuple[str, ...]]:
+        """Returns a word without accents, or also without, where that is another term for who types none."""
+
+        @lru_cache(maxsize=_DISTINCT_WORDS)
+        def respell(word: str) -> tuple[str, ...]:
+            plain = word if word.isascii() or word in self._stop_words else _fold_accents(word)
+            other = () if self._stem(plain) == self._stem(word) else (plain,)
+            return (plain,) if self.folds_accents else (word, *other)
+
+        return respell
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -168,13 +170,14 @@ _INVISIBLE = re.compile("[\xad\u0640\u200b\u200e\u200f\u2060\ufeff\u2120\u2122]"
 """Signs that no one searches for, the letters of trademarks, too, which NFKC would join to their names."""
 _RAISED = re.compile(r"[\xb2\xb3\xb9\xbc-\xbe\u2070\u2074-\u2079\u2150-\u215e](?:(?<=\d.)|(?<=[^\W\d_]{3}.))")
 """An exponent, a fraction or a note's number behind a number or word, which are part of neither, but of m²."""
-_DIGITS = str.maketrans({each: str(int(each)) for each in map(chr, range(0x660, 0x1B00)) if each.isdecimal()})
 _ACCENTS = re.compile(
     "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c]|(?<![\u0438\u0443])\u0306"
 )
 """Accents, and the points of Hebrew, Arabic and Hindi, which most texts leave out; not that of the Russian letter й."""
-_PLAIN_LETTERS = str.maketrans("łøđðıىیک", "lodđiييك") | str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"})
-"""Letters without a decomposition, as those write them who do not have them."""
+_PLAIN = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", **dict(zip("łøđðıىیک", "loddiييك", strict=True))}
+_DIGITS = {each: str(int(each)) for each in map(chr, range(0x660, 0x1B00)) if each.isdecimal()}
+_PLAIN_LETTERS = str.maketrans(_PLAIN | _DIGITS)
+"""Letters and digits without a decomposition, as those write them who do not have them."""
 _DIGRAPH = r"|(?<![aeiouq][aou])(?<=[aou])e(?=[b-df-hj-np-tv-z][a-z])|(?<=a)a(?=[b-df-hj-np-tv-z])"
 """The letter that Mueller, Oersted, Aarhus have beside Muller, Orsted, Arhus; Snowball's German stemmer knows it."""
 _CAPITALS = re.compile(r"[A-Z](?:(?<=\w A)\b|(?<!\w.)[A-Z]+\b)")
@@ -190,7 +193,6 @@ _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _MEASURE = re.compile(r"[^\W\d_]+\d\d+[^\W\d_]*|\d+(?!(?:s|st|nd|rd|th)$)[^\W\d_]+\d*")
 """NP440, 5kg, 2x4, which are NP 440 and 5 kg to others; not CO2, 1960s or 19th."""
-_RUN = re.compile(r"\d+|\D+")
 _LONG_NUMBER = re.compile(r"\d(?<!\d\d)(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}")
 """Of an account, or of a telephone, which people group in their own ways, and write with other prefixes."""
 _WITHOUT_POINTS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+|[1-9]\d?\d?(?:\.\d{3})+")

@@ -53,7 +53,7 @@ TELLING = 2.0
 """Weight of names and numbers; other words have 1.0."""
 IN_TITLE = 0.25
 
-_CHUNK = re.compile(r"\S+")
+_SENDER = re.compile(r"^(?:From|To|Cc): .*", re.MULTILINE)  # whose names stand for a whole mail, as those of a title
 _STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_QUOTE}}}", re.DOTALL)
 """Whole words, or the first characters of a word that is longer."""
 
@@ -71,7 +71,7 @@ def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
         return 0, 0
     names = [span for span in every if text[span[0]] == "|" and RULE.search(text, *span)]
     sentences = [each for each in every if each not in names and not title.endswith(text[slice(*each)])] or every
-    weights = _weights(statement, title)
+    weights = _weights(statement, " ".join([title, *_SENDER.findall(text)]))
     best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
     is_long = best[1] - best[0] > LONGEST_QUOTE and text[best[0]] != "|"
     return _cut(weights, text, *best) if is_long else best
@@ -100,6 +100,6 @@ def _score(weights: dict[str, float], sentence: str) -> float:
 
 def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
     """Return the best of the stretches that begin at every tenth word, and have LONGEST_QUOTE characters at most."""
-    words = [word.start() for word in _CHUNK.finditer(text, start, end)]
+    words = [start + word.start() for word in re.finditer(r"\S+", text[start:end])]
     found = (_STRETCH.match(text, word, end) for word in words[::10])
     return max((match.span() for match in found if match), key=lambda span: _score(weights, text[span[0] : span[1]]))

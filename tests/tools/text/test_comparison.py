@@ -109,6 +109,7 @@ def test_words_of_the_title_count_little() -> None:
     start, end = find_quote(statement, text, "Mary Anning")
     assert text[start:end] == "She found the skeleton in Lyme Regis."
     assert find_quote(statement, text) == (0, 28)
+    assert find_quote("Klaus Abel: the lens broke", "From: Klaus Abel\n\nThe lens broke.", "Lens") == (18, 33)
     assert find_quote("Changed in 2.4.1: timeouts", "2.4.1\n\nRequests have timeouts.", "Changes > 2.4.1") == (7, 30)
 
 

@@ -73,7 +73,7 @@ def _is_text(path: Path) -> bool:
         with open_binary(path) as file:
             start = file.read(4096)
     except OSError:
-        return False
+        return True  # reading it says why
     marks = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in start)
     return bool(start.strip()) and not marks and start.decode("utf-8", "replace").count("\ufffd") <= len(start) / 20
 
