@@ -148,6 +148,7 @@ def make_tables(rows: Iterable[tuple[int, Row]], wide: Collection[int] = ()) -> 
             continue
         yield from (*held, *texts)
         heads = next(count for count in range(1, len(body) + 2) if begins + count - 1 not in wide)
+        heads = 2 if heads == 1 and _has_groups(trimmed) else heads
         found = list(make_table(body, begins, heads=heads if heads > 1 else None))
         if len(columns) > 1:
             above, used = body[:heads] if heads > 1 or named else [], columns
@@ -211,6 +212,20 @@ def _is_above_numbers(rows: Sequence[Row]) -> bool:
     return below and not any(_PLAIN_NUMBER.fullmatch(name) for name, _ in columns)
 
 
+def _has_groups(rows: Sequence[Row]) -> bool:
+    """Return whether the names in the first row are those of groups, whose columns have theirs in the second."""
+    if len(rows) < 3:
+        return False
+    (key, *groups), (below, *names) = rows[:2]
+    return (
+        bool(key and rows[2][0])
+        and not below
+        and "" in groups
+        and all(names)
+        and not any(map(_PLAIN_NUMBER.fullmatch, names))
+    )
+
+
 def split_titles(rows: Sequence[Row]) -> int:
     """Count the rows above a table that are its titles, as they have one cell or a few far apart, or are empty."""
     first = rows[: _MOST_TITLES + 1]
@@ -222,7 +237,7 @@ def _is_sparse(rows: Sequence[Row]) -> bool:
     (at_first, filled), (_, below) = (
         (bool(row and row[0]), [at for at, cell in enumerate(row) if cell]) for row in (*rows[:2], *[()] * 2)[:2]
     )
-    return at_first and len(filled) <= filled[-1] and 2 * len(filled) <= len(below)
+    return at_first and 0 in below and len(filled) <= filled[-1] and 2 * len(filled) <= len(below)
 
 
 def read_entry(archive: ZipFile, name: str) -> bytes:

@@ -3,6 +3,7 @@
 import posixpath
 import re
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -213,13 +214,12 @@ def _read_notes(archive: ZipFile, related: list[tuple[str, str, str]]) -> _Notes
     from openpyxl.utils.cell import coordinate_to_tuple
 
     texts, notes = dict[str, str](), _Notes()
-    for wanted, name, text in (("comments", "comment", "{*}t"), ("threadedComment", "threadedComment", "{*}text")):
-        found = dict[str, str]()
-        for part in (part for _, kind, part in related if kind == wanted):
-            for each in read_xml(archive, part).iter(f"{{*}}{name}"):
-                said = "".join(run.text or "" for run in each.iter(text))
-                found[each.get("ref")] = f"{found.get(each.get('ref'), '')} {said}".strip()
-        texts |= found
+    for kind, runs, between in (("comments", "{*}t", ""), ("threadedComment", "{*}text", " ")):
+        said = defaultdict[str, list[str]](list)
+        for part in (part for _, each, part in related if each == kind):
+            for note in read_xml(archive, part).iter("{*}comment", "{*}threadedComment"):
+                said[note.get("ref")] += (run.text or "" for run in note.iter(runs))
+        texts |= {place: between.join(parts) for place, parts in said.items()}
     for place, text in texts.items():
         row, column = coordinate_to_tuple(place)
         notes.setdefault(row, []).append((column, text))

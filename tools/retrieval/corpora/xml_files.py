@@ -93,8 +93,9 @@ def _write_html(node: Any, level: int) -> Iterator[str]:
         elif _is_row(each) or _is_row(node):
             tag = "tr" if _is_row(each) else "td"
         is_mark = name == "xref" and (each.text or "").strip().isdigit() and each.get("ref-type") in ("bibr", "fn")
+        is_said = not is_mark and name != "binary"
         yield f"<{tag}>"
-        yield from () if is_mark else _write_html(each, level)
+        yield from _write_html(each, level) if is_said else ()
         yield f"</{tag}>{escape(each.tail or '')}"
 
 

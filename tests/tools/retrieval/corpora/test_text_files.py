@@ -253,6 +253,10 @@ NAMES = "| name | price |\n|---|---|\n"
         ('name;price\n"Ada L.";12\nBob;\n', f"{NAMES}| Ada L. | 12 |\n| Bob |  |"),
         ("Prices of 2026,,\nname,price\nLamp,12\n", f"Prices of 2026\n\n{NAMES}| Lamp | 12 |"),
         ("A\nB\n\nname,2021,2022\nX,10,1.50\n", "A\n\nB\n\n| name | 2021 | 2022 |\n|---|---|---|\n| X | 10 | 1.50 |"),
+        (
+            "Item,2023,,2024,\n,Sold,Left,Sold,Left\nX,1,2,3,4\n",
+            "| Item | 2023 Sold | 2023 Left | 2024 Sold | 2024 Left |",
+        ),
         ("1,Kiel\n2,Bonn\n", "| 1 | Kiel |\n| 2 | Bonn |"),
         (f"name,price\nLamp,{'x ' * 70_000}\nBell,3\n", f"{NAMES}| Lamp | x x"),
     ],
