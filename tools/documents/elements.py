@@ -120,7 +120,8 @@ def make_table(rows: Iterable[Row], number: int = 0, *, heads: int | None = None
 
 def write_note(number: int, row: Row, at: int, text: str) -> Element:
     """Return a note on a cell, with the cell and what its row is about."""
-    about = ", ".join(dict.fromkeys(tidy(row[place]) for place in (0, at) if place < len(row) and row[place].strip()))
+    key = next(filter(str.strip, row), "")
+    about = ", ".join(dict.fromkeys(tidy(cell) for cell in (key, *row[at : at + 1]) if cell.strip()))
     return Element("text", f"Note{about and f' on {about}'}: {tidy(text)}", number)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from gzip import GzipFile
 from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -42,35 +42,26 @@ _LIKELY_ENOUGH = 0.75
 """How much less likely than the likeliest encoding the usual one may be: in short texts they differ little."""
 
 
-class _Unpacked(RawIOBase):
+class _Unpacked(GzipFile):
     """The content of a packed file; OSError where it is damaged, or far too much."""
 
-    def __init__(self, file: BufferedReader) -> None:
-        self._file, self._content = file, GzipFile(fileobj=file)
-        self._left = max(16 << 20, _MOST_TIMES * os.fstat(file.fileno()).st_size)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "Buffer", /) -> int:
+    def readinto(self, buffer: "Buffer") -> int:
         try:
-            count = self._content.readinto(buffer)
+            count = super().readinto(buffer)
         except (EOFError, zlib.error) as error:
             raise OSError(str(error)) from None
-        self._left -= count
-        if self._left < 0:
+        if self.tell() > max(16 << 20, _MOST_TIMES * os.fstat(self.fileno()).st_size):
             raise OSError(f"it unpacks to more than {_MOST_TIMES} times its size")
         return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def open_binary(path: Path) -> BufferedReader:
     """Open a file, and one whose name ends in `.gz` as what is packed in it."""
     file = open_source(path)
-    return BufferedReader(_Unpacked(file)) if path.suffix.lower() == ".gz" else file
+    if path.suffix.lower() != ".gz":
+        return file
+    file.close()
+    return BufferedReader(cast("RawIOBase", _Unpacked(path)))
 
 
 def open_text(path: Path, encoding: str) -> TextIOWrapper:
