@@ -207,13 +207,6 @@ def test_beyond_the_greatest_depth_a_question_is_unknown_without_a_call() -> Non
     assert (walked.result["citations"], walked.result["usage"]["iterations"]) == ([], 4)
 
 
-def test_without_the_relevance_module_nothing_is_retrieved() -> None:
-    walked = run(two_levels(), passage_relevance=False)
-    assert events(walked, "query") == []
-    assert walked.result["usage"]["retrievals"] == 0
-    assert walked.result["passages"] == []
-
-
 def test_passages_are_cut_to_their_first_tokens() -> None:
     world = two_levels()
     run(world, passage_tokens=7)  # a word of more than seven letters counts as two
@@ -233,15 +226,6 @@ def test_passages_are_judged_together_or_each(judge: str, step: str, shown: int)
     result = run(world, judge=judge).result
     assert world.prompt_of(step, PERSON).count("<passage ") == shown
     assert [each["passage_id"] for each in result["citations"]] == ["model:0.1", "person"]
-
-
-def test_an_answer_that_names_no_passage_rests_on_all_that_were_judged_relevant() -> None:
-    world = World({QUESTION: Known("Tallinn", relevant="Night Harbour, Ada Brink")})
-
-    def reply(role: str, messages: list[BaseMessage]) -> str:
-        return '{"answer": "Tallinn", "used_passages": [7]}' if role.endswith(ANSWER) else world(role, messages)
-
-    assert [each["passage_id"] for each in run(reply).result["citations"]] == ["film", "person"]
 
 
 @pytest.mark.parametrize("role", ["self_knowledge", "judge_relevance", "decompose"])

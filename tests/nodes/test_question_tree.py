@@ -9,12 +9,9 @@ from hopgraph.nodes.question_tree import (
     SubQuestions,
     decomposition_ask,
     describe,
-    evidence_under,
     fill_references,
     format_sub_answers,
-    parts_of,
     parts_waited_for,
-    path_to,
     read_sub_questions,
     referred_numbers,
     rest_on_evidence,
@@ -23,24 +20,6 @@ from hopgraph.nodes.question_tree import (
 )
 from hopgraph.nodes.solve_question import with_titles
 from support.node_inputs import question_node
-
-
-def test_paths_parts_and_evidence_of_a_tree() -> None:
-    tree = {
-        each["id"]: each
-        for each in (
-            question_node("0", status="answered", how="composed"),
-            question_node("0.1", status="answered", how="composed"),
-            question_node("0.1.1", status="answered", how="known", passage_ids=["model:0.1.1"]),
-            question_node("0.2", status="unknown", how="unsolved"),
-            question_node("0.2.1", status="answered", how="passages", passage_ids=["p"]),
-            question_node("0.3", status="answered", how="passages", passage_ids=["q"]),
-        )
-    }
-    assert [each["id"] for each in path_to(tree, "0.1.1")] == ["0", "0.1", "0.1.1"]
-    assert [each["id"] for each in parts_of(tree, "0")] == ["0.1", "0.2", "0.3"]
-    assert evidence_under(tree, "0") == ["0.1.1", "0.3"]
-    assert evidence_under(tree, "0.2") == []
 
 
 @pytest.mark.parametrize(

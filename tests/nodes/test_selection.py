@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hopgraph.nodes.selection import rerank, take_best
+from hopgraph.nodes.selection import rerank
 from hopgraph.state import Candidates, ModelError
 from hopgraph.state.baselines import RerankedContext
 from support.node_inputs import node_runtime, passage
@@ -29,12 +29,6 @@ def reranking() -> Any:
             Candidates(query="q2", passage_ids=[], scores=[]),
         ],
     }
-
-
-async def test_as_many_are_taken_as_an_extraction_reads() -> None:
-    settings = RerankedContext(context_passages=2)
-    update = await take_best(reranking(), node_runtime(settings))
-    assert [[each["passage_id"] for each in entry["excerpts"]] for entry in update["knowledge"]] == [["a", "b"], []]
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,6 @@ def test_no_dict_does_worse_than_a_clear_error(values: dict[str, Any]) -> None:
     assert "\n" not in said
 
 
-def test_the_constructor_names_the_setting_that_may_be_meant() -> None:
-    values: dict[str, Any] = {"max_iteration": 3}
-    with pytest.raises(SettingsError, match=r"^setting 'max_iteration' is unknown for migres; did you mean 'max_iter"):
-        MigresContext(**values)
-    with pytest.raises(SettingsError, match=r"^setting 'max_iterations': Input should be .* 1, got 0$"):
-        MigresContext(max_iterations=0)
-
-
 def test_an_error_of_pydantics_is_one_short_line() -> None:
     class Strict(BaseModel, extra="forbid"):
         name: Annotated[str, AfterValidator(lambda text: _refuse(text))] = ""

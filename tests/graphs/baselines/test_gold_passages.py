@@ -18,17 +18,6 @@ def ask_gold(given: Any, script: Script | None = None, **more: Any) -> AnswerOut
     return gold_passages.graph.invoke(cast("Any", {"question": QUESTION, **given}), context=context)
 
 
-def test_the_reader_sees_the_given_passages_in_their_order() -> None:
-    script = Script(replies())
-    result = ask_gold({"gold_passages": GOLD}, script)
-    assert titles(script.prompts[0]) == ["Night Harbour", "Ada Brink"]
-    assert [passage["id"] for passage in result["passages"]] == ["person", "given:1"]
-    assert [(each["passage_id"], each["quote"]) for each in result["citations"]] == [
-        ("person", "She was born in Tallinn.")
-    ]
-    assert result["usage"]["retrievals"] == 0
-
-
 def test_the_setting_stands_in_where_only_settings_can_be_given() -> None:
     context = settings_of_the_command_line(gold_passages.Context, assignments=[f"gold_passages={json.dumps(GOLD)}"])
     script = Script(replies())

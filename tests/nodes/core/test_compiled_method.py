@@ -18,7 +18,6 @@ from typing_extensions import TypedDict
 from hopgraph.graphs import chat, migres, tree_of_reviews
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, MethodState, QuestionInput, SettingsError
-from hopgraph.state.fingerprint import check_same_settings, record_changes, record_settings
 from support.chain_runs import Runs
 from support.servers.scripted_agent import ScriptedAgentModel
 
@@ -215,14 +214,3 @@ def test_the_first_update_is_small_and_leaves_nothing_of_an_earlier_run(module: 
     assert begun["passages"] == Overwrite([])
     state = graph.get_state(thread).values
     assert (state["passages"], state["evidence"], state["calls"]) == ([], [], {})
-
-
-def test_settings_are_recorded_where_they_differ_from_the_defaults() -> None:
-    recorded = record_changes(migres.Context(max_iterations=7, top_k=50))
-    assert recorded == {"max_iterations": 7}
-    whole = record_settings(migres.Context(max_iterations=7))
-    for before in (recorded, whole):  # as an earlier version wrote it
-        check_same_settings(before, migres.Context(max_iterations=7))
-        for other in (migres.Context(), migres.Context(max_iterations=7, recall=False)):
-            with pytest.raises(SettingsError, match="this run began with"):
-                check_same_settings(before, other)

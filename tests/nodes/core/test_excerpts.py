@@ -3,24 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopgraph.nodes.core.excerpts import excerpt_text, passages_by_id, prompt_passages, truncated_excerpt, with_title
-from hopgraph.state import Excerpt, Passage
+from hopgraph.nodes.core.excerpts import excerpt_text, truncated_excerpt
+from hopgraph.state import Passage
 from hopgraph.tools.models.tokens import count_tokens, token_offset
-from support.node_inputs import passage
-
-
-def test_an_excerpt_shows_its_gaps_and_nothing_twice() -> None:
-    text = "One. Two. Three."
-    assert excerpt_text(Excerpt(passage_id="a", spans=[[0, 4], [10, 16]], text="", score=0), passage("a", text)) == (
-        "One. … Three."
-    )
-    assert excerpt_text(Excerpt(passage_id="a", spans=[[0, 4], [5, 9]], text="", score=0), passage("a", text)) == (
-        "One. Two."
-    )
-    written = Excerpt(passage_id="a", spans=[], text="Short.", score=0)
-    assert prompt_passages([written], passages_by_id([passage("a", text)])) == [{"title": "A", "text": "Short."}]
-    assert with_title(passage("a", "x")) == "A\nx"
-    assert with_title(passage("a", "x", title="")) == "x"
 
 
 @given(st.text(max_size=200), st.integers(1, 50))

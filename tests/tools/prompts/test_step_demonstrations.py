@@ -49,13 +49,6 @@ def test_those_of_a_prompts_folder_stand_for_the_built_in_ones(tmp_path: Path) -
     ]
 
 
-def test_common_ones_of_a_prompts_folder_serve_every_method(tmp_path: Path) -> None:
-    write(tmp_path / "common" / "extract.multi_hop.jsonl", GOOD)
-    assert len(read_demonstrations("other/extract", "multi_hop", [str(tmp_path)])) == 1
-    write(tmp_path / "other" / "extract.multi_hop.jsonl", GOOD, GOOD)
-    assert len(read_demonstrations("other/extract", "multi_hop", [str(tmp_path)])) == 2
-
-
 def test_a_folder_holds_them_by_step(tmp_path: Path) -> None:
     write(tmp_path / "extract.jsonl", GOOD)
     write(tmp_path / "ground.jsonl", "of another method, so never read")

@@ -71,11 +71,6 @@ def test_what_nothing_reaches_is_told(target: CascadeTarget) -> None:
         choose_stages(THREE, ALL, target)
 
 
-def test_only_the_questions_to_choose_on_count() -> None:
-    assert [each.stage for each in choose_stages(THREE, np.array([0]), None)] == ["one_step"]
-    assert [each.stage for each in choose_stages(THREE, np.array([2]), None)] == ["react"]
-
-
 @pytest.mark.parametrize("text", ["f1", "f1=", "f1=1.1", "f1=0", "calls=-1", "calls=nan", "em=0.5", "=1", "f1=80 %"])
 def test_targets_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="write f1=SHARE"):

@@ -93,12 +93,6 @@ def test_a_supporting_fact_beyond_the_paragraphs_end_is_left_out(tmp_path: Path)
     assert question.gold_titles == ("Film", "Ann Lee")
 
 
-def test_2wikimultihopqa_has_its_triples(tmp_path: Path) -> None:
-    triple = ["Film", "director", "Ann Lee"]
-    question = only(write(tmp_path, {**HOTPOT, "evidences": [triple]}))
-    assert (question.triples, question.hop_count) == ((("Film", "director", "Ann Lee"),), 1)
-
-
 def test_hotpotqa_with_its_facts_and_contexts_in_columns(tmp_path: Path) -> None:
     columns = {
         **HOTPOT,
@@ -357,11 +351,6 @@ def test_a_csv_is_read_in_its_encoding(tmp_path: Path, encoding: str) -> None:
     path.write_bytes(b"question;answer\n\0\0\xff\0\1")
     with pytest.raises(CorpusError, match=r"fragen.csv: it is not text"):
         only(path)
-
-
-@pytest.mark.parametrize("answer", [{"answer": None}, {"answers": []}, {"golden_answers": None}])
-def test_own_questions_can_be_unanswerable(tmp_path: Path, answer: dict[str, Any]) -> None:
-    assert only(write(tmp_path, {"question": "Who?", **answer})).answers == ()
 
 
 def test_own_questions_name_the_passages_that_they_need_by_title(tmp_path: Path) -> None:

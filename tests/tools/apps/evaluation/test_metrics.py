@@ -8,7 +8,6 @@ from hopgraph.tools.apps.evaluation.metrics import (
     F1,
     PRECISION,
     S_PRECISION,
-    best_of,
     normalize_answer,
     recall_at,
 )
@@ -103,9 +102,3 @@ def test_order_and_repeats_of_the_gold_ids_do_not_matter(ranked: list[str], gold
 def test_s_precision_is_all_or_nothing() -> None:
     assert S_PRECISION(["b", "a", "b"], ["a", "b"]) == 1.0
     assert S_PRECISION(["a"], ["a", "b"]) == S_PRECISION(["a", "b", "c"], ["a", "b"]) == S_PRECISION([], ["a"]) == 0.0
-
-
-def test_the_best_of_several_samples_counts() -> None:
-    assert best_of(EXACT_MATCH, ["Oslo", "Tallinn", ""], ["Tallinn"]) == 1.0
-    assert best_of(EXACT_MATCH, [], ["Tallinn"]) == 0.0
-    assert best_of(EXACT_MATCH, [], []) == 1.0

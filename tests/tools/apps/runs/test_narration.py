@@ -69,16 +69,6 @@ def test_no_event_of_whatever_shape_breaks_the_narration(kind: str, data: dict[s
         assert is_harmless(line.label + line.text + line.mark)
 
 
-def test_parallel_branches_come_in_one_order_whichever_was_faster() -> None:
-    first = step_event(Extracted(query="a", statements=[], dropped=0), path="extract/0000")
-    second = step_event(Extracted(query="b", statements=[], dropped=0), path="extract/0001")
-    assert lines_of([first, second]) == lines_of([second, first])
-    narrator = Narrator()
-    for each in (second, first):
-        narrator.add_event(each)
-    assert sorted(narrator.events, key=event_order) == [first, second]
-
-
 def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
     narrator = Narrator()
     assert narrator.add_event(step_event(query("a"))) == []

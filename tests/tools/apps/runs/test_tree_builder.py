@@ -148,23 +148,6 @@ def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
     assert group_paragraphs(before.root).word == "in parts"
 
 
-def test_a_part_that_waited_shows_the_question_that_is_asked_and_searched() -> None:
-    parts = [{"id": "0.1", "question": "A?"}, {"id": "0.2", "question": "Where was #1 born?"}]
-    events = happened(
-        ("planted", {"id": "0", "question": "Q?"}),
-        ("decomposed", {"id": "0", "depth": 0, "question": "Q?", "sub_questions": parts}),
-        ("filled", {"id": "0.2", "question": "Where was Ada born?"}),
-        ("query", {"query": "Where was Ada born?", "why": "Q?", "hop": 2}),
-        found("Where was Ada born?", "x"),
-    )
-    assert outline(build_tree("Q?", events)) == [
-        "expanded Q?",
-        "-open A?",
-        "-expanded Where was Ada born?",
-        "--found X",
-    ]
-
-
 def reviewed(key: str, passage: str, verdict: str, **more: str) -> tuple[str, dict[str, Any]]:
     data = {"id": key, "parent": key.rpartition(".")[0], "passage_ids": [passage], "titles": [passage.upper()]}
     return "reviewed", {**data, "verdict": verdict, "analysis": "", "answer": "", "query": "", **more}

@@ -62,7 +62,7 @@ def named(kind: str, device: str, scheme: str) -> str:
 
 @pytest.mark.slow
 @IN_THE_DARK
-@pytest.mark.parametrize("device", ["desktop", "phone"])
+@pytest.mark.parametrize("device", ["desktop", pytest.param("phone", marks=pytest.mark.long)])
 def test_a_conversation(serve: Serve, open_chat: Open, pictures: Path, device: str, scheme: Any) -> None:
     chat = open_chat(serve(settings=HOPS), color_scheme=scheme, **(WIDE if device == "desktop" else PHONE))
     chat.ask(QUESTION)
@@ -82,7 +82,7 @@ def company(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @IN_THE_DARK
-@pytest.mark.parametrize("device", ["desktop", "phone"])
+@pytest.mark.parametrize("device", [pytest.param("desktop", marks=pytest.mark.long), "phone"])
 def test_a_simple_page(
     serve: Serve, open_chat: Open, company: Path, tmp_path: Path, pictures: Path, device: str, scheme: Any
 ) -> None:

@@ -102,7 +102,8 @@ def test_the_keyboard_is_enough(serve: Serve, open_chat: Open, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("locale", "send", "looked_up"), [("de-AT", "Senden", "nachgeschlagen"), ("fr", "Envoyer", "en ")]
+    ("locale", "send", "looked_up"),
+    [("de-AT", "Senden", "nachgeschlagen"), pytest.param("fr", "Envoyer", "en ", marks=pytest.mark.long)],
 )
 def test_it_speaks_the_browsers_language(serve: Serve, open_chat: Open, locale: str, send: str, looked_up: str) -> None:
     chat = open_chat(serve(simple=True), locale=locale)
