@@ -1,21 +1,12 @@
-"""Hops as prompts show them, and how an answer rests on them."""
+"""How many calls are left over when a hop is read."""
 
 from typing import Any
 
 import pytest
 
-from hopgraph.nodes.hops.hop_history import (
-    asks_whole_question,
-    calls_after_hop,
-    open_hop,
-)
+from hopgraph.nodes.hops.hop_history import asks_whole_question, calls_after_hop, open_hop
+from hopgraph.state.baselines import SelfAskContext
 from hopgraph.state.genground import GengroundContext
-from hopgraph.state.hops import Hop
-
-
-def hop(number: int, question: str, **fields: Any) -> Hop:
-    made: Any = {**open_hop(number, question), **fields}
-    return made
 
 
 @pytest.mark.parametrize(
@@ -23,5 +14,7 @@ def hop(number: int, question: str, **fields: Any) -> Hop:
     [("Who?", {}, 1), ("where", {}, 0), ("Who?", {"deduction": False}, None)],
 )
 def test_calls_to_leave_over_after_a_hop(question: str, settings: dict[str, Any], calls: int | None) -> None:
-    assert asks_whole_question(hop(1, question), "Where?") is (question == "where")
-    assert calls_after_hop(hop(1, question), "Where?", GengroundContext(**settings)) == calls
+    hop = open_hop(1, question)
+    assert asks_whole_question(hop, "Where?") is (question == "where")
+    assert calls_after_hop(hop, "Where?", GengroundContext(**settings)) == calls
+    assert calls_after_hop(hop, "Where?", SelfAskContext()) == (0 if question == "where" else 1)
