@@ -410,14 +410,6 @@ def wide() -> World:
     return World(questions)
 
 
-def test_the_last_call_answers_from_what_was_found_for_the_question() -> None:
-    world = wide()
-    result = run(world, max_llm_calls=1).result
-    assert world.steps == [(ANSWER, QUESTION)]
-    assert "She was born in Tallinn" in world.prompts[0]
-    assert (result["answer"], result["stop_reason"], result["citations"]) == ("Tallinn", "budget", [])
-
-
 def test_the_last_call_answers_from_the_parts_that_are_answered() -> None:
     world = two_levels()
     walked = run(world, max_llm_calls=8)

@@ -213,14 +213,6 @@ def test_a_step_of_a_built_in_subgraph() -> None:
         assert dict(steps_of(builder))[each].function.function is nothing
 
 
-def test_a_copy_leaves_the_graph_as_it_is() -> None:
-    before = drawn(migres.build())
-    builder = migres.build()
-    builder.copy().insert_between("extract", "nli_verify", nothing).replace_node("decide", unsure)
-    assert drawn(builder) == before
-    assert dict(steps_of(builder))["decide"].function.function is decide
-
-
 def test_options_of_a_replaced_node_stay_unless_they_are_given() -> None:
     builder = grg.build(nodes={"mix": nothing})
     assert builder.nodes["mix"].defer

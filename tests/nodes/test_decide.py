@@ -1,6 +1,5 @@
 """Replies of the decision step, and what stands in for them."""
 
-import json
 from typing import Any
 
 import pytest
@@ -45,20 +44,6 @@ def deciding(**fields: Any) -> Any:
         **spent(),
         **fields,
     }
-
-
-@pytest.mark.parametrize(
-    ("said", "missing"),
-    [
-        ({"explanation": "It lacks her birthplace.", "missing_information": "her birthplace"}, "her birthplace"),
-        ({"explanation": "It lacks her birthplace.", "missing_information": " "}, "It lacks her birthplace."),
-        ({"explanation": "", "missing_information": None}, "Of what nationality?"),
-    ],
-)
-async def test_what_is_missing_is_taken_from_the_explanation_where_nothing_names_it(said: Any, missing: str) -> None:
-    model = ScriptedChatModel(replies=[json.dumps({"answer": "not enough information", **said})])
-    update = await decide(deciding(), node_runtime(MigresContext(model=model)))
-    assert (update["answer"], update["missing"]) == ("", missing)
 
 
 @pytest.mark.parametrize(("abstain", "answer", "used"), [(True, "", []), (False, "Ed Solomon is American.", ["1.1.2"])])

@@ -47,15 +47,3 @@ async def test_a_choice_is_by_what_the_state_or_a_setting_has_under_a_key(
     builder.add_branch("begin", key, {"new queries": "yes"}, {"none left": "no"})
     await builder.finish_after("yes", "no").compile().ainvoke({"question": "Who?"}, context=Asking(often=often))
     assert chosen == [label]
-
-
-def test_other_edges_may_lead_to_the_end() -> None:
-    builder = AnswerGraph(MethodState, Context)
-    builder.add_branch("prepare", "queries", {"again": "prepare"}, {"done": "finish"})
-    drawn: Any = builder.finish_after().compile().get_graph()
-    assert {(edge.source, edge.target) for edge in drawn.edges} == {
-        ("__start__", "prepare"),
-        ("prepare", "prepare"),
-        ("prepare", "finish"),
-        ("finish", "__end__"),
-    }

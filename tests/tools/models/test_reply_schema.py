@@ -7,7 +7,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from hopgraph.nodes.core.reply_text import LongText, ReplyModel, ShortText, ShownNumbers, schema_hint
-from hopgraph.tools.models.structured import json_schema, limit_reply, modes_of, own_limit, reply_tokens, strict_schema
+from hopgraph.tools.models.structured import limit_reply, modes_of, own_limit, reply_tokens
 
 KEY = SecretStr("sk-none")
 LOCAL = "http://127.0.0.1:9/v1"
@@ -25,27 +25,6 @@ class Statement(ReplyModel):
 class Long(ReplyModel):
     statements: Annotated[list[Statement], schema_hint(maxItems=3)]
     answer: ShortText | None = None
-
-
-def bounds_in(schema: Any) -> dict[str, int]:
-    texts = schema["$defs"]["Statement"]["properties"]
-    return {
-        "statements": schema["properties"]["statements"].get("maxItems"),
-        "text": texts["text"].get("maxLength"),
-        "numbers": texts["numbers"].get("maxItems"),
-        "answer": schema["properties"]["answer"]["anyOf"][0].get("maxLength"),
-    }
-
-
-def test_bounds_are_sent_only_where_they_are_taken() -> None:
-    assert bounds_in(strict_schema(Long, bounded=True)) == {
-        "statements": 3,
-        "text": 2000,
-        "numbers": 20,
-        "answer": 1000,
-    }
-    assert set(bounds_in(strict_schema(Long)).values()) == {None}
-    assert set(bounds_in(json_schema(Long)).values()) == {None}
 
 
 def test_what_exceeds_a_bound_is_read_all_the_same() -> None:

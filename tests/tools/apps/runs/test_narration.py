@@ -86,23 +86,6 @@ def test_a_retry_has_its_line_as_it_happens_before_its_superstep_ends() -> None:
     assert [each["event"] for each in sorted(narrator.events, key=event_order)] == ["query", *["retrying"] * 3]
 
 
-def test_what_a_query_found_follows_it_with_titles() -> None:
-    lines = narrated(
-        query("a", hop=2),
-        query("b", hop=2),
-        found("a", "1", "2", "3", "4", "5"),
-        found("b"),
-        passages=[passage("1", "Berlin", "…"), passage("2", "", "…")],
-    )
-    assert [(line.label, line.text) for line in lines] == [
-        ("", "Iteration 2"),
-        ("search", "a"),
-        ("found", "5 passages: Berlin · 2 · 3 · 2 more"),
-        ("search", "b"),
-        ("found", "no passage"),
-    ]
-
-
 def test_equal_queries_each_have_what_they_found() -> None:
     lines = narrated(query("a"), query("a"), found("a", "1"), found("a", "2"))
     assert [(line.label, line.text) for line in lines[1:]] == [

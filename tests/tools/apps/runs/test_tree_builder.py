@@ -195,40 +195,6 @@ def test_a_review_tree_shows_verdicts_queries_and_the_path_that_the_answer_rests
     assert tree.is_multi_step
 
 
-def test_statements_mark_the_paragraphs_of_their_own_query() -> None:
-    said = [{"id": "1.1.1", "statement": "X is y.", "passage_ids": ["x"]}]
-    more = [{"id": "2.1.1", "statement": "Z is y.", "passage_ids": ["z"]}]
-    tree = build_tree(
-        "Q?",
-        happened(
-            ("query", {"query": "Q?", "why": "", "hop": 1}),
-            found("Q?", "x", "z"),
-            ("filtered", {"query": "Q?", "kept": [{"passage_id": "x", "title": "X"}]}),
-            ("extracted", {"query": "Q?", "statements": said, "dropped": 0}),
-            ("verified", {"statements": [{"id": "1.1.1", "statement": "X is y.", "kept": True}], "repeated": 0}),
-            ("decided", {"answer": "", "missing": "z?", "used": [], "final": False}),
-            ("query", {"query": "z", "why": "z?", "hop": 2}),
-            found("z", "x", "z"),
-            ("filtered", {"query": "z", "kept": [{"passage_id": "x"}, {"passage_id": "z"}]}),
-            ("extracted", {"query": "z", "statements": more, "dropped": 0}),
-            ("verified", {"statements": [{"id": "2.1.1", "statement": "Z is y.", "kept": False}], "repeated": 0}),
-            ("decided", {"answer": "y", "missing": "", "used": ["1.1.1"], "final": False}),
-            answered("y", "x"),
-        ),
-    )
-    assert outline(tree) == [
-        "answered Q?",
-        "-*accepted X",
-        "-rejected Z",
-        "-*accepted X is y.",
-        "-expanded z",
-        "--accepted X",
-        "--accepted Z",
-        "--rejected Z is y.",
-    ]
-    assert node(tree, "query1").note == "looks for: z?"
-
-
 def test_hops_tell_what_passages_made_of_the_answer_from_memory() -> None:
     hop = {"thought": "", "repeated": False, "limit": False}
     tree = build_tree(

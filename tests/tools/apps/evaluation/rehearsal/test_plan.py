@@ -26,22 +26,6 @@ def questions(plan: Plan) -> list[str]:
     return [hop.template for hop in plan.hops]
 
 
-def test_a_decomposition_with_relations() -> None:
-    steps = (
-        GoldHop("Night Harbour >> director", "Ada Brink", ("id-Night Harbour",)),
-        GoldHop("#1 >> no such relation", "Larvik", ("id-Ada Brink",)),
-    )
-    asked = "Where was the director of Night Harbour born?"
-    plan = derive_plan(made({"Night Harbour": "By Ada Brink.", "Ada Brink": TEXT}, question=asked, hops=steps))
-    assert questions(plan) == ["Who is the director of Night Harbour?", "What is the no such relation of #1?"]
-    assert [hop.needs for hop in plan.hops] == [(), (1,)]
-    assert [[gold.title for gold in hop.passages] for hop in plan.hops] == [["Night Harbour"], ["Ada Brink"]]
-    assert plan.self_contained(plan.hops[1]) == (
-        "What is the no such relation of “Who is the director of Night Harbour”?"
-    )
-    assert plan.last_decides
-
-
 def test_triples_of_a_comparison() -> None:
     triples = (
         ("Alpha", "director", "Ada Brink"),
