@@ -115,8 +115,7 @@ def update_index(
     if old:
         had = old.analyser.get("language")
         if language is not None and analyser.language != had:
-            what = f"{goal} is in the language {had!r}"
-            raise SettingsError(f"{what}; leave --language out, or rebuild it with --replace")
+            raise SettingsError(f"{goal} is in the language {had!r}; leave --language out, or rebuild it: --replace")
         analyser = get_analyser(str(had))
     if old and chunking is None:
         corpus = with_own_chunking(corpus, goal, read_sources(goal, old))
