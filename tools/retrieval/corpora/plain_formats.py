@@ -19,6 +19,7 @@ from hopgraph.tools.documents.elements import (
     UnreadableFileError,
     has_names,
     join_text,
+    make_table,
     make_tables,
 )
 from hopgraph.tools.documents.encodings import open_text
@@ -47,7 +48,15 @@ class _Fraction(str):
     """A number as it is written."""
 
 
-_DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str)
+def _keep_all(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return an object, with both values of a key that it has twice."""
+    fields = dict[str, JsonValue]()
+    for key, value in pairs:
+        fields[key] = [fields[key], value] if key in fields else value
+    return fields
+
+
+_DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str, object_pairs_hook=_keep_all)
 _COMMENT = re.compile(
     r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*+[\]}])', re.DOTALL
 )
@@ -209,6 +218,9 @@ def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Sec
 def write_records(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
     """Yield the sections of JSON values, given with their lines."""
     for line, value in values:
+        if rows := _rows_of(value):
+            yield Section((), line, None, list(make_table([[*map(_show, row)] for row in rows], line)))
+            continue
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
         named = {key.lower(): each for key, each in fields.items()}
         titles = (text for key in _TITLE_KEYS if isinstance(text := named.get(key), str))
@@ -289,7 +301,7 @@ def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1
 def find_records(value: Any) -> Iterator[Any]:
     """Yield the objects of a list, or of the lists of objects within an object, and then what else that has."""
     if isinstance(value, list):
-        yield from map(_unwrap, cast("list[Any]", value))
+        yield from [value] if _rows_of(value) else map(_unwrap, cast("list[Any]", value))
         return
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     inner = {key: each for key, each in fields.items() if _has_records(each)}
@@ -303,8 +315,18 @@ def find_records(value: Any) -> Iterator[Any]:
 def _has_records(value: Any, depth: int = 2) -> bool:
     if isinstance(value, dict):
         return depth > 0 and any(_has_records(each, depth - 1) for each in cast("dict[str, Any]", value).values())
-    rows = cast("list[Any]", value) if isinstance(value, list) else []
-    return len(rows) > 0 and all(isinstance(each, dict) for each in rows)
+    return bool(rows := _list_of(value)) and all(isinstance(each, dict) for each in rows)
+
+
+def _rows_of(value: Any) -> list[list[Any]]:
+    """Return the rows of a list of them that have neither lists nor objects; none for other values."""
+    rows = [_list_of(row) for row in _list_of(value)]
+    is_table = len(rows) > 1 and min(map(len, rows)) > 1
+    return rows if is_table and not any(isinstance(cell, dict | list) for row in rows for cell in row) else []
+
+
+def _list_of(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _unwrap(value: Any) -> Any:

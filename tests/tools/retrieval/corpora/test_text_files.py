@@ -344,6 +344,8 @@ COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It i
         ("a.json", [{"name": "Lamp", "embedding": [0.1] * 9, "price": 1.5}], [("a > Lamp", "price: 1.5")]),
         ("a.json", '{"lamps": 3, // in all\n"url": "http://x",}', [("a", "lamps: 3\nurl: http://x")]),
         ("a.json", {"data": {"hits": {"edges": [{"node": TOLD}, {"node": TOLD}]}}}, [("a > Lamp", "It burns.")] * 2),
+        ("a.json", [["name", "price"], ["Lamp", 12]], [("a", f"{NAMES}| Lamp | 12 |")]),
+        ("a.json", '{"tag": "red", "tag": "blue"}', [("a", "tag 1: red\ntag 2: blue")]),
         ("a.jsonl.gz", gzip.compress(b'{"text": "One."}', mtime=0), [("a.jsonl", "One.")]),
         (
             "a.vcf",
