@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hopgraph.tools.retrieval import build_index, open_index
-from support.zipf_corpus import TITLES, write_corpus, zipf_texts
+from support.zipf_corpus import TITLES, made_word, write_corpus, zipf_texts
 
 bm25s: Any = import_module("bm25s")
 Stemmer: Any = import_module("Stemmer")
@@ -27,7 +27,7 @@ WORDS = 60
 
 
 def searched(texts: list[str]) -> list[str]:
-    return [f"Title{number % TITLES} {text}" for number, text in enumerate(texts)]
+    return [f"{made_word('Title', number % TITLES)} {text}" for number, text in enumerate(texts)]
 
 
 def seconds(action: Callable[[], object]) -> float:

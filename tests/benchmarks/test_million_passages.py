@@ -44,7 +44,7 @@ index = open_index(Path(sys.argv[1]))
 opened = time.perf_counter() - started
 retriever = Bm25Retriever(index=index)
 started = time.perf_counter()
-found = retriever.invoke("term11 term500 term90000 term194999", k=50)
+found = retriever.invoke("termcc termhbb termmbbbb termcmgmmm", k=50)
 searched = time.perf_counter() - started
 status = open("/proc/self/status").read()
 resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
