@@ -145,15 +145,20 @@ class _Reader:
                 yield from self._parts(child)
 
     def _parts(self, node: Any) -> Iterator[Element]:
-        """Yield what a paragraph or table refers to in other parts: notes, charts and diagrams."""
-        for each in node.iter("{*}footnoteReference", "{*}endnoteReference", "{*}chart", "{*}relIds"):
+        """Yield the boxes of a paragraph or table, and the notes, charts and diagrams that it refers to, each once."""
+        kinds = ("txbxContent", "footnoteReference", "endnoteReference", "chart", "relIds")
+        for each in node.iter(*(f"{{*}}{kind}" for kind in kinds)):
             name = _name(each)
-            if name == "chart":
+            if next(each.iterancestors("{*}Fallback"), None) is not None:  # the same for older programs
+                continue
+            if name == "txbxContent":
+                yield from self.read(each)
+            elif name == "chart":
                 yield from read_chart(read_xml(self._archive, self._place(_attribute(each, "id"))))
             elif name == "relIds":
                 yield from self.read(read_xml(self._archive, self._place(_attribute(each, "dm"))))
             else:
-                yield from self.read(self._notes.get(f"{name.removesuffix('Reference')} {_attribute(each, 'id')}", ()))
+                yield from self.read(self._notes.pop(f"{name.removesuffix('Reference')} {_attribute(each, 'id')}", ()))
 
     def _paragraph(self, node: Any) -> Iterator[Element]:
         style = self._styles.get(_value(node, "pPr", "pStyle"), _Style())
@@ -170,8 +175,6 @@ class _Reader:
             yield Element("heading", text, level, mark=mark.strip(" -"))
         elif text:
             yield Element("item", f"{mark} {text}") if numbering else Element("text", text)
-        for box in _text_boxes(node):
-            yield from self.read(box)
 
     def _numbering(self, node: Any, style: _Style) -> tuple[str, int] | None:
         number = _value(node, "pPr", "numPr", "numId")
@@ -228,8 +231,8 @@ class _Reader:
         yield from read_page(read_entry(self._archive, self._place(_attribute(node, "id")))).elements
 
     def _place(self, identity: str) -> str:
-        """Return the name of a related part."""
-        return posixpath.normpath(posixpath.join("word", self._targets.get(identity, ""))).lstrip("/")
+        """Return the name of a related part, once."""
+        return posixpath.normpath(posixpath.join("word", self._targets.pop(identity, ""))).lstrip("/")
 
     @cached_property
     def _targets(self) -> dict[str, str]:
@@ -370,11 +373,3 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("sSub", "sSup", "sSubSup", "limLow"), lambda node: f"{_inner(node, 'e')}{_scripts(node)}"),
 }
 """What a part of a paragraph or a formula shows, where that is not what its parts show."""
-
-
-def _text_boxes(node: Any) -> Iterator[Any]:
-    for box in node.iter("{*}txbxContent"):
-        inside = [_name(each) for each in box.iterancestors()]
-        inside = inside[: inside.index("p")]
-        if "Fallback" not in inside:  # the same for older programs
-            yield box

@@ -90,12 +90,8 @@ _NO_TEXT = "it is not UTF-8, nor text in another known encoding"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _ISO_2022_JP = b"\x1b$B"
 """What begins Japanese letters in its bytes, all of which are ASCII."""
-_LARGER = dict[str, str](
-    re.findall(
-        r"(\S+) (\S+)",
-        "iso8859-1 cp1252 iso8859-9 cp1254 iso8859-11 cp874 shift_jis cp932 gb2312 gb18030 gbk gb18030 euc_kr cp949 "
-        "big5 big5hkscs",
-    )
+_LARGER = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "shift_jis": "cp932"} | dict.fromkeys(
+    ("gb2312", "gbk"), "gb18030"
 )
 """Encodings as what browsers read them, since texts that name one have letters of the other."""
 

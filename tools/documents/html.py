@@ -20,9 +20,10 @@ from hopgraph.tools.documents.encodings import decode
 
 _DROPPED = (
     "script, style, noscript, template, nav, button:not(:is(h1, h2, h3, h4, h5, h6, dt, summary) *), "
-    "option:not([selected]), svg, iframe, object, video, audio, canvas, annotation, annotation-xml, del, rt, rp, "
-    "[hidden]:not([hidden=until-found]), [aria-hidden=true], [role=navigation], [role=banner], [role=contentinfo], "
-    "[role=search], [role=doc-noteref], [epub\\:type=noteref], [role=doc-pagebreak], [epub\\:type=pagebreak], "
+    "option:not([selected]), svg title, svg desc, iframe, object, video, audio, canvas, annotation, annotation-xml, "
+    "del, rt, rp, [hidden]:not([hidden=until-found]), [aria-hidden=true], [role=navigation], [role=banner], "
+    "[role=contentinfo], [role=search], [role=doc-noteref], [epub\\:type=noteref], [role=doc-pagebreak], "
+    "[epub\\:type=pagebreak], "
     "[style*='display:none']:not(:has(math)), [style*='display: none']:not(:has(math)), "  # Wikipedia's formulas
     "[style*='visibility:hidden'], [style*='visibility: hidden'], dialog:not([open]), "
     ".mw-editsection, .linenos, .lineno, .MsoFootnoteReference"
@@ -38,7 +39,7 @@ _ASIDES = (
 )
 """What the parts of pages without `main` are called that are for navigation."""
 _SIGNS = (
-    (":is(mfrac, msup, msub, msubsup, munder, munderover) > mrow:has(:nth-child(2))", "(", ")"),
+    (":is(mfrac, msup, msub, msubsup, munder, munderover) > mrow:has(> :nth-child(2))", "(", ")"),
     ("mfrac > :last-child", "/", ""),
     (":is(msub, munder) > :last-child, :is(msubsup, munderover) > :nth-child(2)", "_", ""),
     (":is(msup, msubsup, mover, munderover) > :last-child", "^", ""),
@@ -137,8 +138,6 @@ def _main_content(tree: Any) -> Any:
 
 
 def _write_signs(body: Any) -> None:
-    for each in body.css("svg:has(text)"):
-        each.insert_before(" ".join(text.text() for text in each.css("text")))
     for places, before, after in _SIGNS:
         for each in body.css(places):
             each.insert_before(before)
@@ -182,7 +181,7 @@ class _Writer:
             text = node.text_content or ""
             text = text if "pre" in self._inside else _SPACE.sub(" ", CHINESE_BREAK.sub("", text))
             self._text.append(write_script(text, raised=self._script == "sup") if self._script else text)
-        elif tag in ("br", "img"):
+        elif tag in ("br", "img", "text"):
             self._text.append("\n" if tag == "br" else f" {node.attributes.get('alt') or ''} ")
         elif tag in ("sub", "sup"):
             self._script = tag

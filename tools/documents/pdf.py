@@ -59,8 +59,8 @@ _CHUNK = re.compile(r"\S+")
 _SPACED = re.compile(r"(?<!\S)(?:[^\W\d_] ){3,}[^\W\d_](?!\S)")
 _SMALL, _MOVED, _WORD_LETTERS = 0.85, 0.05, 4
 """Size and distance from the line of small figures, for a size of 1; letters of a word that cannot be a unit."""
-_SAME_PLACE = 3
-"""Points."""
+_SAME_PLACE, _MOST_FIELDS = 3, 1000
+"""Points; fields and notes of a page."""
 _WITHIN_CHINESE = re.compile(f"(?<={CHINESE})[ \n]+(?={CHINESE})")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MARK_BEFORE = re.compile(r"(?<!\S)([.,:;!?\u060c\u061b\u061f]+)([^\W_][\w.,:/]*)")
@@ -216,7 +216,7 @@ def _rewrite(elements: list[Element], old: re.Pattern[str], better: Iterator[str
 
 def _boxes(page: Any) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield what stands beside each check box that draws no mark, and that with one."""
-    for field in page.form_fields or ():
+    for field in (page.form_fields or ())[:_MOST_FIELDS]:
         if field.checked is not None and (place := field.rect):
             line = [each for each in page.text_items if each.y < place.y + place.height / 2 < each.y + each.height]
             right = min((each for each in line if each.x >= place.x), key=lambda each: each.x, default=None)
@@ -227,9 +227,13 @@ def _boxes(page: Any) -> Iterator[tuple[str, Iterator[str]]]:
 def _typed(page: Any) -> Iterator[Element]:
     """Yield the values of fields that are not drawn, and the notes that were typed onto a page."""
     drawn = tidy(" ".join(each.text for each in page.text_items))
-    fields = [each for each in page.form_fields or () if each.type == "text"]
+    fields = [each for each in (page.form_fields or ())[:_MOST_FIELDS] if each.type == "text"]
     found = [(f"{each.alternate_name or each.name}: ", tidy(each.value or "")) for each in fields]
-    found += [("", tidy(each.contents or "")) for each in page.annotations or () if each.subtype == "freetext"]
+    found += [
+        ("", tidy(each.contents or ""))
+        for each in (page.annotations or ())[:_MOST_FIELDS]
+        if each.subtype == "freetext"
+    ]
     yield from (Element("text", f"{name}{text}") for name, text in found if text and text not in drawn)
 
 

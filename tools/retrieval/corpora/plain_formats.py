@@ -368,7 +368,14 @@ def _show(value: JsonValue) -> str:
     return " ".join(_read_markup(str(value)).split())
 
 
-def rst_to_markdown(text: str) -> str:
+def to_markdown(suffix: str, text: str) -> str:
+    """Return a text in Markdown, reStructuredText, AsciiDoc or Org as Markdown, by its headings and listings."""
+    if suffix == ".rst":
+        return _rst_to_markdown(text)
+    return _outline_to_markdown(_OUTLINES[suffix], text) if suffix in _OUTLINES else text
+
+
+def _rst_to_markdown(text: str) -> str:
     """Write the headings of reStructuredText as Markdown's, by their order, and its literal blocks as fenced code."""
     text = _UNSAID.sub(lambda each: "\n" * each[0].count("\n"), text)
     lines, levels = _LITERAL.sub(_fence, text).split("\n"), list[tuple[str, bool]]()
@@ -393,18 +400,17 @@ def _fence(literal: re.Match[str]) -> str:
     return f"{above}\n```\n{inside}\n```\n\n"
 
 
-def outline_to_markdown(suffix: str, text: str) -> str:
-    """Write the headings and listings of AsciiDoc or Org as Markdown's, without attributes and comments."""
+def _outline_to_markdown(marks: re.Pattern[str], text: str) -> str:
     lines, fence = list[str](), ""
     for line in text.split("\n"):
-        found = _OUTLINES[suffix].match(line)
+        found = marks.match(line)
         if found and found["fence"]:
             fence = "" if fence else found["fence"]
             lines.append("```")
         elif fence or not found:
             lines.append(line)
         elif not found["unsaid"]:
-            level = len(found["mark"] or "") + (suffix == ".org")  # its title stands above those
+            level = len(found["mark"] or "") + ("title" in marks.groupindex)  # Org's stands above its headings
             lines.append(f"{'#' * level} {line[found.end() :].strip()}")
     return "\n".join(lines)
 

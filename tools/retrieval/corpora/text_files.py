@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -21,9 +20,8 @@ from hopgraph.tools.retrieval.corpora.markdown_sections import Section, Structur
 from hopgraph.tools.retrieval.corpora.plain_formats import (
     READERS,
     find_records,
-    outline_to_markdown,
     read_notebook,
-    rst_to_markdown,
+    to_markdown,
     write_records,
 )
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
@@ -34,13 +32,8 @@ from hopgraph.tools.text.languages import detect_language
 from hopgraph.tools.text.sanitize import pluralize, strip_controls
 from hopgraph.tools.text.sentences import LINE_UNIT
 
-_MARKUP: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys((".md", ".markdown"), str),
-    **{suffix: partial(outline_to_markdown, suffix) for suffix in (".adoc", ".org")},
-    ".rst": rst_to_markdown,
-}
-"""Suffix → what makes Markdown of a text."""
-PLAIN = _MARKUP.keys() | {".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"}
+_MARKUP = frozenset({".md", ".markdown", ".rst", ".adoc", ".org"})
+PLAIN = _MARKUP | {".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"}
 """The suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
 _LARGEST_STRUCTURE = 1 << 26
@@ -234,7 +227,7 @@ def _open_document(path: Path, reading: CorpusReading, converter: DocumentConver
         return read_notebook(path, encoding)
     if suffix in _MARKUP and path.stat().st_size <= _LARGEST_STRUCTURE:
         with open_text(path, encoding) as file:
-            return read_markdown(_MARKUP[suffix](file.read()))
+            return read_markdown(to_markdown(suffix, file.read()))
     if suffix not in PLAIN:
         return StructuredText(path.name, {}, [Section(blocks=_lines(path, encoding))])
     return StructuredText(_title(path, encoding), {}, [Section(blocks=_blocks(path, encoding))])
