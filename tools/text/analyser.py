@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property, lru_cache, partial, wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
+from itertools import chain, filterfalse
 from threading import Lock
 from typing import Any, Literal, TypeVar
 
@@ -182,19 +182,19 @@ _DIGRAPH = r"|(?<![aeiouq][aou])(?<=[aou])e(?=[b-df-hj-np-tv-z][a-z])|(?<=a)a(?=
 """The letter that Mueller, Oersted, Aarhus have beside Muller, Orsted, Arhus; Snowball's German stemmer knows it."""
 _CAPITALS = re.compile(r"[A-Z](?:(?<=\w A)\b|(?<!\w.)[A-Z]+\b)")
 """Stop words that are names where a sentence has them in capitals: vitamin A, the IT department."""
-_ALNUM = rf"[^\W_{UNSPACED}]"
-_COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, O'Neil, C++, 1,234,567, 14 800, .NET
-    rf"(?<!{_ALNUM})(?:{_ALNUM}++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z])"
-    rf"|(?<![^\W_]o)(?<=o)['\u2019](?=[a-z])){_ALNUM}++)+|(?:\+\+|#)(?!\w))|[1-9]\d?\d?(?:[, '\u2019]\d{{3}})+(?!\d))"
-    r"|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
+_COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, O'Neil, C++, .NET
+    r"(?<![^\W_])[^\W_]++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z])"
+    r"|(?<![^\W_]o)(?<=o)['\u2019](?=[a-z]))[^\W_]++)+|(?:\+\+|#)(?!\w))|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
 )
 _HUMP = re.compile(r"[a-z]\d*[A-Z]|[A-Z]{2}[a-z]{2}")
 _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _MEASURE = re.compile(r"[^\W\d_]+\d\d+[^\W\d_]*|\d+(?!(?:s|st|nd|rd|th)$)[^\W\d_]+\d*")
 """NP440, 5kg, 2x4, which are NP 440 and 5 kg to others; not CO2, 1960s or 19th."""
-_LONG_NUMBER = re.compile(r"\d(?<!\d\d)(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}")
-"""Of an account, or of a telephone, which people group in their own ways, and write with other prefixes."""
+_NUMBER = re.compile(
+    r"\d(?<!\d\d)(?:(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}|(?<=[1-9])\d?\d?(?:[, '\u2019]\d{3})+(?!\d))"
+)
+"""Of an account, or of a telephone, which people group in their own ways, and write with other prefixes; 1,200."""
 _WITHOUT_POINTS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+|[1-9]\d?\d?(?:\.\d{3})+")
 """U.S, Ph.D and 1.200, which are US, PhD and 1200 to others."""
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
@@ -212,8 +212,11 @@ def find_compounds(text: str) -> list[str]:
     Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too; of initials
     one word, `US` for U.S.; of a number of nine digits or more the last seven; and pictographs.
     """
-    text = " ".join(["|" if _is_plain(word) else word for word in text.split()])
-    found: list[str] = []
+    digits = ("".join(filter(str.isdecimal, number)) for number in _NUMBER.findall(text))
+    found = [number[-7:] if len(number) > 8 else number for number in digits]
+    if not text.isascii():
+        found, text = found + _SIGN.findall(text), re.sub(f"[{UNSPACED}]", " ", text)
+    text = " ".join(filterfalse(_is_plain, text.split()))
     for match in _COMPOUND.finditer(text):
         joined = match[0].translate(_BETWEEN_PARTS)
         found.append(joined.replace(".", "") if _WITHOUT_POINTS.fullmatch(joined) else joined)
@@ -223,14 +226,13 @@ def find_compounds(text: str) -> list[str]:
     if _HUMP.search(text):
         for word in _CAMEL.findall(text):
             found += _CAMEL_PART.findall(word)
-    found += ("".join(filter(str.isdecimal, number))[-7:] for number in _LONG_NUMBER.findall(text))
-    return found if text.isascii() else found + _SIGN.findall(text)
+    return found
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether what stands between blanks is, but for its end, one word: most of a text."""
+    """Return whether what stands between blanks is, but for its end, one word or number: most of a text."""
     word = word.rstrip(".,;:!?)")
-    return word.isalnum() and word[1:].islower()
+    return word.isalnum() and (word[1:].islower() or word.isdigit())
 
 
 def _turkish_lower(text: str) -> str:

@@ -32,10 +32,8 @@ _TOKENISERS = {"chinese-words": "rjieba", "japanese-words": "sudachipy", "thai-w
 _CODES = _STEMMED | _UNSPACED | {f"{code}-words": f"{_UNSPACED[code]}-words" for code in ("zh", "ja", "th")}
 AUTO_LANGUAGE = "auto"
 """The language of an index whose documents are each in their own; in its manifest with these behind a colon."""
-_LIKELY, _UNLIKELY = 0.5, 0.02
-"""The least probability of a document's language, and the most of English, in which it is read otherwise."""
-_LETTERS_READ, _FEWEST_STOPS = 4000, 2
-"""The characters that a language is guessed from, and a query's stop words at least."""
+_LIKELY, _UNLIKELY = 0.5, 0.02  # the least probability of a document's language, and the most of English
+_LETTERS_READ, _FEWEST_STOPS = 4000, 2  # the characters that a language is guessed from; a query's stop words
 
 
 def list_language_codes() -> list[str]:
