@@ -88,7 +88,7 @@ _UNSAID = re.compile(
 )
 """A label or the address of a link, and a comment with what is indented below it."""
 _OUTLINES = {
-    ".adoc": re.compile(r"(?P<mark>={1,6}) (?=\S)|(?P<fence>-{4,}|\.{4,}|`{3,})\s*$|(?P<unsaid>:[\w-]+!?:|//)"),
+    ".adoc": re.compile(r"(?P<mark>={1,6}) (?=\S)|(?P<fence>-{4,}|\.{4,}|`{3,})\s*$|(?P<unsaid>:[\w-]+!?:|//|\|===)"),
     ".org": re.compile(
         r"(?P<mark>\*{1,6}) (?=\S)|(?P<fence>\s*#\+(?:begin|end)_\w+)|(?P<title>#\+title:)|(?P<unsaid>#\+\w+:|# )",
         re.IGNORECASE,

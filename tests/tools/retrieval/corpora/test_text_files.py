@@ -300,7 +300,11 @@ COMMENT = ".. code-block:: python\n\n   # load\n   x = 1\n\n.. note::\n\n   It i
         ("a.md", "Use snake\\_case &amp; `a\\_b`, 2 \\* 3.\n", [("a", "Use snake_case & `a\\_b`, 2 * 3.")]),
         ("a.md", "## <a name='x'></a>B {#b}\n\n<kbd>C</kbd><br>D\n", [("B", "B\n\nC D")]),
         ("a.md", "<h1 align=center>A</h1>\n\n<pre>\n1\n2</pre>\n\n## B\n", [("A", "A\n\n1\n2"), ("A > B", "B")]),
-        ("a.adoc", "= A\n:toc:\n\n== B\n\n----\n== C\n----\n", [("A > B", "B\n\n```\n== C\n```")]),
+        (
+            "a.adoc",
+            "= A\n:toc:\n\n== B\n\n----\n== C\n----\n\n|===\n|D\n|===\n",
+            [("A > B", "B\n\n```\n== C\n```\n\n|D")],
+        ),
         ("a.org", "#+TITLE: A\n* B\n#+BEGIN_SRC\n* C\n#+END_SRC\n", [("A > B", "B\n\n```\n* C\n```")]),
         ("a.rst", "A\n=\n\n.. _b:\n\n.. C\n   D\n\nE.\n", [("A", "A\n\nE.")]),
         ("a.md", QUOTED, [("a", "The tower is old.\n\n| a | b |\n|---|---|\n| 1 | 2 |")]),
