@@ -49,6 +49,8 @@ HOW = {
     "_NAMED_VALUE": "match",
     "_CODE_DIRECTIVE": "match",
     "_NUMBER_CELL": "fullmatch",
+    "_MEASURE": "fullmatch",
+    "_NOT_SAID": "match",
 }
 """Patterns that never search: what the product calls instead."""
 BOUNDED = {

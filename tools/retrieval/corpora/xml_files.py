@@ -20,7 +20,7 @@ XML = frozenset(
 )
 """The suffixes of files of texts and data, not of code."""
 _LARGEST = 1 << 26  # bytes of a file whose structure is read
-_DECLARED = re.compile(r"\s*+<\?xml\s[^>]{0,500}>")
+_DECLARED = re.compile(r"\A\s*+<\?xml\s[^>]{0,500}>")
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)(\w{2,10});")
 _TAGS = dict[str, str](
     re.findall(
