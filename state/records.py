@@ -176,3 +176,8 @@ class Usage(TypedDict):
     """Tokens of the passages shown (offline counter): the measure of MIGRES, Table 5."""
     parse_failures: int
     iterations: int
+
+
+def has_no_usable_reply(usage: Usage) -> bool:
+    """Return whether a model was asked, and none of its replies could be used."""
+    return usage["llm_calls"] == usage["parse_failures"] > 0

@@ -13,6 +13,7 @@ from hopgraph.nodes.finish import total
 from hopgraph.state import Citation, ModelError, StopReason, Update, Usage
 from hopgraph.state.chat import ChatContext, ChatState, LookUpState
 from hopgraph.state.events import Replied
+from hopgraph.state.records import has_no_usable_reply
 from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citation
 
 UNCITED = "No passage in the documents supports this; it is the model's own knowledge."
@@ -32,7 +33,7 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     """
     looked_up = state["chosen"] is not None
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
-    if looked_up and not state["answer"] and usage["llm_calls"] == usage["parse_failures"] > 0:
+    if looked_up and not state["answer"] and has_no_usable_reply(usage):
         raise ModelError(NO_USABLE_REPLY)
     text = turn_text(state) if looked_up else escape_markup(state["said"])
     emit(runtime, Replied(text=text, citations=len(state["citations"])))

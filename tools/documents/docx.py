@@ -1,6 +1,5 @@
 """DOCX as elements: its paragraphs, lists and tables in their order, by their styles."""
 
-import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -15,6 +14,7 @@ from hopgraph.tools.documents.elements import (
     join_text,
     make_table,
     read_entry,
+    read_related,
     read_xml,
     tidy,
     write_number,
@@ -119,9 +119,7 @@ def _outline_level(node: Any) -> int:
 class _Reader:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
-        relations = read_xml(archive, "_rels/.rels")
-        targets = [each.get("Target", "") for each in relations if each.get("Type", "").endswith("/officeDocument")]
-        self.main = next(iter(targets), _MAIN).lstrip("/")
+        self.main = next((part for _, kind, part in read_related(archive) if kind == "officeDocument"), _MAIN)
         self._styles = self._read_styles()
         self._lists = self._read_lists()
         notes = (each for kind in ("foot", "end") for each in read_xml(archive, f"word/{kind}notes.xml"))
@@ -232,12 +230,11 @@ class _Reader:
 
     def _place(self, identity: str) -> str:
         """Return the name of a related part, once."""
-        return posixpath.normpath(posixpath.join("word", self._targets.pop(identity, ""))).lstrip("/")
+        return self._related.pop(identity, "")
 
     @cached_property
-    def _targets(self) -> dict[str, str]:
-        relations = read_xml(self._archive, "word/_rels/document.xml.rels")
-        return {each.get("Id", ""): each.get("Target", "") for each in relations}
+    def _related(self) -> dict[str, str]:
+        return {key: part for key, _, part in read_related(self._archive, self.main)}
 
     def _read_styles(self) -> dict[str, _Style]:
         root = read_xml(self._archive, "word/styles.xml")

@@ -1,5 +1,6 @@
 """The elements that every reader of documents yields, and what the readers share."""
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -171,7 +172,7 @@ def _split_columns(block: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row
 
 
 def _stands_alone(left: list[Row], right: list[Row]) -> bool:
-    """Return whether a table stands beside another: it has names, and other rows, or keys."""
+    """Return whether the columns on the right are a separate table: with names, and other rows, or keys."""
     tables = [full[split_titles(full) :] for full in map(_trim, (left, right))]
     if not all(len(each) > 1 and len(each[0]) > 1 and has_names(each) for each in tables):
         return False
@@ -252,6 +253,14 @@ def read_entry(archive: ZipFile, name: str) -> bytes:
 def read_xml(archive: ZipFile, name: str) -> Any:
     """Return the root of an XML file of an archive; an empty element if it has none of this name."""
     return parse_xml(read_entry(archive, name) or b"<none/>")
+
+
+def read_related(archive: ZipFile, part: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield the id, the kind and the name of each part of an Office file that one refers to, or the file itself."""
+    folder, name = posixpath.split(part)
+    for each in read_xml(archive, posixpath.join(folder, "_rels", f"{name}.rels")).iterchildren("*"):
+        place = posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/")
+        yield each.get("Id", ""), each.get("Type", "").rpartition("/")[2], place
 
 
 def read_paragraphs(drawing: Any) -> Iterator[Element]:

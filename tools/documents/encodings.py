@@ -45,6 +45,14 @@ _LIKELY_ENOUGH = 0.75
 class _Unpacked(GzipFile):
     """The content of a packed file; OSError where it is damaged, or far too much."""
 
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        super().__init__(fileobj=file)
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
+
     def readinto(self, buffer: "Buffer") -> int:
         try:
             count = super().readinto(buffer)
@@ -58,10 +66,7 @@ class _Unpacked(GzipFile):
 def open_binary(path: Path) -> BufferedReader:
     """Open a file, and one whose name ends in `.gz` as what is packed in it."""
     file = open_source(path)
-    if path.suffix.lower() != ".gz":
-        return file
-    file.close()
-    return BufferedReader(cast("RawIOBase", _Unpacked(path)))
+    return BufferedReader(cast("RawIOBase", _Unpacked(file))) if path.suffix.lower() == ".gz" else file
 
 
 def open_text(path: Path, encoding: str) -> TextIOWrapper:

@@ -77,7 +77,7 @@ _SELF_CLOSED = re.compile(
 """An element of XHTML without content, which HTML would not take to be closed."""
 _FOOTNOTE_MARK = re.compile(r"\W{0,5}(?:\w{1,3}|[*†‡§¶])\W{0,5}")
 _LINK_MARK = re.compile(r"\W{1,5}")
-"""The text of a link to the heading that it stands in, or from a note back to the text."""
+"""The text of a heading's permalink, or of a footnote's link back to the text."""
 
 
 def read_page(page: BinaryIO | bytes, encoding: str | None = None) -> Document:

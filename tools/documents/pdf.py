@@ -215,7 +215,7 @@ def _rewrite(elements: list[Element], old: re.Pattern[str], better: Iterator[str
 
 
 def _boxes(page: Any) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield what stands beside each check box that draws no mark, and that with one."""
+    """Yield the label of each check box that draws no mark, and the label with one."""
     for field in (page.form_fields or ())[:_MOST_FIELDS]:
         if field.checked is not None and (place := field.rect):
             line = [each for each in page.text_items if each.y < place.y + place.height / 2 < each.y + each.height]

@@ -1,6 +1,5 @@
 """Spreadsheets as elements, each value as Excel shows it."""
 
-import posixpath
 import re
 import struct
 from collections import defaultdict
@@ -28,6 +27,7 @@ from hopgraph.tools.documents.elements import (
     make_tables,
     read_entry,
     read_paragraphs,
+    read_related,
     read_xml,
     tidy,
     write_note,
@@ -182,29 +182,21 @@ def _look_through(file: BinaryIO) -> tuple[dict[str, _Around], int]:
 
     found, without = dict[str, _Around](), 0
     with ZipFile(file) as archive:
-        places = {key: place for key, _, place in _related(archive, "xl/workbook.xml")}
+        places = {key: place for key, _, place in read_related(archive, "xl/workbook.xml")}
         for each in read_xml(archive, "xl/workbook.xml").iter("{*}sheet"):
             place = places.get(next((value for name, value in each.items() if name.endswith("}id")), ""), "")
             sheet = read_entry(archive, place)
             without += sum(1 for _ in _NO_VALUE.finditer(sheet))
             ranges = (range_boundaries(cells.decode()) for cells in _MERGED.findall(sheet))
-            merged, related = _below_first(ranges), list(_related(archive, place))
+            merged, related = _below_first(ranges), list(read_related(archive, place))
             drawn = [text for _, kind, part in related if kind == "drawing" for text in _drawn(archive, part)]
             found[each.get("name", "")] = _Around(merged, _read_notes(archive, related), drawn)
     return found, without
 
 
-def _related(archive: ZipFile, part: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, the kind and the name of each part that one refers to."""
-    folder, _, name = part.rpartition("/")
-    for each in read_xml(archive, f"{folder}/_rels/{name}.rels").iter("{*}Relationship"):
-        place = posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/")
-        yield each.get("Id", ""), each.get("Type", "").rpartition("/")[2], place
-
-
 def _drawn(archive: ZipFile, part: str) -> Iterator[Element]:
     yield from read_paragraphs(read_xml(archive, part))
-    for _, kind, chart in _related(archive, part):
+    for _, kind, chart in read_related(archive, part):
         for title in read_xml(archive, chart).iter("{*}title") if kind.startswith("chart") else ():
             yield from read_paragraphs(title)
 

@@ -34,6 +34,19 @@ _searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hopgrap
 """A thread per core: more are no faster, and each that waits for Python's lock delays the event loop."""
 
 
+class _TermNumbers(dict[str, int]):
+    """Word → number of its term; a word is stemmed once, when it is met first."""
+
+    def __init__(self, analyser: Analyser, vocab: dict[str, int]) -> None:
+        super().__init__()
+        self._analyser, self._vocab = analyser, vocab
+
+    def __missing__(self, word: str) -> int:
+        term = self._analyser.term(word)
+        number = self[word] = _STOP if term is None else self._vocab.setdefault(term, len(self._vocab))
+        return number
+
+
 class TermIds:
     """The terms of every passage as numbers, four bytes for each occurrence, in the order of the passages."""
 
@@ -41,24 +54,16 @@ class TermIds:
         self.vocab: dict[str, int] = {}
         """Term → number, from 0, in the order in which the terms were met."""
         self._analyser = analyser
-        self.languages: dict[str, dict[str, int]] = {}
-        """Language of passages → word → number of its term; a word is stemmed once, when it is met first."""
+        self.languages: dict[str, _TermNumbers] = {}
+        """Language of passages → its words' numbers."""
         self._numbers, self._ends = array("i"), array("q", [0])
 
     def add(self, text: str, language: str = "") -> None:
         """Append a passage in a language, as far as it is known; it may have no terms."""
         analyser = self._analyser.choose(language)
-        words = analyser.words(text)
-        known = self.languages.setdefault(analyser.language, {})
-        numbers = [known[word] if word in known else self._learn(analyser, known, word) for word in words]
-        self._numbers.extend([number for number in numbers if number != _STOP])
+        number_of = self.languages.setdefault(analyser.language, _TermNumbers(analyser, self.vocab))
+        self._numbers.extend([number for word in analyser.words(text) if (number := number_of[word]) != _STOP])
         self._ends.append(len(self._numbers))
-
-    def _learn(self, analyser: Analyser, known: dict[str, int], word: str) -> int:
-        term = analyser.term(word)
-        number = _STOP if term is None else self.vocab.setdefault(term, len(self.vocab))
-        known[word] = number
-        return number
 
     def numbers(self) -> NDArray[np.int32]:
         """Return the numbers of all passages, one after the other, without a copy."""

@@ -123,7 +123,7 @@ class Analyser:
             found = split(lower(text))
             if self.compounds:
                 measures = (word for word in found if not (word.isalpha() or word.isdecimal()))
-                parts = [part for word in measures if _MEASURE.fullmatch(word) for part in re.findall(r"\d+|\D+", word)]
+                parts = [part for word in measures if _MEASURE.fullmatch(word) for part in _RUN.findall(word)]
                 capitals = (each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words)
                 found += [*map(lower, find_compounds(text)), *parts, *capitals]
             return [*chain.from_iterable(map(self._respell, found))] if respells else found
@@ -191,6 +191,7 @@ _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _MEASURE = re.compile(r"[^\W\d_]+\d\d+[^\W\d_]*|\d+(?!(?:s|st|nd|rd|th)$)[^\W\d_]+\d*")
 """NP440, 5kg, 2x4, which are NP 440 and 5 kg to others; not CO2, 1960s or 19th."""
+_RUN, _UNSPACED_LETTER = re.compile(r"\d+|\D+"), re.compile(f"[{UNSPACED}]")
 _NUMBER = re.compile(
     r"\d(?<!\d\d)(?:(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}|(?<=[1-9])\d?\d?(?:[, '\u2019]\d{3})+(?!\d))"
 )
@@ -215,7 +216,7 @@ def find_compounds(text: str) -> list[str]:
     digits = ("".join(filter(str.isdecimal, number)) for number in _NUMBER.findall(text))
     found = [number[-7:] if len(number) > 8 else number for number in digits]
     if not text.isascii():
-        found, text = found + _SIGN.findall(text), re.sub(f"[{UNSPACED}]", " ", text)
+        found, text = found + _SIGN.findall(text), _UNSPACED_LETTER.sub(" ", text)
     text = " ".join(filterfalse(_is_plain, text.split()))
     for match in _COMPOUND.finditer(text):
         joined = match[0].translate(_BETWEEN_PARTS)

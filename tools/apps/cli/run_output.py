@@ -15,6 +15,7 @@ from rich.text import Text
 
 from hopgraph.nodes.chat.reply import NO_USABLE_REPLY
 from hopgraph.state import Context, StepEvent, Usage
+from hopgraph.state.records import has_no_usable_reply
 from hopgraph.tools.apps.cli.console import LABEL_WIDTH, print_hanging, print_line
 from hopgraph.tools.apps.runs.lines import Line
 from hopgraph.tools.apps.runs.narration import is_stand_in, run_header
@@ -159,7 +160,7 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
         print_hanging(console, label, Text(sanitize_line(state["answer"]), "bold green"), indent=indent)
     else:
         print_line(console, "No answer", "bold red")
-        if state["usage"]["llm_calls"] == state["usage"]["parse_failures"] > 0:
+        if has_no_usable_reply(state["usage"]):
             print_line(console, f"{NO_USABLE_REPLY[:1].upper()}{NO_USABLE_REPLY[1:]}.", "yellow")
         missing = sanitize_line(state.get("missing") or "")
         if not why and missing and missing != sanitize_line(state["question"]):

@@ -77,7 +77,7 @@ def _is_row(node: Any) -> bool:
 
 
 def _is_mixed(node: Any) -> bool:
-    """Return whether text stands beside the elements in a node."""
+    """Return whether a node has mixed content: text between its child elements."""
     return len(node) > 0 and any(text and text.strip() for text in (node.text, *(each.tail for each in node)))
 
 
