@@ -232,7 +232,7 @@ def _rows(rows: Iterable[Sequence[Any]], around: _Around, noted: list[Element]) 
     merged = around.merged
     firsts, shown = set(merged.values()), dict[tuple[int, int], str]()
     for number, cells in enumerate(rows, 1):
-        row = ["" if cell.value is None else show_value(cell.value, cell.number_format) for cell in cells]
+        row = ["" if (value := cell.value) is None else show_value(value, cell.number_format) for cell in cells]
         for column in range(1, len(row) + 1) if merged else ():
             if (number, column) in firsts:
                 shown[number, column] = row[column - 1]
@@ -258,8 +258,8 @@ def show_value(value: object, number_format: str = "General") -> str:
     if isinstance(value, int | float):
         return _show_number(value, number_format or "General")
     text = "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
-    tokens = _tokens(_SECTION.findall(number_format)[-1])
-    return "".join(text if each == "@" else _literal(each) for each in tokens) if text and "@" in tokens else text
+    tokens = _tokens(_SECTION.findall(number_format)[-1]) if text and "@" in number_format else ()
+    return "".join(text if each == "@" else _literal(each) for each in tokens) if "@" in tokens else text
 
 
 def _show_number(value: float, number_format: str) -> str:
