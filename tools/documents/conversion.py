@@ -22,7 +22,7 @@ from hopgraph.state import SettingsError, SpecError
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError
 from hopgraph.tools.documents.pdf import find_tessdata
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.io.process_limits import limit_process
+from hopgraph.tools.io.process_limits import limit_process, stop_timer
 
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
 """Limits for one file: seconds (a dense PDF page needs a fifth of a second); bytes of address space."""
@@ -86,6 +86,7 @@ class DocumentConverter:
         if ocr:
             find_tessdata(ocr)
         self._process: subprocess.Popen[bytes] | None = None
+        self._begun: Path | None = None
 
     def __enter__(self) -> "DocumentConverter":
         return self
@@ -94,26 +95,38 @@ class DocumentConverter:
         if self._process:
             self._process.kill()
             self._process.communicate()
-            self._process = None
+            self._process = self._begun = None
 
-    def convert(self, path: Path) -> Document:
-        """Return what a document says; UnreadableFileError where it cannot be read, SettingsError where nothing can."""
-        process = self._process = self._process or self._start()
-        to_process, from_process = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-        with suppress(BrokenPipeError):
-            to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
-            to_process.flush()
-        line = from_process.readline()
+    def convert(self, path: Path, next_path: Path | None = None) -> Document:
+        """Return what a document says, and convert the next one while the caller works on this one.
+
+        UnreadableFileError where it cannot be read, SettingsError where nothing can.
+        """
+        if self._begun not in (None, path):
+            self.__exit__()
+        process = (self._begun and self._process) or self._begin(path)
+        line = cast("IO[bytes]", process.stdout).readline()
         if not line.endswith(b"\n"):
             self.__exit__()
             seconds, memory = self._limits
             limits = f"{seconds:,} seconds or {memory / (1 << 30):.1f} GiB of memory"
             raise UnreadableFileError(f"it cannot be read, or takes more than {limits}")
+        self._begun = None
+        if next_path:
+            self._begin(next_path)
         found = json.loads(line)
         if "problem" in found:
             raise UnreadableFileError(found["problem"])
         elements = [Element(*each) for each in found["elements"]]
         return Document(elements, found["title"], found["notes"])
+
+    def _begin(self, path: Path) -> subprocess.Popen[bytes]:
+        process = self._process = self._process or self._start()
+        self._begun, to_process = path, cast("IO[bytes]", process.stdin)
+        with suppress(BrokenPipeError):
+            to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
+            to_process.flush()
+        return process
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", __name__, *map(str, self._limits), self._ocr]
@@ -186,6 +199,7 @@ def main() -> None:
         except (MemoryError, RecursionError):
             found = {"problem": "it takes too much memory"}
         gc.enable()
+        stop_timer()  # what follows may wait until the result before this one is worked on
         lines.write(json.dumps(found).encode() + b"\n")
         lines.flush()
 

@@ -15,6 +15,12 @@ def limit_process(seconds: int, memory: int) -> None:
     _limit("RLIMIT_AS", memory)
 
 
+def stop_timer() -> None:
+    """Lift the limit on the time from now on."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
+
+
 def _limit(what: Literal["RLIMIT_CPU", "RLIMIT_AS"], most: int) -> None:
     with suppress(ImportError, ValueError, OSError):  # the system allows less already, or has no such limit
         import resource

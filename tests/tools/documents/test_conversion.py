@@ -105,9 +105,10 @@ def test_a_file_that_takes_too_much_ends_its_process_and_no_other(tmp_path: Path
     (tmp_path / "cut.docx").write_bytes(file.read_bytes()[:300])
     with DocumentConverter() as converter:
         with pytest.raises(UnreadableFileError, match="damaged"):
-            converter.convert(tmp_path / "cut.docx")
+            converter.convert(tmp_path / "cut.docx", tmp_path / "missing.docx")
         with pytest.raises(UnreadableFileError, match="cannot be read: No such file"):
-            converter.convert(tmp_path / "missing.docx")
+            converter.convert(tmp_path / "missing.docx", deep)
+        # It does not wait for what was begun in vain.
         assert [each[:3] for each in converter.convert(file).elements] == [
             ("heading", "Handbook", 2),
             ("heading", "Vacation", 3),

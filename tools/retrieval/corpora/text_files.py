@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -195,10 +195,13 @@ def read_text_files(
     are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
     CorpusError where the source is a document that cannot be.
     """
+    files = list(files)
+    following = dict(pairwise(each for each in files if kind_of(each) in CONVERTED))
     with DocumentConverter(ocr=chunking.ocr) as converter:
         for path in files:
             try:
-                yield from _cut(name_file(source, path), path, _open_document(path, reading, converter), chunking)
+                document = _open_document(path, reading, converter, following.get(path))
+                yield from _cut(name_file(source, path), path, document, chunking)
                 reading.bytes_read += path.stat().st_size
             except (UnreadableFileError, OSError) as error:
                 reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -207,10 +210,12 @@ def read_text_files(
                 reading.skip(path, None, reason)
 
 
-def _open_document(path: Path, reading: CorpusReading, converter: DocumentConverter) -> StructuredText:
+def _open_document(
+    path: Path, reading: CorpusReading, converter: DocumentConverter, next_path: Path | None
+) -> StructuredText:
     suffix = kind_of(path)
     if suffix in CONVERTED:
-        document = converter.convert(path)
+        document = converter.convert(path, next_path)
         reading.notes += [f"{path}: {note}" for note in document.notes]
         return StructuredText(document.title, {}, list(_sections(document, flat=suffix in {".pdf", ".rtf"})))
     if suffix in XML and (content := read_xml_file(path)):
