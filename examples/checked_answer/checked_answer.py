@@ -57,7 +57,7 @@ async def verify(state: MethodState, runtime: Runtime[CheckedContext]) -> Mappin
     used_up = state["stop_reason"] == "budget" or any(each.outcome == "budget" for each in replies)
     if agree or used_up or state["iteration"] >= runtime.context.max_tries:
         return {"calls": calls_of(replies)}
-    # Evidence is merged by id, so what the refuted answer rests on has to go.
+    # Evidence is merged by id, so the evidence of the refuted answer has to go.
     again = {"iteration": state["iteration"] + 1, "stop_reason": None, "evidence": Overwrite([])}
     return {**again, "calls": calls_of(replies)}
 

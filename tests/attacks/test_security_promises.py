@@ -15,7 +15,7 @@ NAMES = re.compile(r"`(test_\w+)`")
 
 
 def test_each_promise_names_its_tests() -> None:
-    promises = re.split(r"\n(?=- )", SECURITY.partition("## What is promised")[2].partition("\nNot promised:")[0])[1:]
+    promises = re.split(r"\n(?=- )", SECURITY.partition("## Guarantees")[2].partition("\nNot guaranteed:")[0])[1:]
     assert len(promises) >= 12
     assert [each for each in promises if not NAMES.search(each)] == []
     assert NAMES.search(SECURITY.partition("## Limits")[2].partition("\n## ")[0])
