@@ -16,8 +16,7 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from hopgraph.nodes.core.compiled_method import CompiledMethod, ContextT, InputT, OutputT, StateT
-from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node
-from hopgraph.nodes.core.graph_router import Ways, function_of, make_router
+from hopgraph.nodes.core.graph_node import GraphNode, HumanReview, Node, Ways, function_of, make_router
 from hopgraph.nodes.core.step_function import StepFunction, state_keys
 from hopgraph.state.context import Context
 from hopgraph.state.errors import SettingsError, did_you_mean

@@ -8,8 +8,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 
 from hopgraph.graphs import chat, migres
 from hopgraph.graphs.baselines import one_step
-from hopgraph.nodes.core.answer_form import asks_for_text
-from hopgraph.nodes.write_answer import choose_sources
+from hopgraph.nodes.finish import asks_for_text, choose_sources
 from hopgraph.state import Passage
 from hopgraph.state.chat import ChatContext
 from support.honest import honest

@@ -9,8 +9,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from hopgraph.tools.documents.docx import write_paragraph
-from hopgraph.tools.documents.drawings import read_chart
+from hopgraph.tools.documents.docx import read_chart, write_paragraph
 from hopgraph.tools.documents.elements import (
     Document,
     Element,

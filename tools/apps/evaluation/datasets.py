@@ -23,8 +23,7 @@ from pydantic import JsonValue, ValidationError
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion
-from hopgraph.tools.apps.evaluation.question_formats import QUESTION_FORMATS, BeirQuery
-from hopgraph.tools.apps.evaluation.question_record import DatasetRecord
+from hopgraph.tools.apps.evaluation.question_formats import QUESTION_FORMATS, BeirQuery, DatasetRecord
 from hopgraph.tools.documents.elements import UnreadableFileError
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_text
 from hopgraph.tools.io.guarded_files import make_private, open_private, read_source

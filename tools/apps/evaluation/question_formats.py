@@ -1,25 +1,176 @@
 """From one record of a data set to a question with its answers and gold passages."""
 
+import json
+import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, cast
+from urllib.parse import unquote, urlsplit
 
+import yaml
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, JsonValue, StringConstraints
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
-from hopgraph.tools.apps.evaluation.question_record import (
-    AnswerList,
-    AnswerText,
-    DatasetRecord,
-    NonEmptyText,
-    ScalarText,
-    last_user_message,
-    read_json_text,
-)
-from hopgraph.tools.apps.evaluation.web_question_formats import Bamboogle, BrowseCompPlus, Frames, MultiHopRag
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
 from hopgraph.tools.retrieval.corpora.formats import PARAGRAPHS, TEXTS, split_hotpotqa_context
+
+
+def read_json_text(value: object) -> object:
+    """Read a field that a table holds as JSON text; other text stays as it is."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _write_value(value: object) -> object:
+    """Write a number or a truth value as an answer; a whole number has no decimals, though pandas gives it some."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return f"{value:.0f}" if value % 1 == 0 else str(value)
+    return value
+
+
+def _as_list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [] if value is None else [value]
+
+
+def _list_answers(value: object) -> list[object]:
+    """List one answer or several, also as a table writes a list; null is none: the question cannot be answered."""
+    if isinstance(value, str) and value.lstrip()[:2] in ('["', "['", "[]"):
+        try:
+            value = yaml.safe_load(value)  # it reads lists as JSON and as Python writes them
+        except yaml.YAMLError:
+            raise ValueError("a list that cannot be read; write it as JSON") from None
+    answers = [form for answer in _as_list(value) for form in _list_forms(answer)]
+    if any(isinstance(each, str) and not each.strip() for each in answers):
+        raise ValueError("empty; give one, or null where the question cannot be answered")
+    return answers
+
+
+def _list_forms(answer: object) -> list[object]:
+    """List the forms of one answer that may be an object: SQuAD's, KILT's, Mintaka's, ComplexWebQuestions'."""
+    if not isinstance(answer, dict):
+        return [answer]
+    known = cast("dict[str, object]", answer)
+    names = [key for key in ("text", "mention", "answer", "value") if key in known]
+    if not names and "provenance" not in known:  # KILT names further passages without an answer
+        raise ValueError(f"an object with {', '.join(known) or 'no keys'}, of which none is the answer's text")
+    return _as_list(known[names[0]] if names else None) + _as_list(known.get("aliases"))
+
+
+def last_user_message(value: object) -> object:
+    """Take the question from a conversation, whose last message of the user it is; a text stays as it is."""
+    for message in reversed(_as_list(value)):
+        if isinstance(message, dict) and (said := cast("dict[str, object]", message)).get("role") == "user":
+            return said.get("content")
+    return value
+
+
+NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+ScalarText = Annotated[str, BeforeValidator(_write_value)]
+AnswerText = Annotated[NonEmptyText, BeforeValidator(_write_value)]
+AnswerList = Annotated[list[AnswerText], BeforeValidator(_list_answers)]
+
+
+class DatasetRecord(BaseModel, ABC):
+    """A question as a data set has it."""
+
+    question: NonEmptyText
+
+    @abstractmethod
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question; `number` is the id of one that has none. MalformedError: passages of another shape."""
+
+
+_LINK = re.compile(r"""https?://\S+?(?=['"]\s*[,\]])""")
+
+
+class _Document(BaseModel):
+    docid: str
+    text: str = ""
+
+
+class BrowseCompPlus(DatasetRecord):
+    """Gold are the documents that the answer needs, of which `gold_docs` are those that hold it."""
+
+    query_id: str
+    question: NonEmptyText = Field(validation_alias="query")
+    answer: AnswerText
+    evidence_docs: tuple[_Document, ...] = ()
+    gold_docs: tuple[_Document, ...] = ()
+
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question with the documents; the misleading ones, megabytes a question, are left out."""
+        needed = {
+            each.docid: ContextPassage(each.docid, "", each.text) for each in self.evidence_docs or self.gold_docs
+        }
+        contexts = tuple(each for each in needed.values() if each.text)
+        return EvalQuestion(self.query_id, self.question, (self.answer,), gold=tuple(needed), contexts=contexts)
+
+
+class _Evidence(BaseModel):
+    title: str
+    fact: str = ""
+
+
+class MultiHopRag(DatasetRecord):
+    """Gold are the articles with the titles of the evidence; a null query cannot be answered from them."""
+
+    question: NonEmptyText = Field(validation_alias="query")
+    answer: AnswerText
+    question_type: str = ""
+    evidence_list: list[_Evidence]
+
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question with the titles and the facts."""
+        return EvalQuestion(
+            id=str(number),
+            question=self.question,
+            answers=() if self.question_type == "null_query" else (self.answer,),
+            type=self.question_type,
+            gold_titles=tuple(dict.fromkeys(each.title for each in self.evidence_list)),
+            facts=tuple(each.fact for each in self.evidence_list if each.fact),
+        )
+
+
+def _find_links(value: object) -> object:
+    """Find the addresses in a list that is written as text."""
+    return _LINK.findall(value) if isinstance(value, str) else value
+
+
+class Frames(DatasetRecord):
+    """Gold are the pages of Wikipedia that its links name."""
+
+    question: NonEmptyText = Field(validation_alias="Prompt")
+    answer: AnswerText = Field(validation_alias="Answer")
+    reasoning_types: str = ""
+    wiki_links: Annotated[list[str], BeforeValidator(_find_links)]
+
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question with the titles."""
+        titles = dict.fromkeys(
+            unquote(urlsplit(each).path.rpartition("/")[2]).replace("_", " ") for each in self.wiki_links
+        )
+        return EvalQuestion(str(number), self.question, (self.answer,), self.reasoning_types, gold_titles=tuple(titles))
+
+
+class Bamboogle(DatasetRecord):
+    """A row of its table, in some copies with a second answer."""
+
+    question: NonEmptyText = Field(validation_alias="Question")
+    answer: AnswerText = Field(validation_alias="Answer")
+    second: AnswerText | None = Field(default=None, validation_alias="Answer 2")
+
+    def to_question(self, number: int) -> EvalQuestion:
+        """Return the question."""
+        answers = [self.answer, *([self.second] if self.second else [])]
+        return EvalQuestion(str(number), self.question, tuple(dict.fromkeys(answers)))
+
 
 _QUESTIONS = ("user_input", "query", "problem", "input", AliasPath("inputs", "question"))
 _ANSWERS = (

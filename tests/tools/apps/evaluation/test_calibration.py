@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hopgraph.tools.apps.evaluation.calibration import Calibration
 from hopgraph.tools.apps.evaluation.comparison import compare_runs
 from hopgraph.tools.apps.evaluation.report.measure_tables import measure_tables
+from hopgraph.tools.apps.evaluation.verdicts import Calibration
 from support.hand_made_runs import outcome, question, write_run
 
 

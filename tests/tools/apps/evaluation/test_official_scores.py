@@ -20,8 +20,7 @@ from hopgraph.state import SettingsError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader, file_hash
 from hopgraph.tools.apps.evaluation.datasets import read_questions
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH, F1
-from hopgraph.tools.apps.evaluation.official_metrics import PredictedAnswer, score_all
-from hopgraph.tools.apps.evaluation.official_predictions import read_official_set
+from hopgraph.tools.apps.evaluation.official_predictions import PredictedAnswer, read_official_set, score_all
 from support.evaluation_runs import citation, outcome, written_run
 
 WORDS = [

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from hopgraph.tools.apps.evaluation.calibration import Calibration
 from hopgraph.tools.apps.evaluation.comparison import Comparison
 from hopgraph.tools.apps.evaluation.metrics import EXACT_MATCH
 from hopgraph.tools.apps.evaluation.official_predictions import OfficialSet
@@ -20,7 +19,7 @@ from hopgraph.tools.apps.evaluation.report.tables import (
 )
 from hopgraph.tools.apps.evaluation.significance import bootstrap
 from hopgraph.tools.apps.evaluation.step_oracle import ALL_STEPS, StepCost, step_costs
-from hopgraph.tools.apps.evaluation.verdicts import judge_verdicts
+from hopgraph.tools.apps.evaluation.verdicts import Calibration, judge_verdicts
 
 
 def measure_tables(

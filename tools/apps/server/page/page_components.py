@@ -1,7 +1,10 @@
-"""The page's layout, the components that its functions read and fill, and its looks; no font is fetched."""
+"""The page's layout, the components that its functions read and fill, and its looks; no font is fetched.
+
+Its colours are made of one that its operator names: texts in them can be read on light and on dark.
+"""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,59 @@ from pydantic import JsonValue
 from hopgraph.graphs import METHODS
 from hopgraph.state import SettingsError
 from hopgraph.state.chat import AUTO
-from hopgraph.tools.apps.server.page.colors import DARK_PAGE, WHITE, palette, parse_color, readable_on, write_color
 from hopgraph.tools.apps.server.page.documents_panel import DocumentsPanel, UploadOf
 from hopgraph.tools.apps.server.page.html_text import escape_text, inline_html
 from hopgraph.tools.apps.server.page.texts import ENGLISH, Texts, read_asset
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.apps.server.service import model_names
 from hopgraph.tools.apps.server.threads import MAX_TITLE
+
+Rgb = tuple[int, int, int]
+WHITE, BLACK, DARK_PAGE = (255, 255, 255), (0, 0, 0), (24, 34, 53)
+_SHADES = (0.95, 0.9, 0.75, 0.55, 0.3, 0.1, 0.0, -0.15, -0.3, -0.45, -0.6)
+"""Of a palette, from 50 to 950: how far each lies towards white, or, below zero, towards black."""
+_CONTRAST = 4.6  # what WCAG asks of small texts is 4.5
+
+
+def parse_color(text: str) -> Rgb:
+    """Return the red, green and blue of `#RRGGBB`."""
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def write_color(rgb: Sequence[int]) -> str:
+    """Return `#rrggbb`."""
+    return "#" + "".join(f"{each:02x}" for each in rgb)
+
+
+def mix(one: Rgb, other: Rgb, share: float) -> Rgb:
+    """Return a colour with a share of another one in it."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def contrast(one: Rgb, other: Rgb) -> float:
+    """Return the contrast of two colours by WCAG, from 1 to 21."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def readable_on(color: Rgb, ground: Rgb) -> Rgb:
+    """Return a colour, moved away from a ground as far as a text in it needs to be read there."""
+    goal = WHITE if _luminance(ground) < 0.2 else BLACK
+    return next(found for step in range(101) if contrast(found := mix(color, goal, step / 100), ground) >= _CONTRAST)
+
+
+def palette(color: Rgb) -> list[str]:
+    """Return the eleven shades of a Gradio palette, the lightest first; white text can be read on the seventh."""
+    base = readable_on(color, WHITE)
+    return [write_color(mix(base, WHITE if share > 0 else BLACK, abs(share))) for share in _SHADES]
+
+
+def _luminance(color: Rgb) -> float:
+    parts = [each / 255 for each in color]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
 
 _LOGO_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
 _MAX_LOGO = 200_000

@@ -12,10 +12,9 @@ from hopgraph.state import RunError, SettingsError
 from hopgraph.tools.apps.evaluation.batch.run_directory import RunReader
 from hopgraph.tools.apps.evaluation.comparison import Comparison, compare_by_dataset
 from hopgraph.tools.apps.evaluation.cost_estimate import ModelPrice, PriceTable
-from hopgraph.tools.apps.evaluation.report.latex import as_latex, escape_latex
 from hopgraph.tools.apps.evaluation.report.paper_tables import paper_rows, paper_tables
 from hopgraph.tools.apps.evaluation.report.tables import Cell, Table
-from hopgraph.tools.apps.evaluation.report.writers import as_html, as_json, as_markdown
+from hopgraph.tools.apps.evaluation.report.writers import as_html, as_json, as_latex, as_markdown, escape_latex
 from support.hand_made_runs import outcome, question, usage, write_run
 from support.latex import compiled_text
 

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.apps.server.page.colors import BLACK, DARK_PAGE, WHITE, contrast, palette, parse_color, readable_on
+from hopgraph.tools.apps.server.page.page_components import (
+    BLACK,
+    DARK_PAGE,
+    WHITE,
+    contrast,
+    palette,
+    parse_color,
+    readable_on,
+)
 from hopgraph.tools.apps.server.page.texts import ENGLISH, LANGUAGES, read_problems, texts_by_language, texts_for
 from hopgraph.tools.apps.server.server_options import ServingOptions
 from hopgraph.tools.retrieval import build_index
