@@ -162,7 +162,6 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
         return {"jump_to": "end"} if state["stop_reason"] else None
 
     def wrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
-        """Ask for the next turn."""
         return run_in_background(self.awrap_model_call(request, handler))
 
     async def awrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
@@ -179,7 +178,6 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
-        """Let a person review what is about to be searched, or what an answer would cite."""
         with node_position(get_config()):
             return await _reviewed(state, runtime)
 
@@ -189,7 +187,6 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
             return handler(request)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Run a tool in its place among the run's steps."""
         with _place_of(request.runtime):
             return await handler(request)
 

@@ -256,16 +256,12 @@ def _taken_over(state: StagesState, result: Mapping[str, Any], stage: Stage) -> 
     return {
         **{key: result[key] for key in ("answer", "explanation", "stop_reason", "citations")},
         "passages": [*result["passages"], *spoken],
-        "evidence": [*(_renamed(each, f"{_FROM_STAGE + number}.{each['id']}") for each in kept), *resting],
+        "evidence": [*({**each, "id": f"{_FROM_STAGE + number}.{each['id']}"} for each in kept), *resting],
         "used": [each["id"] for each in resting],
         "calls": result.get("calls") or {f"{_FROM_STAGE + number}": _as_call(stage.name, result["usage"])},
         "iteration": result["usage"]["iterations"] + (state["iteration"] if number > 1 else 0),
         "stage": number,
     }
-
-
-def _renamed(evidence: Evidence, key: str) -> Evidence:
-    return {**evidence, "id": key}
 
 
 def _resting_on(citation: Citation, key: str) -> Evidence:

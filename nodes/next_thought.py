@@ -1,7 +1,6 @@
 """Write the next sentence of a chain of thought."""
 
 import re
-from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -57,14 +56,11 @@ async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
     )
     limit: StopReason | None = "max_iterations" if at_limit and new and not reached else state["stop_reason"]
     goes_on = new and not reached and not at_limit
+    last_fact = next((each for each in reversed(thoughts) if not _CONCLUDES.match(each)), "")
     return {
         "thoughts": thoughts,
-        "queries": [Query(text=_last_fact(thoughts) or state["question"], why="")] if goes_on else [],
+        "queries": [Query(text=last_fact or state["question"], why="")] if goes_on else [],
         "iteration": state["iteration"] + 1 if goes_on else state["iteration"],
         "stop_reason": "budget" if answered.outcome == "budget" else limit,
         "calls": calls_of([answered]),
     }
-
-
-def _last_fact(thoughts: Sequence[str]) -> str:
-    return next((each for each in reversed(thoughts) if not _CONCLUDES.match(each)), "")

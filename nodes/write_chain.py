@@ -19,7 +19,6 @@ from hopgraph.nodes.parts import report_parts
 from hopgraph.nodes.reading import kept_passages
 from hopgraph.state import Update
 from hopgraph.state.baselines import SearchainContext, SearchainState
-from hopgraph.state.hops import Hop
 from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text.comparison import lexical_similarity
 
@@ -48,7 +47,7 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
     and `hops`. Nothing is new after the last round, or at the limit of nodes. Without a usable chain the question
     itself is the first node.
     """
-    settings, question, hops = runtime.context, state["question"], state["hops"]
+    settings, question, hops = runtime.context, state["question"], [*state["hops"]]
     known, chain = [hop["question"] for hop in hops], dict[str, str]()
     if state["rounds"] >= settings.max_rounds or len(hops) >= settings.max_hops:
         return {"sub_questions": known, "stop_reason": "max_iterations"}
@@ -72,13 +71,10 @@ async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext])
             chain[query] = claim
     if chain := chain or ({} if hops else {question: ""}):
         report_parts(question, list(chain), runtime, prefix=str(update["rounds"]))
-    hops = [_with_own(hop, kept[at]) if at in kept else hop for at, hop in enumerate(hops)]
+    for at, claim in kept.items():
+        hops[at] = {**hops[at], "answer": claim, "grounded": False, "quote": ""}
     claims = [*[""] * len(known), *chain.values()]
     return {**update, "hops": hops, "sub_questions": [*known, *chain], "claims": claims}
-
-
-def _with_own(hop: Hop, answer: str) -> Hop:
-    return {**hop, "answer": answer, "grounded": False, "quote": ""}
 
 
 def _asks_the_same(query: str, other: str) -> bool:

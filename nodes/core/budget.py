@@ -88,11 +88,4 @@ def paused_seconds(state: BudgetState) -> float:
 
 def is_exhausted(settings: Context, state: BudgetState, calls: int) -> bool:
     """Return whether the budget no longer allows `calls` more model calls with something left for an answer."""
-    left = calls_left(settings, state)
-    seconds = seconds_left(settings, state, answer_follows=True)
-    tokens = tokens_left(settings, state, answer_follows=True)
-    return (
-        (left is not None and left < calls)
-        or (seconds is not None and seconds <= 0)
-        or (tokens is not None and tokens <= REPLY_TOKENS)
-    )
+    return not allows_call(settings, state, REPLY_TOKENS + 1, reserve_calls=calls - 1)

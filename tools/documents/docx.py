@@ -168,7 +168,6 @@ class _Reader:
         self._before = ""
 
     def read(self, node: Any) -> Iterator[Element]:
-        """Yield the elements below a node."""
         for child in node:
             name = _name(child)
             if name == "p":
@@ -176,7 +175,8 @@ class _Reader:
             elif name == "tbl":
                 yield from self._table(child)
             elif name == "altChunk":
-                yield from self._chunk(child)
+                embedded = self._place(_attribute(child, "id"))  # a page of HTML
+                yield from read_page(read_entry(self._archive, embedded)).elements
             elif name not in _DROPPED:
                 yield from self.read(child)
             if name in ("p", "tbl") and next(child.iterancestors("{*}p", "{*}tbl"), None) is None:
@@ -263,10 +263,6 @@ class _Reader:
                 rows.append(row)
                 heads += is_wide and len(line) > 1 and heads == len(rows)
         yield from make_table(rows, heads=max(heads, named) if heads > 1 or named else None)
-
-    def _chunk(self, node: Any) -> Iterator[Element]:
-        """Read a page of HTML that the document embeds."""
-        yield from read_page(read_entry(self._archive, self._place(_attribute(node, "id")))).elements
 
     def _place(self, identity: str) -> str:
         """Return the name of a related part, once."""

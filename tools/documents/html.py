@@ -209,7 +209,6 @@ class _Writer:
             self._mark = f"{indent}{write_number(next(numbers), form)}. " if numbers else f"{indent}- "
 
     def leave(self, tag: str) -> None:
-        """Take the end of a node."""
         if tag in ("sub", "sup"):
             self._script = ""
         if tag not in _BLOCKS:
@@ -222,7 +221,6 @@ class _Writer:
             self._mark = ""
 
     def flush(self) -> None:
-        """Make an element of the text so far."""
         text, self._text = "".join(self._text), []
         if not text.strip():
             return

@@ -1,6 +1,5 @@
 """Limits that a process sets for itself before it works on untrusted files; Windows has none of them."""
 
-import os
 import signal
 import time
 from contextlib import suppress
@@ -27,9 +26,3 @@ def _limit(what: Literal["RLIMIT_CPU", "RLIMIT_AS"], most: int) -> None:
 
         kind: int = getattr(resource, what)
         resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
-
-
-def yield_to_others() -> None:
-    """Let other processes come first, where the system can do so."""
-    if hasattr(os, "nice"):
-        os.nice(10)

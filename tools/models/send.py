@@ -378,7 +378,6 @@ class _Written:
         return arguments if arguments.strip(" {}") or not content else content
 
     def message(self) -> AIMessage:
-        """Return all as one message, whose content is the text."""
         parts: list[Any] = self.others
         while len(parts) > 1:  # a long one is copied with each that is added to it
             parts = [parts[n] + parts[n + 1 : n + _ADDED_AT_ONCE] for n in range(0, len(parts), _ADDED_AT_ONCE)]

@@ -91,7 +91,13 @@ def _index(console: Console, options: IndexOptions) -> None:
     for line in lines:
         print_line(console, line)
     if report.format == TEXT and isinstance(report, IndexReport):
-        _print_kinds(console, _open(options), _indexed_files(report.path))
+        sources = read_sources(report.path, read_manifest(report.path))
+        read = (
+            _count_file(each.name, each.passages, each.skipped, each.problems)
+            for source in sources
+            for each in source.files
+        )
+        _print_kinds(console, _open(options), read)
     print_line(console, f'Use it:  hopgraph ask "…" --corpus {shlex.quote(corpus)}', "dim")
     _print_notes(report)
 
@@ -151,11 +157,6 @@ def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> Non
 def _count_file(name: str, passages: int, skipped: int, problems: Sequence[Problem] | None) -> _Kind:
     why = problems[0][1] if problems else "" if passages else _EMPTY
     return _Kind(Path(name).suffix.lower() or "no suffix", 1, passages, skipped, why)
-
-
-def _indexed_files(path: Path) -> Iterator[_Kind]:
-    for each in (file for source in read_sources(path, read_manifest(path)) for file in source.files):
-        yield _count_file(each.name, each.passages, each.skipped, each.problems)
 
 
 def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) -> Iterator[_Kind]:

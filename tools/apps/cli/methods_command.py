@@ -80,7 +80,7 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
         {
             "name": name,
             "default": cls.model_fields[name].get_default(call_default_factory=True),
-            "takes": _takes(field),
+            "takes": " or ".join(dict.fromkeys(map(_kind, field.get("anyOf") or [field]))),
             "group": field.get("group", ""),
             "description": field.get("description", ""),
         }
@@ -89,12 +89,8 @@ def _settings(cls: type[Context]) -> list[dict[str, Any]]:
     ]
 
 
-def _takes(field: Mapping[str, Any]) -> str:
-    """Describe which values a field takes, e.g. `1 to 20`, `above 0 or none`, `sentences|none`."""
-    return " or ".join(dict.fromkeys(map(_kind, field.get("anyOf") or [field])))
-
-
 def _kind(kind: Mapping[str, Any]) -> str:
+    """Describe which values a part of a field's schema takes, e.g. `1 to 20`, `number above 0`, `sentences|none`."""
     if "enum" in kind:
         return "|".join(map(str, kind["enum"]))
     words = {"null": "none", "string": "text", "boolean": "true|false", "object": "JSON object", "array": "JSON list"}

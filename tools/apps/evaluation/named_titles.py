@@ -76,7 +76,6 @@ class Vocabulary:
     """The words of a corpus, and its titles without asides; not its texts."""
 
     def __init__(self, records: Iterable[SourceRecord]) -> None:
-        """Read the corpus once."""
         self.lower: Counter[str] = Counter()
         """Occurrences that begin with a small letter, by case-folded word; of other words 0."""
         self.capital: Counter[str] = Counter()

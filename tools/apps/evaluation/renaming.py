@@ -60,7 +60,6 @@ class Renamer:
     """Renames texts by a map of names; the same corpus and seed always give the same names."""
 
     def __init__(self, records: Iterable[SourceRecord], seed: int) -> None:
-        """Read the corpus once and make the map."""
         self.names = names = NameMap(Vocabulary(records), seed)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         for old, written in sorted(names.written.items(), key=lambda each: (-len(each[0]), each[0])):

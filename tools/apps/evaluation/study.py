@@ -148,7 +148,9 @@ def run(study: Study, observer: RunObserver | None = None) -> StudyResult:
     if study.oracle:  # before anything is paid for
         run_in_background(gather_or_cancel(_check_player(spec) for spec in runs))
     with opened_runs(study, runs, observer, partial(check_gold, needs_answers=bool(study.oracle))) as opened:
-        _write_study(study, runs)
+        if any(each.name for each in runs):
+            text = redact(study.model_dump_json(indent=2))
+            write_files({study.out.expanduser() / STUDY: text.encode()}, private=True)
         tally = RunTally(0)
         for each, played in zip(opened, steps, strict=True):
             try:
@@ -243,12 +245,6 @@ def _write_tables(study: Study, readers: Sequence[RunReader], observer: RunObser
     files = report_files(report, comparisons, [study.out.expanduser() / each.expanduser() for each in study.tables])
     write_files({path: text.encode("utf-8", "replace") for path, text in files.items()})
     observer.note(f"Written: {', '.join(map(str, files))}", "dim")
-
-
-def _write_study(study: Study, runs: Sequence[RunSpec]) -> None:
-    """Write what a study of several runs measures into its folder, without keys."""
-    if any(each.name for each in runs):
-        write_files({study.out.expanduser() / STUDY: redact(study.model_dump_json(indent=2)).encode()}, private=True)
 
 
 def check_gold(prepared: PreparedRun, *, needs_answers: bool = False) -> None:

@@ -58,7 +58,6 @@ class HeaderUsers:
     proxies: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Check both."""
         if not _HEADER_NAME.fullmatch(self.header):
             raise SettingsError(f"user header {self.header!r:.80} is not a header's name; use e.g. X-Forwarded-User")
         if not self.proxies:

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from hopgraph.state import CorpusError, HopgraphError
-from hopgraph.tools.io.process_limits import limit_process, yield_to_others
+from hopgraph.tools.io.process_limits import limit_process
 from hopgraph.tools.retrieval import delete_passages, open_index, update_index
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 from hopgraph.tools.retrieval.passage_store import StoredPassage, encode_passage, reason_not_to_store
@@ -264,7 +264,8 @@ def main() -> None:
     """Do the job on the standard input."""
     job = _JOB.validate_json(sys.stdin.buffer.read())
     limit_process(job["max_seconds"], job["max_memory"])
-    yield_to_others()
+    if hasattr(os, "nice"):
+        os.nice(10)  # other processes come first
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
 
     def say(line: _Line) -> None:

@@ -63,7 +63,6 @@ class OidcUsers:
     _fetching: asyncio.Task[None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         self._jwt = require("jwt", "oidc")
         require("cryptography", "oidc")
         if refused := sorted(set(self.algorithms) - set(ALGORITHMS)):

@@ -257,7 +257,9 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
     if path.stat().st_size > _LONGEST_JSON:
         if is_one:
             raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
-        yield from _json_lines(path, encoding, reading)
+        with open_text(path, encoding) as file:
+            for number, line in enumerate(file, 1):
+                yield from _values_in_turn(path, line, reading, number)
         return
     with open_text(path, encoding) as file:
         text = file.read()
@@ -268,19 +270,12 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
             yield from _values_in_turn(path, text, reading)
             return
         try:
-            value = _DECODER.decode(
-                _COMMENT.sub(r"\1", _COMMENT.sub(r"\1", text))
-            )  # a comma may stand before a comment
+            # a comma may stand before a comment
+            value = _DECODER.decode(_COMMENT.sub(r"\1", _COMMENT.sub(r"\1", text)))
         except (ValueError, RecursionError):
             raise UnreadableFileError(f"not usable JSON: {error}") from None
     is_record = not is_one and "\n" not in text.strip()
     yield from ((1, each) for each in ([value] if is_record else find_records(value)))
-
-
-def _json_lines(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    with open_text(path, encoding) as file:
-        for number, line in enumerate(file, 1):
-            yield from _values_in_turn(path, line, reading, number)
 
 
 def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1) -> Iterator[tuple[int, JsonValue]]:

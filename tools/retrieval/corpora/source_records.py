@@ -203,7 +203,6 @@ class _Scanner:
             return line, value
 
     def error(self, reason: str, position: int | None = None) -> BadRecordError:
-        """Make the error for a list that is broken here."""
         line = self._line(self._position if position is None else position)
         return BadRecordError(
             f"{self._path}:{line}: not valid JSON: {reason}; fix the file: what follows in a list cannot be read"

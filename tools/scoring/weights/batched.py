@@ -168,7 +168,6 @@ class SingleForward:
         self._last: tuple[Mapping[str, Any], Any] = {}, None
 
     def __getattr__(self, name: str) -> Any:
-        """Return the model's own attribute."""
         return getattr(self._model, name)
 
     def __call__(self, *args: Any, **inputs: Any) -> Any:

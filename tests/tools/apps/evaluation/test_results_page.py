@@ -57,7 +57,7 @@ def test_tables_name_every_method_in_its_order(section: str) -> None:
 def test_the_page_says_that_nobody_but_a_simulation_answered() -> None:
     told = " ".join(PAGE.split())
     assert told.index("No language model answered here") < told.index("|")
-    assert "not comparable with a paper's numbers" in told
+    assert "cannot be compared with a paper's numbers" in told
 
 
 def test_the_questions_of_the_samples_are_listed(shared_data: Path) -> None:

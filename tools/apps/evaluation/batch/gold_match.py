@@ -72,7 +72,6 @@ class _Gold:
         return next(enough, most if shares.get(most) else "")
 
     def match(self, questions: list[EvalQuestion]) -> GoldMatch:
-        """Recognize the gold passages by the best."""
         if not self.best:
             found = max((sought for _, sought in self.counts.values()), default=0)
             return GoldMatch("none", questions, *((0, found) if found else ()))

@@ -160,10 +160,6 @@ def _verdicts(lines: Iterable[_Line]) -> dict[tuple[str, str], bool]:
     return {(each.id, each.prediction): each.right for each in lines if each.right is not None and not each.gold}
 
 
-def _prompt_hash() -> str:
-    return hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
-
-
 async def judge_run(
     reader: RunReader,
     spec: str,
@@ -187,7 +183,8 @@ async def judge_run(
     if second and redact(second) == redact(spec):
         raise SpecError(f"--second-judge {redact(second)}: it is the judge itself; name another model")
     questions = {question.id: question for question in reader.questions()}
-    known, prompt = _lines_by_judge(reader), _prompt_hash()
+    known = _lines_by_judge(reader)
+    prompt = hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
     waiting = dict[str, list[_Case]]()
     for each in judges:
         lines = known.get((redact(each), prompt), ())

@@ -27,7 +27,6 @@ class MergedRuns(RunReader):
     """Runs that differ only in their questions, of which no two have one in common."""
 
     def __init__(self, parts: Sequence[RunReader]) -> None:
-        """Read them as one run, in this order."""
         first, every = parts[0].manifest, [each.manifest.dataset for each in parts]
         self.parts = parts
         self.folder = parts[0].folder

@@ -143,7 +143,6 @@ class _PageEvents:
             self.asking.discard(asked)
 
     def forget(self, request: Request) -> None:
-        """Forget a tab that was closed."""
         self.following.pop(_tab(request), None)
 
     async def stop(self, request: Request, thread: str) -> None:
