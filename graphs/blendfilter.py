@@ -1,37 +1,37 @@
 """BlendFilter: query generation blending and knowledge filtering.
 
-The paper's claim: a complex question alone misses the passages that it needs, so it is searched three times,
-as it is, with a chain of thought over the first passages, and with what the model knows itself; the model is
-its own best filter of what that brings. Filtered and merged, the passages beat those of any single query.
+The paper's claim: a complex question alone misses the passages that it needs, so it is searched three times:
+as it is, with a chain of thought over the first passages, and with the model's own knowledge; the model is
+its own best filter for the results. Filtered and merged, the passages beat those of any single query.
 
 Paper: "BlendFilter: Advancing Retrieval-Augmented Large Language Models via Query Generation Blending and Knowledge
 Filtering" (Wang et al., 2024, arXiv 2402.11129). Sections: retrieve, reason, recall and blend 3.2; judge,
 select and unite 3.3; answer 3.4; topic, shorten and the two calls of a filter appendix F. Switches: the queries
 Table 5, the union before the filter Remark 2, the number of passages Fig. 3, three samples Fig. 4.
 
-Eleven model calls, ten for yes-or-no questions (no topic); the longest chain of them is five: reason, judge,
-select, answer, shorten. Each step works on all queries at once, side by side, so that a run can be stopped, edited and
-forked at each.
+Eleven model calls, ten for yes/no questions (no topic); the longest chain of them is five: reason, judge,
+select, answer, shorten. Each step works on all queries in parallel, so that a run can be stopped, edited and
+forked at each step.
 
 Where this differs from the paper:
 * reason and answer are one prompt in appendix F, with the same demonstrations; here reason has its own, since
-  its text is searched for: facts alone, gaps filled from own knowledge, no word on what is not known (nor would
-  such a sentence be searched for). With `abstain`, what could only be guessed is named ("the birthplace of Carol
-  Reed"), since a wrong guess finds the wrong passages; without it, it is guessed, as in the paper;
-* with `abstain`, the reader may say that neither the passages nor what it knows give an answer; its prompt prefers
+  its text is searched for: only facts, gaps filled from own knowledge, no statement of what is not known (and
+  such a sentence would not be searched for). With `abstain`, a fact that could only be guessed is named ("where Carol
+  Reed was born"), since a wrong guess finds the wrong passages; without it, it is guessed, as in the paper;
+* with `abstain`, the reader may say that neither the passages nor its own knowledge give an answer; its prompt prefers
   passages, and an answer that names none is cited as the model's own. The last call never abstains;
-* an augmentation that came to nothing leaves the question itself as the query; a query is not searched and filtered
+* an augmentation that yields nothing leaves the question itself as the query; a query is not searched and filtered
   twice;
-* a filter whose replies cannot be used keeps everything, and numbers that were not shown are ignored;
-* when nothing is kept for any query, the answer is made from the model's own knowledge and cited as such;
-* an answer that is too long or empty after the last call is the chain of thought's own; where the last chain cannot be
-  read, it is the one over the first passages;
-* of several samples the answer that most agree on is given, all of them in `sampled`; the paper counts the
+* a filter with unusable replies keeps everything, and numbers that were not shown are ignored;
+* if nothing is kept for any query, the answer comes from the model's own knowledge and is cited as such;
+* an answer that is too long or empty after the last call is taken from the chain of thought; if the last one cannot be
+  read, from the one over the first passages;
+* of several samples the majority's answer is returned, with all of them in `sampled`; the paper counts the
   best of three, as `hopgraph reproduce blendfilter/figure4` does. They share one run up to the union, and
   differ in the answer;
 * demonstrations are off by default and on in the presets of the families that the paper has them for;
-* the budget: what it does not cover is left out, filters from the last query on, and the last two calls are
-  kept for the answer.
+* steps beyond the budget are skipped, filters starting with the last query, and the last two calls are
+  reserved for the answer.
 """
 
 from typing import Literal, Unpack
@@ -61,7 +61,7 @@ Context = BlendFilterContext
 def route_first_steps(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> list[Literal["reason", "recall", "topic", "blend"]]:
-    """List what is asked at the same time before the queries are blended; nothing leads straight to blending."""
+    """List the steps that run in parallel before the queries are blended; without any, go straight to blending."""
     return [*first_steps(runtime.context)] or ["blend"]
 
 
@@ -75,12 +75,12 @@ def route_branch_filter(
 def route_union_filter(
     _state: BlendFilterState, runtime: Runtime[BlendFilterContext]
 ) -> Literal["union to filter", "ready"]:
-    """Return whether the filter comes after the union."""
+    """Return whether filtering happens after the union."""
     return "union to filter" if runtime.context.filtering == "union" else "ready"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(BlendFilterState, Context, output_schema=SampledOutput, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("reason", reason, reserve_calls=FINAL_CALLS)

@@ -1,13 +1,13 @@
-"""Cascade: the cheapest method first, and the next one only where its answer is not accepted.
+"""Cascade: the cheapest method first, and the next one only if its answer is not accepted.
 
-Not of a paper. Most questions need little: one search with the reader answers them, or says that it cannot, and such
-a reader seldom answers wrongly. What it leaves open goes to the next method. A stage's answer is accepted when it
-cites passages and, by the setting `verify`, the entailment checker or the model agrees with it. Later stages repeat no
-search, and those that decide by statements, as MIGRES, begin with those found before; the budget is one over all.
+Not from a paper. Most questions need little: a reader answers them after one search, or says that it cannot, and such
+a reader seldom answers wrongly. What it leaves open goes to the next method. A stage's answer is accepted if it
+cites passages and, depending on the setting `verify`, the entailment checker or the model agrees with it. Later stages
+repeat no search, and those that reason over statements, such as MIGRES, start with earlier ones; all share one budget.
 
-The stages are a setting, `stages`: any methods that take nothing but a question, each with its method's settings.
+The stages are a setting, `stages`: any methods that only need a question, each with its method's settings.
 `hopgraph build cascade DATASET` chooses them on training questions. A stage is the method's graph as it is, with its
-events; `stage_ended` says after each what became of its answer.
+events; `stage_ended` reports after each stage whether its answer was accepted.
 """
 
 from typing import Unpack
@@ -21,7 +21,7 @@ Context = CascadeContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(CascadeState, Context, **changes)
     builder.add_node("run_stage", make_run_stage_node(METHODS))
     builder.add_node("accept", accept_stage)

@@ -1,20 +1,20 @@
 """Chain of Reviews (CoR): the reviews of Tree of Reviews on one growing path.
 
-It is the paper's own contrast: the same review, but of everything that was retrieved so far, so that one
-irrelevant paragraph stays in every later prompt. What Tree of Reviews gains over it is the value of the tree.
+It is the paper's own contrast: the same review, but of everything retrieved so far, so that one
+irrelevant paragraph stays in every later prompt. The gain of Tree of Reviews over it is the value of the tree.
 
 Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering" (Li et
 al., 2024, arXiv 2404.14464). Sections: retrieve 4.3 (top 5 per query, at most 3 turns); lengthen, review and expand 4.4
 and Table 13.
 
 Where the paper is silent:
-* the answer is the accepted review's own, without a further call;
+* the answer is the accepted review's own, without another call;
 * after REJECT the chain continues with the review's query (Table 13 asks for one there too), since there is no other
   path; with `prune_relevance` it ends;
 * a review sees the queries asked so far, so that it asks for something else;
 * a turn that retrieves nothing new ends the chain, since its review would only be repeated;
-* a chain that ends without an answer leaves it to a reader of the paragraphs up to the last turn that found them
-  relevant, else of all, else, with `abstain` off, of none.
+* if the chain ends without an answer, a reader answers from the paragraphs up to the last turn that found them
+  relevant, else from all, else, with `abstain` off, from none.
 """
 
 from typing import Literal, Unpack
@@ -39,12 +39,12 @@ def route_after_extension(state: ReviewTreeState) -> Literal["new paragraphs", "
 
 
 def route_chain_review(state: ReviewTreeState) -> Literal["SEARCH", "ACCEPT, or the last turn"]:
-    """Go on with a new query, or end the chain; a budget ends it too."""
+    """Continue with a new query, or end the chain; an exhausted budget also ends it."""
     return "SEARCH" if state["frontier"] and not state["stop_reason"] else "ACCEPT, or the last turn"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("lengthen", extend_chain)

@@ -1,21 +1,21 @@
-"""Chat: a conversation whose questions are looked up by the methods, with numbered citations.
+"""Chat: a conversation whose questions are answered by the methods, with numbered citations.
 
-Messages in, messages out, so that any chat client of LangGraph can be put before it. A turn goes like this:
+Messages in, messages out, so that any LangGraph chat client works with it. A turn:
 
-* `prepare` reads the user's newest message, given as text or as blocks. The reply says what is wrong with an unreadable
-  one.
-* `condense_question` makes a follow-up stand alone with the help of the last turns: after "Who wrote
+* `prepare` reads the user's latest message, given as text or as blocks. For an unreadable one, the reply says what is
+  wrong.
+* `condense_question` makes a follow-up standalone with the help of the last turns: after "Who wrote
   Frankenstein?", "and her mother?" becomes a question about Mary Shelley's mother. What other agents and their tools
-  said after the user's message, before they handed over, helps as well.
-* `route` separates small talk from questions, and chooses the method: the one that is set, or by the rule of
+  said after the user's message, before handing off, is used as well.
+* `route` separates small talk from questions, and chooses the method: the configured one, or by the rule of
   `method_for`.
 * `look_up` runs the method. It is a subgraph with one node for each method, so that this drawing stays readable
   while the server draws every method inside it. LangGraph's breakpoints stop at the chat's own nodes; to step
   through a method, run its own graph.
-* `reply` writes one message: the answer with marks [1], [2] and what they quote, or plainly that the documents do
-  not hold it. No other node writes messages, and what the models say on the way is never streamed as one.
+* `reply` writes one message: the answer with marks [1], [2] and their quotes, or a plain statement that documents do
+  not contain it. No other node writes messages, and intermediate model output is never streamed as one.
 
-Steps are reported as events on the `custom` stream; with `subgraphs=True` those of the method, too.
+Steps are reported as events on the `custom` stream; with `subgraphs=True`, the method's steps as well.
 
 Keep threads with a checkpointer, which `hopgraph.tools.apps.server.threads` opens:
 
@@ -25,7 +25,7 @@ Keep threads with a checkpointer, which `hopgraph.tools.apps.server.threads` ope
         await app.ainvoke({"messages": [("user", "Who wrote Frankenstein?")]}, config)
 
 An interrupted turn (`(await app.aget_state(config)).next` is not empty) resumes with
-`app.ainvoke(None, config)`, or starts over with `app.ainvoke({"messages": []}, config)`, which also takes new
+`app.ainvoke(None, config)`, or starts over with `app.ainvoke({"messages": []}, config)`, which also accepts new
 settings.
 """
 
@@ -53,7 +53,7 @@ def chat_methods() -> dict[str, Method]:
 
 
 def takes_questions(method: Method) -> bool:
-    """Return whether a method is given nothing but a question, no file either."""
+    """Return whether a method needs only a question, and no file."""
     return not method.takes_gold_passages and not method.Context().missing
 
 
@@ -70,7 +70,7 @@ def route_kind(state: ChatState) -> Literal["question", "small talk"]:
 
 
 def route_to_method(state: ChosenMethod) -> str:
-    """Read the choice; `route` has made one, or else a person has."""
+    """Return the chosen method, set by `route` or by a person."""
     chosen = state["chosen"] or "one_step"
     if chosen not in Context.choices:
         raise SettingsError(f"chosen: method {chosen!r:.80} is unknown; a chat has: {', '.join(Context.choices[1:])}")
@@ -78,7 +78,7 @@ def route_to_method(state: ChosenMethod) -> str:
 
 
 def look_up() -> CompiledMethod:
-    """Draw all methods side by side; a question takes one of them."""
+    """Build the graph with all methods side by side; a question takes one of them."""
     builder = MethodGraph(LookUpState, Context, input_schema=ChosenMethod, output_schema=TurnResult)
     methods = chat_methods()
     Context.choices = (AUTO, *methods)
@@ -90,9 +90,9 @@ def look_up() -> CompiledMethod:
 
 
 def build() -> MethodGraph[ChatState, Any, Any, ChatInput]:
-    """Build the graph: its nodes and edges, not yet compiled.
+    """Build the graph, not yet compiled.
 
-    Messages are given in any form that LangChain takes; for a type checker, it is a graph like any other agent.
+    Messages may have any form that LangChain accepts; to a type checker, it is a graph like any other agent.
     """
     builder = MethodGraph(ChatState, Context, input_schema=ChatInput, output_schema=ChatInput)
     builder.add_node("prepare", prepare_turn({name: method.Context for name, method in chat_methods().items()}))

@@ -1,30 +1,30 @@
 """GenGround: generate, then ground.
 
-The paper's claim: reading an answer off retrieved passages leaves what a language model knows unused and is
+The paper's claim: reading an answer off retrieved passages leaves the model's own knowledge unused and is
 at the mercy of the retriever. Letting the model answer one simple question at a time from memory, and then
-correct that answer by what the passages say, joins both sources and suffers less from noise.
+correct that answer with what the passages say, combines both sources and suffers less from noise.
 
 Paper: "Generate-then-Ground in Retrieval-Augmented Generation for Multi-hop Question Answering" (Shi et al., 2024,
 arXiv 2406.14891). Sections: deduce 3.1; retrieve, ground, revise and keep 3.2; batches 3.3; the switches `deduction`,
-`grounding` and `batches` Table 4; what the `revised` events count 7.2 (`table_measures`).
+`grounding` and `batches` Table 4; the counts in `revised` events 7.2 (`table_measures`).
 
 Where this differs from the paper:
-* a hop limit, and an end when a question is asked again, both with one more call for a best-effort answer;
-* each sentence of a citation must be carried by a shown passage (the share of its words that occur there), else
-  the batch is asked about once more, told what could not be found, and then counts as Empty; where no later
-  batch is cited either, the revised answer stands, marked as not grounded, before the generated one;
-* citation and revision come as JSON keys in place of the tags <ref> and <revise>, and a deduction says first what
+* there is a hop limit, and a repeated question ends the run, both with one more call for a best-effort answer;
+* each sentence of a citation must occur in a shown passage (by the share of its words found there), else
+  the batch is retried once, with the unsupported sentences named, and then counts as Empty; if no later
+  batch is cited either, the revised answer, marked as not grounded, takes precedence over the generated one;
+* citation and revision are JSON keys instead of the tags <ref> and <revise>, and a deduction first states what
   is settled and what is missing (`thought`);
-* later hops see an answer with the sentences of the passages that carry the citation, not the citation in
-  the model's words, so that nothing is passed on as a passage's content that it does not contain; an answer that
-  nothing carries is marked there, and a hop without an answer is unknown;
-* Equation 3 gives the whole question to the grounding, the text of section 3.2 and Equation 4 do not: here
+* later hops see an answer with the passage sentences that match the citation, not the citation in
+  the model's words, so that nothing is passed on as passage content that is not; an answer without
+  support is marked there, and a hop without an answer is unknown;
+* Equation 3 passes the whole question to the grounding, the text of section 3.2 and Equation 4 do not: here
   it sees the sub-question, its immediate answer and the passages;
-* a deduction that cannot be used asks the whole question; one whose immediate answer is "I don't know" has
+* after an unusable deduction the whole question is asked; one whose immediate answer is "I don't know" has
   none, and if no passage can be cited either, the hop's answer is unknown;
-* batches are read one after the other, as in the paper, unless `speculative_batches` reads all at once.
+* batches are read one after another, as in the paper, unless `speculative_batches` reads all in parallel.
 
-H hops cost H + 1 deductions and one call for each batch that is read, one more where a citation was not found.
+H hops cost H + 1 deductions and one call per batch read, plus one if a citation was not found.
 """
 
 from typing import Literal, Unpack
@@ -43,12 +43,12 @@ Context = GengroundContext
 
 
 def route_retrieved(_state: GengroundState, runtime: Runtime[GengroundContext]) -> Literal["grounding", "no grounding"]:
-    """Choose between grounding the generated answer and reading one off the passages."""
+    """Choose between grounding the generated answer and reading one from the passages."""
     return "grounding" if runtime.context.grounding else "no grounding"
 
 
 def route_grounding(state: GengroundState) -> Literal["cited", "empty, more", "empty, none left"]:
-    """Read the grounding: revise by it, go on to the next batch, or keep the generated answer."""
+    """Route by the grounding: revise with it, continue with the next batch, or keep the generated answer."""
     if state["grounding"] and state["grounding"]["evidence"]:
         return "cited"
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
@@ -56,7 +56,7 @@ def route_grounding(state: GengroundState) -> Literal["cited", "empty, more", "e
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(GengroundState, Context, **changes)
     builder.add_node("deduce", make_deduce_node("deduce", NextQuestion), reserve_calls=1)
     builder.add_node("generate", answer_from_memory, reserve_calls=0)

@@ -10,22 +10,22 @@ and the memory; Table 5 compress; Table 11 the presets.
 
 Where this differs from the paper:
 * with `extraction=per_query` each query has its own call, and one that kept no passage its own recall; by default
-  there is one call per iteration over at most five passages, and one recall where no query kept any, as in the
+  there is one call per iteration over at most five passages, and one recall if no query kept any, as in the
   authors' code;
-* δ, the lowest score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
-  multi-hop questions (3, on bge-reranker-base's scale); for the lexical reranker one that keeps the gold sentences,
-  lowered for a query on which no passage scores high; the paper's rule (appendix B) asks only that more than 80 % of
+* δ, the minimum score at which a passage or a sentence is kept, defaults to the reranker's own value: the paper's for
+  multi-hop questions (3, on bge-reranker-base's scale); for the lexical reranker, one that keeps the gold sentences,
+  lowered for queries for which no passage scores high; the paper's rule (appendix B) only asks that more than 80 % of
   the questions keep a passage;
-* what was shown counts once, and once more when a kept statement cites it; at two it is set aside, as in the authors'
-  code, but sentence by sentence: what was not shown of a passage may still come;
-* when the last iteration has no answer, when the budget ends, or when no new query can be written, one final call must
+* a shown sentence counts once, and once more when a kept statement cites it; at two it is set aside, as in the authors'
+  code, but by sentence: parts of a passage that were not shown may still be shown;
+* when the last iteration has no answer, the budget ends, or no new query can be written, one final call must
   answer or, with the setting `abstain` (the default), say that it cannot; without it the model may use its own
-  knowledge; the paper does not say how a run ends there;
-* T counts the first search, too; the authors' code makes T rounds after it;
-* a statement is checked against the cited passages as a whole, joined and titled; the code checks it against what was
-  shown of each, and is content with one;
+  knowledge; the paper does not say how such a run ends;
+* T includes the first search; the authors' code runs T rounds after it;
+* a statement is checked against the cited passages as a whole, joined and titled; the code checks it against the part
+  shown of each, and accepts one match;
 * recalled knowledge is dropped only if the whole reply amounts to "I don't know";
-* a decision also names the statements that it rests on, for the citations;
+* a decision also names the statements that it relies on, for the citations;
 * the model's own knowledge is cited as such, never as a passage.
 """
 
@@ -50,34 +50,34 @@ Context = MigresContext
 def after_filter(
     state: MigresState, runtime: Runtime[MigresContext]
 ) -> Literal["to extract", "to recall", "to compress"]:
-    """Choose what follows the sentence filter; `compression` is "sentences" by default, which needs no further call."""
+    """Route after the sentence filter; `compression` is "sentences" by default, which needs no further call."""
     if runtime.context.compression in ("summary", "snippet") and any(entry["excerpts"] for entry in state["knowledge"]):
         return "to compress"
     return extract_or_recall(state, runtime)
 
 
 def extract_or_recall(state: MigresState, runtime: Runtime[MigresContext]) -> Literal["to extract", "to recall"]:
-    """Go by way of `recall_knowledge`, if on, where no query kept a passage; with `per_query` where one did not."""
+    """Route through `recall_knowledge`, if on, when no query (or, with `per_query`, not every one) kept a passage."""
     empty = [not entry["excerpts"] for entry in state["knowledge"]]
     lacking = all(empty) if runtime.context.extraction == "joint" else any(empty)
     return "to recall" if lacking and runtime.context.recall else "to extract"
 
 
 def after_decision(state: MigresState) -> Literal["answerable", "missing", "limit reached"]:
-    """Finish, search for what is missing, or force a final answer where the iterations or the budget are used up."""
+    """Finish, search for what is missing, or force a final answer if the iterations or the budget are used up."""
     if state["stop_reason"] == "answered":
         return "answerable"
     return "limit reached" if state["stop_reason"] else "missing"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(MigresState, Context, **changes)
     builder.add_node("retrieve", make_retrieve_node(top_k, allow_added_queries=True))
     builder.add_node("sentence_filter", sentence_filter)
-    # reserve_calls: the calls that a budget holds back for later nodes: 3 = an extraction, a decision and the final
-    # answer; 1 = the final answer alone, where a run goes when no call is left for a decision. In runs that ask for
-    # it a person reviews before `retrieve` (node `review_queries`) and `decide` (`review_statements`).
+    # reserve_calls: calls that the budget reserves for later nodes: 3 = an extraction, a decision and the final
+    # answer; 1 = only the final answer, which a run goes to when no call is left for a decision. In runs that ask for
+    # it, a person reviews before `retrieve` (node `review_queries`) and `decide` (`review_statements`).
     builder.add_node("compress", compress, reserve_calls=3)
     builder.add_node("recall_knowledge", recall_knowledge, reserve_calls=3)
     builder.add_node("extract", extract, reserve_calls=1)

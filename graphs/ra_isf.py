@@ -1,31 +1,31 @@
 """RA-ISF: retrieval augmentation with iterative self-feedback.
 
-The paper's claim: a model that first judges whether it route_self_knowledge the answer itself, then whether a retrieved
-passage is relevant, and breaks a question down only when neither helps, is not led astray by irrelevant
+The paper's claim: a model that first judges whether it knows the answer itself, then whether a retrieved
+passage is relevant, and decomposes a question only when neither helps, is not led astray by irrelevant
 passages and spends its effort on the hard parts. Each part is solved in the same way, down to a depth of D_th.
 
 Paper: "RA-ISF: Learning to Answer and Understand from Retrieval Augmentation via Iterative Self-Feedback" (Liu et al.,
 2024, arXiv 2403.06840). Sections: self_knowledge, retrieve, judge_relevance, both answers, decompose and compose 3.1
 and Algorithm 1; give_up its lines 2-4 and Table 2; joint judging and answers with their reasoning Tables 11-13.
 
-The questions form a tree in the state. Open questions are solved side by side, each in a run of the subgraph
+The questions form a tree in the state. Open questions are solved in parallel, each in a run of the subgraph
 `solve`; one that refers to the answers of earlier parts opens when these are settled, and a question is composed
-when all its parts are. A run can be stopped, edited and forked between questions. Within one it cannot: each question
-takes its own way through the modules, and drawn flat all would wait at every module for the slowest.
+when all its parts are. A run can be stopped, edited and forked between questions, but not within one: each question
+takes its own way through the modules, and in a flat graph all would wait at every module for the slowest.
 
 Where this differs from the paper:
-* a part may refer to the answer of an earlier one (`#1`), and waits for it; where that is unknown, so is the part.
-  Algorithm 1 asks all parts at once, each by itself: `part_order=side_by_side`;
-* whether the passages are enough is judged of all together (Tables 11-13), and a question that they do not answer is
-  broken down, however relevant some are; `judge=each` asks of each only whether it is relevant (Algorithm 1);
+* a part may refer to the answer of an earlier one (`#1`), and waits for it; if that is unknown, so is the part.
+  Algorithm 1 asks all parts at once, independently: `part_order=side_by_side`;
+* sufficiency is judged for all passages together (Tables 11-13), and a question that they do not answer is
+  decomposed, however relevant some are; `judge=each` only asks whether each passage is relevant (Algorithm 1);
 * the answer is made from the relevant passages (Equation 3), not from all (Algorithm 1, line 14);
-* a model that may abstain can find that it does not know after all, or that the passages do not say it: then the
-  next module has its turn, and a question that is still unsolved in the end gets a best effort from what was found;
-* at most `max_sub_questions` parts, none that repeats a question above it, and at most `max_questions` in all;
-* only the question itself is answered with yes or no in that setting, its parts with what they ask for;
-* an answer rests on its parts' passages, and these are shown to the parent again (`carry_evidence`);
+* a model that may abstain can find that it does not know after all, or that the passages do not say: then the
+  next module takes over, and a question that remains unsolved gets a best-effort answer from what was found;
+* at most `max_sub_questions` parts, none that repeats a question above it, and at most `max_questions` in total;
+* with yes/no answers, only the original question is answered with yes or no; its parts get what they ask for;
+* an answer is supported by its parts' passages, which are shown to the parent again (`carry_evidence`);
 * the paper's three sub-models are roles that can have their own models; prompts replace training;
-* the budget: when it is used up, its last call answers from what is settled by then.
+* when the budget is used up, its last call answers from what is settled so far.
 
 Passages are shown whole: the 64 tokens of section 4.3 are the length of the retrieval query in the work that it
 follows (Ram et al., 2023), not of passages.
@@ -54,7 +54,7 @@ Context = RaIsfContext
 def route_start(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["within D_th", "too deep", "look up", "break down", "give up"]:
-    """Choose the first module: none beyond D_th; the self-knowledge module unless it is switched off."""
+    """Choose the first module: none beyond D_th; the self-knowledge module unless it is disabled."""
     if question_of(state)["depth"] > runtime.context.max_depth:
         return "too deep"
     return "within D_th" if runtime.context.self_knowledge else _without_knowledge(runtime.context)
@@ -67,24 +67,24 @@ def _without_knowledge(settings: RaIsfContext) -> Literal["look up", "break down
 def route_self_knowledge(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["known", "look up", "break down", "give up"]:
-    """Read the self-knowledge module's verdict."""
+    """Route by the self-knowledge module's verdict."""
     return "known" if state["known"] else _without_knowledge(runtime.context)
 
 
 def route_known_answer(
     state: SolveState, runtime: Runtime[RaIsfContext]
 ) -> Literal["answered", "look up", "break down", "give up"]:
-    """Return whether the model did answer from what it route_self_knowledge; what it cannot is looked up."""
+    """Return whether the model answered from its own knowledge; if not, the question is looked up."""
     return "answered" if question_of(state)["how"] else _without_knowledge(runtime.context)
 
 
 def route_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["relevant", "break down", "give up"]:
-    """Return whether there are passages to answer from; if not, the question is decomposed unless that is off."""
+    """Return whether there are passages to answer from; if not, the question is decomposed unless that is disabled."""
     return "relevant" if state["knowledge"][0]["excerpts"] else _without_passages(runtime.context)
 
 
 def route_answer(state: SolveState, runtime: Runtime[RaIsfContext]) -> Literal["answered", "break down", "give up"]:
-    """Return whether the passages did give an answer; if not, the question is broken down as if there were none."""
+    """Return whether the passages gave an answer; if not, the question is decomposed as if there were none."""
     return "answered" if question_of(state)["how"] else _without_passages(runtime.context)
 
 
@@ -95,14 +95,14 @@ def _without_passages(settings: RaIsfContext) -> Literal["break down", "give up"
 def route_frontier(
     state: RaIsfState, runtime: Runtime[RaIsfContext]
 ) -> list[Send] | Literal["settled", "left unsolved"]:
-    """Send every question that can go on to its step; without any, end."""
+    """Send every question that can proceed to its step; end if there is none."""
     if state["branches"]:
         return [Send(branch["step"], branch_input(state, branch)) for branch in state["branches"]]
     return "left unsolved" if is_left_unsolved(state["tree"][ROOT_QUESTION], runtime.context) else "settled"
 
 
 def build_solve() -> MethodGraph:
-    """Draw how one question is solved (Algorithm 1, lines 2-16)."""
+    """Build the subgraph that solves one question (Algorithm 1, lines 2-16)."""
     builder = MethodGraph(SolveState, Context, output_schema=SolveOutput)
     builder.add_node("self_knowledge", self_knowledge)
     builder.add_node("answer_known", make_answer_question_node(own_knowledge=True))
@@ -128,7 +128,7 @@ def build_solve() -> MethodGraph:
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(RaIsfState, Context, **changes)
     builder.add_node("plant", init_tree)
     builder.add_node("frontier", frontier)

@@ -1,4 +1,4 @@
-"""The methods: those of this folder, those of installed packages, and those that a person names by their place."""
+"""The methods: those in this folder, those of installed packages, and those given by path."""
 
 import logging
 import re
@@ -25,7 +25,7 @@ from hopgraph.state.schemas import AnswerOutput
 from hopgraph.tools.io.load_object import CodePlace, load_object, parse_place
 
 METHOD_PACKAGES = "hopgraph.methods"
-"""The entry-point group of installed packages that offer methods: name → a compiled graph."""
+"""The entry-point group under which packages register methods: name → a compiled graph."""
 Group = Literal["papers", "combined", "step_by_step", "one_search", "no_search", "others"]
 GROUPS: dict[Group, str] = {
     "papers": "The methods of the five papers",
@@ -33,9 +33,9 @@ GROUPS: dict[Group, str] = {
     "step_by_step": "Baselines that search step by step",
     "one_search": "Baselines that search once",
     "no_search": "Baselines without search",
-    "others": "Of your own, and of installed packages",
+    "others": "Your own and installed packages",
 }
-"""Group → title; `--methods` accepts the groups, too."""
+"""Group → title; `--methods` accepts groups, too."""
 _GRAPH = "graph"
 _RESERVED = frozenset({"all", "auto", "chat", "registry", *ALIASES, *GROUPS})
 _OURS = f"{graphs.__name__.partition('.')[0]}."
@@ -55,13 +55,13 @@ _LISTED: tuple[tuple[Group, str], ...] = (
     ("no_search", "gold_passages"),
 )
 _GROUP_OF: dict[str, Group] = {name: group for group, names in _LISTED for name in names.split()}
-"""Our methods as they are listed, each with its group."""
+"""Our methods in listing order, each with its group."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method: what runs, and what it says about itself."""
+    """A method: its graph and what it declares about itself."""
 
     name: str
     graph: CompiledMethod
@@ -71,12 +71,12 @@ class Method:
     """The docstring of its module: a first line `Title: what it does`, and more; may be empty."""
     place: CodePlace
     drawn_graph: AnyGraph
-    """Return the graph to draw: an external graph as it is, without the nodes around it."""
+    """The graph to draw: an external graph as it is, without the nodes around it."""
     file: str
 
     @property
     def is_built_in(self) -> bool:
-        """Return whether it is one of hopgraph's."""
+        """Return whether it ships with hopgraph."""
         return _is_built_in(self.place)
 
     @property
@@ -86,16 +86,16 @@ class Method:
 
     @property
     def takes_gold_passages(self) -> bool:
-        """Return whether the caller gives the passages, too."""
+        """Return whether the caller also supplies the passages."""
         return "gold_passages" in keys_of(self.graph, "input")
 
     def build(self) -> MethodGraph:
-        """Return the graph's nodes and edges, to be compiled with a checkpointer."""
+        """Return the uncompiled graph, to be compiled with a checkpointer."""
         return cast("MethodGraph", self.graph.builder)
 
 
 class Methods(Mapping[str, Method]):
-    """The methods by their names and short names; each is loaded when it is first looked up."""
+    """The methods by name and short name; each is loaded on first access."""
 
     def __init__(self, places: Mapping[str, CodePlace]) -> None:
         self._places, self._loaded = dict(places), dict[str, Method]()
@@ -116,10 +116,10 @@ class Methods(Mapping[str, Method]):
         return len(self._places) + len(ALIASES)
 
     def add(self, place: CodePlace) -> Method:
-        """Add the method at a place, under its own name; once, however often it is named.
+        """Add the method at a place under its own name, once, however often it is given.
 
-        It takes the place of an installed package's method of that name, unless that one is in use. SpecError: there is
-        none. SettingsError: another method has its name.
+        It replaces an installed package's method of that name, unless that one is in use. SpecError: there is
+        none. SettingsError: another method has the name.
         """
         known = next((name for name, each in self._places.items() if each == place), None)
         if known is not None:
@@ -128,13 +128,13 @@ class Methods(Mapping[str, Method]):
         other = self._places.get(method.name)
         if other and (method.name in self._loaded or _is_built_in(other)):
             raise SettingsError(
-                f"{place}: a method named {method.name!r} already exists ({other}); give its Context another `method`"
+                f"{place}: a method named {method.name!r} already exists ({other}); change Context.method"
             )
         self._places[method.name], self._loaded[method.name] = place, method
         return method
 
     def external(self) -> list[str]:
-        """List, for `find_method` in another process, the methods loaded so far that are not hopgraph's."""
+        """List the loaded methods that are not hopgraph's, for `find_method` in another process."""
         own = ((name, each) for name, each in self._loaded.items() if not each.is_built_in)
         return [name if _FOUND.get(name) == each.place else str(each.place) for name, each in own]
 
@@ -151,7 +151,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
     own_name = (name or _name_of(place)) if is_variant else own_name
     name = name or own_name or _name_of(place)
     if own_name not in ("", name):
-        raise SpecError(f"{place}: it is offered as {name!r}, but its Context calls it {own_name!r}")
+        raise SpecError(f"{place}: it is registered as {name!r}, but its Context.method is {own_name!r}")
     if not _NAME.fullmatch(name) or name in _RESERVED:
         raise SpecError(f"{place}: invalid method name {name!r:.80}; use lower-case letters, digits and _")
     graph = _renamed(graph, name, place, module) if is_variant else graph
@@ -161,7 +161,7 @@ def _load(place: CodePlace, name: str = "") -> Method:
 
 
 def _renamed(variant: AnyGraph, name: str, place: CodePlace, module: ModuleType) -> AnyGraph:
-    """Name a variant of a built-in method; its Context is put into its module, where other processes find it, too."""
+    """Rename a variant of a built-in method; its Context is stored in its module, where other processes can find it."""
     title = f"{place.name}_context"
     own = type(title, (cast("Any", variant).context_schema,), {"__module__": module.__name__, "method": name})
     setattr(module, title, own)
@@ -175,9 +175,9 @@ def _is_built_in(place: CodePlace) -> bool:
 
 
 def find_paper(about: str) -> dict[str, str] | None:
-    """Find the paper that a method's docstring names, e.g. `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
+    """Return the paper named in a method's docstring, e.g. `Paper: "Its Title" (Shao et al., 2023, arXiv 2305.15294)`.
 
-    None if it names none so; `authors` are the first one and the year.
+    None if there is no such line; `authors` holds the first author and the year.
     """
     found = _PAPER.search(" ".join(about.split()))
     return {**found.groupdict(), "url": f"https://arxiv.org/abs/{found['arxiv']}"} if found else None
@@ -190,7 +190,7 @@ def _name_of(place: CodePlace) -> str:
 
 
 def _built_in() -> dict[str, CodePlace]:
-    """Find the methods of this folder, in their order."""
+    """List the methods of this folder, in order."""
     folders = {graphs.__name__: graphs.__path__, baselines.__name__: baselines.__path__}
     found = {
         each.name: CodePlace(f"{package}.{each.name}", _GRAPH)
@@ -202,11 +202,11 @@ def _built_in() -> dict[str, CodePlace]:
 
 
 def _installed(taken: Mapping[str, CodePlace]) -> dict[str, CodePlace]:
-    """Find the methods that packages offer; none is imported yet, as it may be what imports this."""
+    """List the methods registered by packages, without importing them, as one may be importing this module."""
     found: dict[str, CodePlace] = {}
     for each in entry_points(group=METHOD_PACKAGES):
         if each.name in taken or each.name in found:
-            _log.warning("the method %r of %s is left out: there is another one of this name", each.name, each.value)
+            _log.warning("skipping method %r of %s: another method has this name", each.name, each.value)
             continue
         found[each.name] = CodePlace(each.module, each.attr or _GRAPH)
     return found
@@ -215,14 +215,14 @@ def _installed(taken: Mapping[str, CodePlace]) -> dict[str, CodePlace]:
 _FOUND = _built_in()
 _FOUND.update(_installed(_FOUND))
 METHODS = Methods(_FOUND)
-"""Every method by its name, and by its short name."""
+"""Every method by name and by short name."""
 
 
 def find_method(given: str) -> Method:
-    """Return the method that a person names on their own command line: by its name, or by its place, whose code runs.
+    """Return the method that a person names on their own command line: by name, or by path, whose code is executed.
 
-    The place is `FILE.py`, `FILE.py:NAME` or `MODULE:NAME`; the method then belongs to `METHODS`. What comes from the
-    caller of a server, or is read from a file, is looked up in `METHODS` alone.
+    The path is `FILE.py`, `FILE.py:NAME` or `MODULE:NAME`; the method is then added to `METHODS`. Names from the
+    caller of a server, or read from a file, are only looked up in `METHODS`.
 
     Raises:
         SettingsError: there is no such method. SpecError: it cannot be loaded.
@@ -237,11 +237,11 @@ def find_method(given: str) -> Method:
 
 
 def list_methods() -> dict[str, Method]:
-    """Load every method; one of a package that cannot be loaded is left out with a warning."""
+    """Load and return every method; one whose package fails to load is skipped with a warning."""
     found: dict[str, Method] = {}
     for name in METHODS:
         try:
             found.setdefault(METHODS[name].name, METHODS[name])
         except SpecError as error:
-            _log.warning("method %r is left out: %s", name, error)
+            _log.warning("skipping method %r: %s", name, error)
     return found

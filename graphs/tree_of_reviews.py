@@ -1,8 +1,8 @@
-"""Tree of Reviews (ToR): a tree of paragraphs, each path reviewed on its own.
+"""Tree of Reviews (ToR): a tree of paragraphs, each path reviewed independently.
 
 The paper's claim: a chain of retrieval and reasoning steps is led astray by one irrelevant paragraph, and an
-error early in it spoils all that follows. A tree whose nodes are single paragraphs, where each path is
-rejected, accepted or searched further on its own, isolates errors and finds more of the evidence.
+early error spoils everything after it. A tree whose nodes are single paragraphs, where each path is
+rejected, accepted or searched further independently, isolates errors and finds more of the evidence.
 
 Paper: "Tree of Reviews: A Tree-based Dynamic Iterative Retrieval Framework for Multi-hop Question Answering" (Li et
 al., 2024, arXiv 2404.14464). Sections: retrieve and the widths 4.4, Table 6; review 3.2, Tables 7 and 8; expand and
@@ -12,22 +12,22 @@ The tree is plain data in the state, and grows round by round until no path is o
 method's own nodes, so that a run can be stopped, edited and forked at each.
 
 Where this differs from the paper:
-* a whole level is reviewed at once, and its paragraphs are compared with the evidence of the levels above;
+* a whole level is reviewed in parallel, and its paragraphs are compared with the evidence of the levels above;
   `search=depth` is the paper's order, one review after another;
-* repetitive pruning also drops a paragraph that its own path has already, and one that makes a path of the same
-  paragraphs as another, in whatever order; the paper drops what the evidence pool has;
+* repetitive pruning also drops a paragraph that is already on its own path, and one that makes a path of the same
+  paragraphs as another, in any order; the paper drops what is in the evidence pool;
 * with completion as the expansion the reviews think aloud (Table 7); the paper does not say which of the two
-  review prompts it takes there;
-* completion writes the missing paragraph alone; the answer that Table 9 also asks for is used nowhere;
-* evidence is shown with each paragraph once and the assertions naming it by number, where the paper repeats
+  review prompts it uses there;
+* completion writes only the missing paragraph; the answer that Table 9 also asks for is not used anywhere;
+* evidence shows each paragraph once, and assertions refer to it by number, where the paper repeats
   the paragraphs below each assertion; on a path a paragraph is shown once;
-* fusion may say "unanswerable"; with `abstain` off it answers from own knowledge there, as the paper's does;
+* fusion may say "unanswerable"; with `abstain` off it then answers from own knowledge, as the paper's does;
 * without any accepted path a reader answers from the relevant paragraphs seen, else from all that were retrieved,
-  else, with `abstain` off, from what it knows; the paper leaves this open;
-* the brief analysis says how the facts lead to the answer, and ends in it; in the paper it is the answer;
-* a review that cannot be read closes its path, also without relevance pruning;
+  else, with `abstain` off, from its own knowledge; the paper leaves this open;
+* the brief analysis explains how the facts lead to the answer, and ends with it; in the paper it is the answer;
+* a review that cannot be parsed closes its path, even without relevance pruning;
 * the options that the paper names as future work (early stop, pruning by similarity, remembering rejected
-  paragraphs) are there, and off.
+  paragraphs) are implemented, but off.
 """
 
 from typing import Literal, Unpack
@@ -48,14 +48,14 @@ Context = TreeOfReviewsContext
 
 
 def route_after_prune(state: ReviewTreeState) -> Literal["paragraphs to review", "all paths closed"]:
-    """Return whether a paragraph waits for its review."""
+    """Return whether any paragraph is waiting for its review."""
     return "paragraphs to review" if nodes_with_status(state["tree"], "open") else "all paths closed"
 
 
 def route_after_review(
     state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]
 ) -> Literal["SEARCH", "next paragraph", "all paths closed"]:
-    """Expand open paths, review what waits (in a depth search), or end: nothing open, early stop, budget."""
+    """Expand open paths, review waiting ones (in a depth search), or end: nothing open, early stop, budget."""
     enough = runtime.context.early_stop
     if state["stop_reason"] or (enough is not None and len(majority_nodes(state["tree"])) >= enough):
         return "all paths closed"
@@ -67,7 +67,7 @@ def route_after_review(
 def route_after_gather(
     state: ReviewTreeState, runtime: Runtime[ReviewContext]
 ) -> Literal["evidence", "no evidence", "nothing to read"]:
-    """Read the evidence pool; an empty one leaves paragraphs, and without these what the model knows."""
+    """Route by the evidence pool: if it is empty, read the paragraphs, or without these use own knowledge."""
     if state["evidence"]:
         return "evidence"
     readable = any(each["excerpts"] for each in state["knowledge"]) or not runtime.context.abstain
@@ -75,7 +75,7 @@ def route_after_gather(
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(ReviewTreeState, Context, **changes)
     builder.add_node("retrieve", make_retrieve_node(Context.width))
     builder.add_node("prune", prune)

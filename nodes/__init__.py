@@ -1,1 +1,1 @@
-"""The nodes that graphs are built from: one file per node, or for a few that belong together."""
+"""The nodes that graphs are built from: one file per node, or per group of related nodes."""

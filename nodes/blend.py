@@ -1,4 +1,4 @@
-"""Blend queries: the question, with what a chain of thought says, with what the model knows itself."""
+"""Blend queries: the question alone, with a chain of thought, and with the model's own knowledge."""
 
 from typing import Literal
 
@@ -19,13 +19,13 @@ from hopgraph.tools.prompts import clean
 from hopgraph.tools.text import split_sentences
 
 FINAL_CALLS = 2
-"""The calls that are kept back for the end: an answer, and its short form."""
+"""Calls reserved for the end: an answer, and its short form."""
 CALLS_OF_A_FILTER = 2
 _LONGEST_TOPIC = 200  # characters; a topic is a few words
 
 FirstStep = Literal["reason", "recall", "topic"]
 QueryName = Literal["original", "external", "internal"]
-"""The three queries: q, a_ex ‖ q and a_in ‖ q; in this order wherever there is one."""
+"""The three queries: q, a_ex ‖ q and a_in ‖ q; always in this order."""
 
 
 class Topic(ReplyModel):
@@ -35,7 +35,7 @@ class Topic(ReplyModel):
 
 
 def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
-    """List the nodes of the first steps; the topic is for a filter, and not for yes-or-no questions (appendix F)."""
+    """List the nodes of the first steps; the topic is for a filter, and not for yes/no questions (appendix F)."""
     topical = settings.filtering != "none" and settings.answer_type != "yes_no"
     wanted: dict[FirstStep, bool] = {
         "reason": settings.external_query,
@@ -46,9 +46,9 @@ def first_steps(settings: BlendFilterContext) -> list[FirstStep]:
 
 
 async def reason(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
-    """Answer by a chain of thought over what the question itself found (external augmentation, section 3.2).
+    """Answer with a chain of thought over the question's own passages (external augmentation, section 3.2).
 
-    Writes `reasoned`, of which a_ex is made; it is also the answer where the budget does not reach the final one.
+    Writes `reasoned`, from which a_ex is made; it is also the answer if the budget does not allow the final one.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
     excerpts = candidate_excerpts(state["candidates"], passages)
@@ -79,11 +79,11 @@ async def name_topic(state: BlendFilterState, runtime: Runtime[BlendFilterContex
 
 
 async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
-    """Put the queries together: q, a_ex ‖ q, a_in ‖ q (section 3.2).
+    """Assemble the queries: q, a_ex ‖ q, a_in ‖ q (section 3.2).
 
-    Where nothing was reasoned or recalled, the query is q again, which is not searched twice (*ours*). Writes
-    `knowledge`, one entry with what q found, none without `original_query`; `queries`, those still to be searched; and
-    `iteration`, 2 where there are any.
+    If nothing was reasoned or recalled, the query is q again, which is not searched twice (*ours*). Writes `knowledge`,
+    one entry with the results for q, none without `original_query`; `queries`, those yet to be searched; and
+    `iteration`, 2 if there are any.
     """
     queries = _queries(state, runtime.context)
     emit(runtime, Blended(queries={**queries}))
@@ -95,7 +95,7 @@ async def blend(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -
 
 
 async def add_found(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
-    """Add the first passages that each of the other queries found to `knowledge`, behind the question's own entry."""
+    """Append the top passages found for each of the other queries to `knowledge`, after the question's own entry."""
     found = await take_top(state, runtime)
     return {"knowledge": [*state["knowledge"], *found["knowledge"]]}
 
@@ -117,6 +117,6 @@ def _queries(state: BlendFilterState, settings: BlendFilterContext) -> dict[Quer
 
 
 def _facts(said: str) -> str:
-    """Leave out the sentences that only say what is not known: they would be searched for."""
+    """Drop the sentences that only say what is not known: they would be searched for."""
     sentences = [said[start:end] for start, end in split_sentences(said)]
     return " ".join(each for each in sentences if not is_dont_know(each))

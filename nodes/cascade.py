@@ -1,4 +1,4 @@
-"""Run methods as stages, each with what the ones before have found: in turn until an answer is accepted, or one."""
+"""Run methods as stages that reuse earlier findings: in turn until an answer is accepted, or a single one."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, cast
@@ -52,7 +52,7 @@ from hopgraph.tools.retrieval.joined_retriever import fetch_documents
 from hopgraph.tools.retrieval.passage_metadata import INDEX
 
 _FROM_STAGE = 1000
-"""Ids of a stage's evidence begin with this plus its number, so that they never clash with a method's own."""
+"""Prefix of a stage's evidence ids, followed by its number, so that they never clash with a method's own."""
 
 
 class StageMethod(Protocol):
@@ -70,7 +70,7 @@ class StageMethod(Protocol):
 
 
 class Stage(NamedTuple):
-    """A stage: its method, and its settings."""
+    """A stage: its method and settings."""
 
     name: str
     graph: CompiledMethod
@@ -93,16 +93,16 @@ _CAREFUL = ComplexityReply(searches="several")
 _STAGE_FOR = {
     "none": (0, "it needs no search"),
     "one": (1, "one search can answer it"),
-    "several": (2, "it takes several searches"),
+    "several": (2, "it needs several searches"),
 }
-"""Searches that a question needs → the place of its stage, and why it is chosen."""
+"""Searches that a question needs → the index of its stage, and the reason for choosing it."""
 
 
 def make_classify_node(methods: Mapping[str, StageMethod]) -> Node:
     """Return the node that asks how many searches the question needs, and so which stage runs (Adaptive-RAG).
 
-    Without a usable reply, or a call to spare for it, several: a method that can do more than needed is better than one
-    that cannot. Writes `stage`, the place of that stage.
+    Without a usable reply, or a call to spare for it, assume several: a method that can do more than needed beats one
+    that cannot. Writes `stage`, the index of that stage.
     """
 
     async def classify(state: StagesState, runtime: Runtime[AdaptiveRagContext]) -> Update:
@@ -118,14 +118,14 @@ def make_classify_node(methods: Mapping[str, StageMethod]) -> Node:
 
 
 class RememberingRetriever(AsyncRetriever):
-    """Searches with another retriever, once for each query; a retriever's fewer documents are the first of its more."""
+    """Searches with another retriever, once per query; a result of fewer documents is the start of a longer one."""
 
     retriever: InstanceOf[Runnable[str, Any]]
-    found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # from its serialized form, as it grows
-    """Results by query, to which each search adds."""
+    found: SkipValidation[dict[str, Search]] = Field(exclude=True)  # from the serialized form, as it grows
+    """Results by query, extended by each search."""
 
     async def search(self, query: str, k: int) -> list[Document]:
-        """Return the first k of what was found before; search only where that is fewer, and there may be more."""
+        """Return the first k of earlier results; search only if those are fewer and there may be more."""
         known = self.found.get(query)
         if known is None or (known["wanted"] < k and len(known["passages"]) == known["wanted"]):
             documents = await fetch_documents(self.retriever, query, k)
@@ -135,7 +135,7 @@ class RememberingRetriever(AsyncRetriever):
 
 
 def _as_document(passage: Passage) -> Document:
-    """Return the document that becomes this passage again."""
+    """Return the document that converts back to this passage."""
     carried, source = passage.get("metadata", {}), passage["source"]
     origin = {} if "source" in carried else {"source": source, INDEX: source}
     metadata = {**origin, **carried, "title": passage["title"], "score": passage["score"]}
@@ -143,15 +143,15 @@ def _as_document(passage: Passage) -> Document:
 
 
 def make_run_stage_node(methods: Mapping[str, StageMethod], *, alone: bool = False) -> Node:
-    """Return the node that runs the next stage, a method of these, as it is.
+    """Return the node that runs the next stage, one of these methods, unmodified.
 
-    It gets the limits that are left, and what the stages before have found: their evidence, and the results of their
-    searches. Writes what it answered, and `stage`, `searched` and all that it found; a stage that runs `alone`
+    It gets the remaining limits and the findings of earlier stages: their evidence, and their search
+    results. Writes its answer, and `stage`, `searched` and everything it found; a stage that runs `alone`
     remembers no search.
     """
 
     async def run_stage(state: StagesState, runtime: Runtime[StagesContext]) -> Update:
-        """Run the next method with what is left of the budget, and with what the ones before have found."""
+        """Run the next method with the remaining budget and the findings of earlier ones."""
         given, number = runtime.context.stages, state["stage"]
         if not number:
             await _check_stages(runtime.context, methods)
@@ -159,7 +159,7 @@ def make_run_stage_node(methods: Mapping[str, StageMethod], *, alone: bool = Fal
         left = limits_left(runtime.context, state, step_start_time(runtime))
         limits = {name: getattr(left, name) for name in ("max_llm_calls", "max_tokens", "deadline_seconds")}
         settings = stage.settings.model_copy(update={**limits, **await _remembering(stage.settings, searched)})
-        # Its own checkpoints, which take an async checkpointer, are only for a stage that a review may pause.
+        # Its own checkpoints, which need an async checkpointer, are only for a stage that a review may pause.
         pauses = settings.review_queries or settings.review_evidence
         graph = stage.graph if pauses else stage.graph.copy({"checkpointer": False})
         result = await _result_of(graph, state, settings, runtime)
@@ -169,16 +169,16 @@ def make_run_stage_node(methods: Mapping[str, StageMethod], *, alone: bool = Fal
 
 
 async def _check_stages(settings: StagesContext, methods: Mapping[str, StageMethod]) -> None:
-    """Check all stages before the first call spends anything."""
+    """Check all stages before the first call costs anything."""
     for each in settings.stages:
         await check_settings(make_stage(each, settings, methods).settings)
 
 
 def make_stage(given: str, settings: StagesContext, methods: Mapping[str, StageMethod]) -> Stage:
-    """Find a stage's method and make its settings: its own, else the cascade's; SettingsError where that cannot be.
+    """Return a stage's method with its settings: its own, else the cascade's; SettingsError if they do not fit.
 
-    Its own are those of its method alone, `top_k` and `links`: models, retrievers, files and limits are
-    the cascade's. A stage answers briefly: the cascade itself writes the sentence that is asked for.
+    Its own settings are those specific to its method, `top_k` and `links`: models, retrievers, files and limits are
+    the cascade's. A stage answers briefly: the cascade itself writes the sentence if one is requested.
     """
     name, own = read_stage(given)
     method = methods.get(name)
@@ -186,7 +186,7 @@ def make_stage(given: str, settings: StagesContext, methods: Mapping[str, StageM
     if not (method and cls) or method.takes_gold_passages or issubclass(cls, StagesContext):
         raise SettingsError(f"stages: method {name!r:.80} cannot be a stage; use one of: {', '.join(methods)}")
     if refused := sorted(own.keys() & cls.model_fields.keys() - _settings_of_stages(cls)):
-        raise SettingsError(f"stages: {given:.200}: {refused[0]!r} holds for all stages, and cannot be set for one")
+        raise SettingsError(f"stages: {given:.200}: {refused[0]!r} applies to all stages and cannot be set for one")
     shared = {key: value for key, value in explicit_settings(settings).items() if key in Context.model_fields}
     if settings.answer_type != "yes_no":
         shared["answer_type"] = "short"
@@ -202,7 +202,7 @@ def _settings_of_stages(cls: type[Context]) -> set[str]:
 
 
 async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]) -> dict[str, RememberingRetriever]:
-    """Return the retrievers of a stage, which write what they find to `searched`."""
+    """Return the retrievers of a stage, which record their results in `searched`."""
     if "retriever" not in settings.required_resources:
         return {}
     given = {"retriever": settings.retriever, "second_retriever": settings.second_retriever}
@@ -219,7 +219,7 @@ async def _remembering(settings: Context, searched: dict[str, dict[str, Search]]
 async def _result_of(
     graph: CompiledMethod, state: StagesState, settings: Context, runtime: Runtime[StagesContext]
 ) -> Mapping[str, Any]:
-    """Run a stage, pass its events on, and return its last state."""
+    """Run a stage, pass on its events, and return its final state."""
     stream = graph.astream(
         {"question": state["question"]},
         carrying(_carried(state)),
@@ -237,7 +237,7 @@ async def _result_of(
 
 
 def _carried(state: StagesState) -> Carried:
-    """Hand on the evidence, what it cites, and the queries that found some of it."""
+    """Return the evidence to pass on, its passages, and the queries that found some of it."""
     cited = {key for each in state["evidence"] for key in each["passage_ids"]}
     searches = [search for searched in state["searched"].values() for search in searched.items()]
     settled = [query for query, found in searches if any(each["id"] in cited for each in found["passages"])]
@@ -270,7 +270,7 @@ def _resting_on(citation: Citation, key: str) -> Evidence:
 
 
 def _own_words(citation: Citation) -> Passage:
-    """Make a passage of the model's, or a reviewer's, own words, which a citation of them points to."""
+    """Return a passage of the model's or a reviewer's own words, for citations of them."""
     source = REVIEWER_SOURCE if citation["kind"] == "reviewer" else MODEL_SOURCE
     return Passage(
         id=citation["passage_id"], title=citation["title"], text=citation["quote"], score=0.0, source=source, hop=1
@@ -278,7 +278,7 @@ def _own_words(citation: Citation) -> Passage:
 
 
 def _as_call(method: str, usage: Usage) -> Call:
-    """Sum up what a graph from another package has spent, which reports no single calls, as one call."""
+    """Sum up the usage of an external graph, which does not report single calls, as one call."""
     spent = {"attempts": usage["llm_calls"], **{key: usage[key] for key in ("prompt_tokens", "completion_tokens")}}
     return cast("Call", {**empty_call("model", method), **spent})
 
@@ -286,8 +286,8 @@ def _as_call(method: str, usage: Usage) -> Call:
 async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) -> Update:
     """Accept an answer that cites passages and passes the check that the setting `verify` names.
 
-    The last stage's answer is always accepted. Writes `accepted`, and says why the next stage goes on. At the end it
-    empties `searched`.
+    The last stage's answer is always accepted. Writes `accepted`, and why the next stage runs. At the end it
+    clears `searched`.
     """
     settings = runtime.context
     name, _ = read_stage(settings.stages[state["stage"] - 1])
@@ -306,7 +306,7 @@ async def accept_stage(state: CascadeState, runtime: Runtime[CascadeContext]) ->
 
 
 async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -> tuple[str, Mapping[str, Call]]:
-    """Say why the answer of a stage is not accepted; empty where it is."""
+    """Return why the answer of a stage is not accepted; empty if it is."""
     cited = [each["passage_id"] for each in state["citations"] if each["kind"] == "passage"]
     if not state["answer"]:
         return "it found no answer", {}
@@ -324,7 +324,7 @@ async def _problem_with(state: CascadeState, runtime: Runtime[CascadeContext]) -
         answered = await ask(
             runtime, state, ModelCall("judge_support", variables, SupportVerdict, SupportVerdict(supported=False))
         )
-        said = "the budget is used up" if answered.outcome == "budget" else "the model does not find it supported"
+        said = "the budget is used up" if answered.outcome == "budget" else "the model does not consider it supported"
         return "" if answered.record.supported else said, calls_of([answered])
     return "", {}
 

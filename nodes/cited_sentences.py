@@ -1,4 +1,4 @@
-"""Write a text sentence by sentence, and keep those that passages support (VTG)."""
+"""Write a text sentence by sentence, and keep sentences that passages support (VTG)."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ from hopgraph.tools.resources import get_entailment_checker
 
 
 class CitedSentence(ReplyModel):
-    """A reply of the role `next_sentence`; empty when the text is enough for the answer."""
+    """A reply of the role `next_sentence`; empty if the text suffices for the answer."""
 
     sentence: ShortText
     used_passages: ShownNumbers = Field(default_factory=list[int])
 
 
 def memory_of(state: VtgState) -> list[Excerpt]:
-    """List the passages of the long-term memory, what the question found, then those of the last search; each once."""
+    """List the passages of the long-term memory (found for the question), then those of the last search, each once."""
     question = [whole_excerpt(each, each["score"]) for each in state["passages"] if each["hop"] == 1]
     return excerpts_of_all_queries([Knowledge(query=state["question"], excerpts=question), *state["knowledge"]])
 
@@ -38,8 +38,8 @@ def memory_of(state: VtgState) -> list[Excerpt]:
 async def next_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update:
     """Write one more sentence from all passages in memory (VTG's generation).
 
-    A draft that is still there is rejected, and another sentence is written for its place, `max_rewrites` times. There
-    is not a draft when the text ends: nothing is missing, the sentence repeats one, or `max_sentences` or the budget is
+    A remaining draft has been rejected, and another sentence is written in its place, up to `max_rewrites` times. There
+    is no draft when the text ends: nothing is missing, the sentence repeats one, or `max_sentences` or the budget is
     reached.
     """
     settings, rejected = runtime.context, [*state["rejected"], *(draft["statement"] for draft in state["drafts"])]
@@ -91,7 +91,7 @@ async def check_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Updat
 
 
 async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> Update:
-    """Write `queries` for a sentence without support, as the model asks; without a usable one it is its own query."""
+    """Write `queries` for an unsupported sentence, as the model asks; without a usable one it is its own query."""
     sentence, most = state["drafts"][0]["statement"], runtime.context.max_queries
     answered = await ask(runtime, state, verifying_ask(sentence, state["question"], most=most))
     if answered.outcome == "budget":
@@ -103,5 +103,5 @@ async def ask_about_sentence(state: VtgState, runtime: Runtime[VtgContext]) -> U
 
 @with_statement_review
 async def answer_from_sentences(state: VtgState, runtime: Runtime[Any]) -> Update:
-    """Write the short answer that the sentences allow, as MIGRES's `final_answer` does from its statements."""
+    """Write the short answer that the sentences support, as MIGRES's `final_answer` does from its statements."""
     return await final_answer(state, runtime)

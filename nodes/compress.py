@@ -1,4 +1,4 @@
-"""Let the model cut passages down to a summary or a snippet: those that were kept, or a ranking from its top."""
+"""Let the model compress passages to a summary or a snippet: the kept ones, or a ranking from its top."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -27,7 +27,7 @@ class CompressionReply(ReplyModel):
 def compress_ask(
     step: str, query: str, excerpt: Excerpt, passages: Mapping[str, Passage]
 ) -> ModelCall[CompressionReply]:
-    """Make the call that cuts one passage down to what matters to a query; step is `summarise` or `snippet`."""
+    """Return the call that compresses one passage to what matters for a query; step is `summarise` or `snippet`."""
     variables: dict[str, Value] = {"passages": prompt_passages([excerpt], passages), "question": query}
     return ModelCall(step, variables, CompressionReply, CompressionReply(text="irrelevant"))
 
@@ -35,7 +35,7 @@ def compress_ask(
 async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Update:
     """Ask once per kept passage for what matters to its query (SUMM and SNIPPET of MIGRES, Table 5).
 
-    In `knowledge` the model's text takes the place of the passage's; what is irrelevant or has no usable reply is
+    In `knowledge` the model's text replaces the passage's; irrelevant passages and those without a usable reply are
     dropped. Reads `knowledge` and `passages`; writes `knowledge`.
     """
     step = "summarise" if runtime.context.compression == "summary" else "snippet"
@@ -57,7 +57,7 @@ async def compress(state: MethodState, runtime: Runtime[KnowledgeContext]) -> Up
 
 
 def rewritten(excerpt: Excerpt, answer: CallResult[CompressionReply]) -> Excerpt | None:
-    """Put the model's text in place of an excerpt's; None where the passage is irrelevant or the reply unusable."""
+    """Replace an excerpt's text with the model's; None if the passage is irrelevant or the reply unusable."""
     text = clean(answer.record.text).strip()
     if text.casefold().rstrip(".") in {"", "irrelevant"}:
         return None
@@ -65,7 +65,7 @@ def rewritten(excerpt: Excerpt, answer: CallResult[CompressionReply]) -> Excerpt
 
 
 def report_compressed(runtime: Runtime[Any], step: str, query: str, passages_in: int, kept: Sequence[Excerpt]) -> None:
-    """Report what was made of some passages of a query, as a `compressed` event."""
+    """Report the compression of a query's passages as a `compressed` event."""
     texts = [CompressedPassage(passage_id=each["passage_id"], text=each["text"]) for each in kept]
     emit(runtime, Compressed(query=query, how=step, passages_in=passages_in, kept=texts))
 
@@ -73,8 +73,8 @@ def report_compressed(runtime: Runtime[Any], step: str, query: str, passages_in:
 def make_compress_next_node(step: Literal["summarise", "snippet"]) -> Node:
     """Return the node that compresses as many of the next passages as are missing to k (ALCE's SUMM and SNIPPET).
 
-    What is irrelevant makes room for a passage further down the ranking: MIGRES, section 4.4, counts about 8 calls for
-    5 relevant passages. The node adds to `knowledge` and counts `read`. What the budget does not cover stays whole.
+    Irrelevant passages make room for others further down the ranking: MIGRES, section 4.4, counts about 8 calls for
+    5 relevant passages. The node adds to `knowledge` and counts `read`. Passages beyond the budget stay whole.
     """
 
     async def compress_next(state: CompressedState, runtime: Runtime[CompressedContext]) -> Update:

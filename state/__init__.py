@@ -1,7 +1,7 @@
 """The records, reducers, settings and errors that every graph shares.
 
-What is offered here is imported when it is first used: settings bring LangChain, for which no conversion of a document
-is to wait.
+Exports are imported on first use: settings import LangChain, and converting a document should not have to wait for
+that.
 """
 
 from importlib import import_module

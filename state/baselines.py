@@ -1,10 +1,10 @@
-"""State and settings of the baselines, in the order of what they do with passages.
+"""State and settings of the baselines, ordered by how they use passages.
 
-Own knowledge: Direct, CoT. Given passages. One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET; one or none: SKR.
-Several samples or readings: CoT-SC, RERANK, REPLUG, Self-RAG. Passages from own knowledge: GenRead, GRG. Retrieval and
-thought by turns: ITER-RETGEN, IRCoT. Queries sampled hop by hop: DSP. Questions and retrieval by turns: ReAct,
-Search-o1, Self-Ask. Decomposition beforehand: Least-to-most. Text that is revised by what is retrieved for it: ITRG,
-Verify-and-Edit, VTG, SearChain. Turns that the model writes itself: the agent, Search-R1.
+Own knowledge: Direct, CoT. Given passages. One retrieval: OneR, VANILLA, VANILLA-s, SUMM, SNIPPET; at most one: SKR.
+Several samples or readings: CoT-SC, RERANK, REPLUG, Self-RAG. Passages from own knowledge: GenRead, GRG. Alternating
+retrieval and thought: ITER-RETGEN, IRCoT. Queries sampled hop by hop: DSP. Alternating questions and retrieval: ReAct,
+Search-o1, Self-Ask. Decomposition up front: Least-to-most. Text revised with what is retrieved for it: ITRG,
+Verify-and-Edit, VTG, SearChain. Free-form turns of the model: the agent, Search-R1.
 """
 
 from typing import Annotated, ClassVar, Literal, NotRequired
@@ -47,12 +47,12 @@ class CotContext(OwnKnowledgeContext):
 
 
 class GivenPassage(TypedDict):
-    """A passage that comes from the caller."""
+    """A passage supplied by the caller."""
 
     title: NotRequired[str]
     text: str
     id: NotRequired[str]
-    """Unique among those given; without one it is `given:N`, N from 1."""
+    """Unique among the supplied passages; if absent, `given:N`, N from 1."""
 
 
 class GoldInput(QuestionInput):
@@ -63,7 +63,7 @@ class GoldInput(QuestionInput):
 
 
 class GoldState(MethodState, GoldInput):
-    """The shared keys and the given passages."""
+    """The shared keys and the supplied passages."""
 
 
 class GoldPassagesContext(Context):
@@ -114,7 +114,7 @@ class VanillaContext(RerankedContext):
 
 
 class VanillaSContext(FilterContext):
-    """The settings of VANILLA-s; δ as MIGRES has it (Table 11)."""
+    """The settings of VANILLA-s; δ is MIGRES's (Table 11)."""
 
     method = "vanilla_s"
     steps = ("answer",)
@@ -130,14 +130,14 @@ class VanillaSContext(FilterContext):
 
 
 class CompressedState(MethodState):
-    """The shared keys and how far the ranking was read."""
+    """The shared keys and how far down the ranking was read."""
 
     read: int
-    """Passages of the ranking that were compressed, from its top."""
+    """Number of passages compressed so far, from the top of the ranking."""
 
 
 class CompressedContext(RerankedContext):
-    """Settings of the compression of passages."""
+    """Settings for compressing passages."""
 
     max_compressed: int = method_setting(
         20, "maximum passages to compress (one call each) until k relevant ones are found", ge=1, le=1000
@@ -179,7 +179,7 @@ class SkrKnnContext(Context):
     @property
     @override
     def missing(self) -> str:
-        """Say that there are no labels, and how they are made."""
+        """Return an error message if there are no labels, saying how to make them."""
         return "" if self.labels else f"skr_knn needs labelled training questions: {MAKE_LABELS}"
 
 
@@ -187,11 +187,11 @@ class SamplesState(MethodState):
     """The shared keys and the samples."""
 
     drafts: list[Draft]
-    """In the order of asking, without those that the budget did not reach; of REPLUG one for each passage."""
+    """In the order of asking, without samples that the budget did not reach; for REPLUG one per passage."""
 
 
 class SamplingContext(Context):
-    """Settings of sampling several answers to one question."""
+    """Settings for sampling several answers to one question."""
 
     samples: int = method_setting(5, "number of answers sampled in parallel", ge=1, le=100)
     sample_temperature: float = method_setting(
@@ -276,9 +276,9 @@ class PartsState(HopsState):
     """The shared keys, and a question's parts as hops."""
 
     sub_questions: list[str]
-    """In the order in which they are answered, with `#1` for the answer to the first; empty: the question is whole."""
+    """In answering order, with `#1` for the answer to the first; empty if the question is not decomposed."""
     claims: list[str]
-    """The model's claims about them before any passage is read; empty texts or no entries if it makes none."""
+    """The model's claims about them, made before reading passages; empty strings or an empty list if it makes none."""
 
 
 class GenReadContext(OwnKnowledgeContext):
@@ -316,7 +316,7 @@ class IterRetgenState(MethodState):
     """The shared keys and what ITER-RETGEN generates."""
 
     generated: str
-    """Text of the last turn, which goes into the next query; may be empty."""
+    """Text of the last turn, used in the next query; may be empty."""
 
 
 class IterRetgenContext(Context):
@@ -354,11 +354,11 @@ class DspState(SamplesState):
     """The shared keys, the samples of the answer, and those of the queries; `iteration` counts the hops."""
 
     sampled: dict[str, int]
-    """Number of samples that gave each query of this hop, by its text."""
+    """How many samples wrote each query of this hop, by query text."""
 
 
 class DspContext(SamplingContext):
-    """The settings of DSP; how many queries and answers are sampled is as in the authors' code."""
+    """The settings of DSP; the numbers of sampled queries and answers are those of the authors' code."""
 
     method = "dsp"
     steps = ("write_query", "answer_step_by_step")
@@ -393,7 +393,7 @@ class ReactContext(HopsContext):
 
 
 class SearchO1Context(HopsContext):
-    """The settings of Search-o1; numbers are those of the authors' code for multi-hop questions."""
+    """The settings of Search-o1; the numbers are those of the authors' code for multi-hop questions."""
 
     method = "search_o1"
     steps = ("continue_reasoning", "reason_in_documents", "answer")
@@ -419,7 +419,7 @@ class SelfAskContext(HopsContext):
 
 
 class LeastToMostContext(DecomposingContext):
-    """The settings of Least-to-most; defaults as RA-ISF's Table 1 has it, without retrieval."""
+    """The settings of Least-to-most; the defaults are RA-ISF's (Table 1), without retrieval."""
 
     method = "least_to_most"
     steps = ("decompose", "answer")
@@ -430,7 +430,7 @@ class LeastToMostContext(DecomposingContext):
     @property
     @override
     def required_resources(self) -> frozenset[Resource]:
-        """A retriever, where passages are looked up."""
+        """Return a retriever if passages are retrieved."""
         return super().required_resources if self.retrieval else frozenset()
 
 
@@ -444,7 +444,7 @@ class ItrgState(MethodState):
 
 
 class ItrgContext(Context):
-    """The settings of ITRG; rounds and passages are the paper's, and so is the better mode."""
+    """The settings of ITRG; rounds, passages and the better mode are the paper's."""
 
     method = "itrg"
     steps = ("rewrite_passage", "answer")
@@ -461,11 +461,11 @@ class ItrgContext(Context):
 
 
 class EditingState(SamplesState, PartsState):
-    """The shared keys, the samples, and a rationale's sentences as `claims` on their verifying questions."""
+    """The shared keys, the samples, and a rationale's sentences as `claims` with their verifying questions."""
 
 
 class VerifyAndEditContext(SamplingContext):
-    """The settings of Verify-and-Edit; number and temperature of the samples, and the sentences, are the paper's."""
+    """The settings of Verify-and-Edit; sample count, temperature and number of sentences are the paper's."""
 
     method = "verify_and_edit"
     steps = ("answer_step_by_step", "verifying_questions", "answer_in_a_sentence", "answer")
@@ -484,14 +484,14 @@ class VerifyAndEditContext(SamplingContext):
 
 
 class VtgState(MigresState):
-    """The shared keys; in `evidence` the sentences that hold, in `drafts` the one that is written, if any."""
+    """The shared keys; `evidence` holds the supported sentences, `drafts` the one being written, if any."""
 
     sentence: int
-    """The place of that sentence in the text, from 1."""
+    """The position of that sentence in the text, from 1."""
     attempts: int
     """Number of attempts at this sentence."""
     rejected: list[str]
-    """Sentences that nothing supports, in their order."""
+    """Sentences that nothing supports, in order."""
 
 
 class VtgContext(Context):
@@ -531,10 +531,10 @@ class SearchainContext(HopsContext):
 
 
 class AgentRunState(MethodState):
-    """The shared keys and the conversation of the model with its tools."""
+    """The shared keys and the model's conversation with its tools."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """The calls of tools, and what these gave; the question and the instructions are in no message."""
+    """Tool calls and their results; the question and the instructions are not in any message."""
 
 
 class AgentContext(Context):
@@ -550,14 +550,14 @@ class AgentContext(Context):
 
 
 class SearchR1State(MethodState):
-    """The shared keys and what the model has written; `knowledge` has an entry for each search."""
+    """The shared keys and the text that the model has written; `knowledge` has an entry for each search."""
 
     written: list[str]
-    """The model's turns, each up to the tag that ends it; what a search found is not among them."""
+    """The model's turns, each up to its closing tag; search results are not included."""
 
 
 class SearchR1Context(Context):
-    """The settings of Search-R1; numbers are those of the authors' evaluation."""
+    """The settings of Search-R1; the numbers are those of the authors' evaluation."""
 
     method = "search_r1"
     steps = ("write_turn",)

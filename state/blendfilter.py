@@ -14,28 +14,28 @@ class SampledOutput(AnswerOutput):
     """The output of BlendFilter."""
 
     sampled: list[str]
-    """The short answer of each sample, in the order of `sample_top_p`; one without sampling, empty for none."""
+    """The short answer of each sample, in the order of `sample_top_p`; one if not sampling, empty for no answer."""
 
 
 class BlendFilterState(SampledOutput, MethodState):
-    """The shared keys and what BlendFilter adds to them."""
+    """The shared keys and BlendFilter's own."""
 
     topic: str
     """The general topic of the question; empty if it was not asked for."""
     reasoned: list[Draft]
-    """At most one: the chain of thought over what q found, for a_ex."""
+    """At most one: the chain of thought over the passages for q, for a_ex."""
     recalled: str
-    """a_in: the passage from own knowledge; empty when the model knows nothing."""
+    """a_in: the passage from the model's own knowledge; empty if it knows nothing."""
     judgements: list[str | None]
-    """Judgements of the passages of each entry of `knowledge`, step by step; None if the budget did not allow any."""
+    """Relevance judgements for the passages of each entry of `knowledge`; None if the budget did not allow any."""
     drafts: list[Draft]
     """The final chains of thought, one for each sample."""
     cut_off: Annotated[bool, any_true]
-    """True when the budget kept a step from being asked."""
+    """True if the budget prevented a step."""
 
 
 class BlendFilterContext(Context):
-    """The settings of BlendFilter; K, queries and filters are the paper's, demonstrations are in the presets."""
+    """The settings of BlendFilter; K, queries and filters are the paper's; the presets add demonstrations."""
 
     method = "blendfilter"
     steps = (

@@ -17,27 +17,27 @@ class Search(TypedDict):
     wanted: int
     """Number of passages requested."""
     passages: list[Passage]
-    """Best first; fewer than wanted are all that there are."""
+    """Best first; may be fewer than requested if there are no more."""
 
 
 class StagesState(MethodState):
-    """The shared keys, which hold what the last stage answered and what all of them found."""
+    """The shared keys, with the last stage's answer and the passages found by all stages."""
 
     stage: int
-    """Number of finished stages, and the place of the next one."""
+    """Number of finished stages, and so the index of the next one."""
     searched: dict[str, dict[str, Search]]
     """Results by retriever and query; later stages do not repeat these searches."""
 
 
 class CascadeState(StagesState):
-    """The shared keys, those of stages, and what became of the last answer."""
+    """The shared keys, those of stages, and whether the last answer was accepted."""
 
     accepted: bool
     """True if the answer of the last stage was accepted."""
 
 
 class StagesContext(Context):
-    """The settings of a method that runs others; a stage inherits those that its method has, too."""
+    """The settings of a method that runs others; a stage inherits those that its method shares."""
 
     stages: list[str]
 
@@ -92,6 +92,6 @@ class AdaptiveRagContext(StagesContext):
 
 
 def read_stage(stage: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a stage's method, and the stage's own settings, as text."""
+    """Return the method name and the settings of a stage, both as text."""
     name, _, settings = stage.partition("?")
     return name.strip(), dict(parse_qsl(settings, keep_blank_values=True))

@@ -28,30 +28,30 @@ from hopgraph.state.records import Citation, Passage, StopReason, Usage
 from hopgraph.state.schemas import BudgetState
 
 AUTO = "auto"
-"""The name of the chat itself, which chooses the method by the question."""
+"""The name of the chat itself, which chooses a method for each question."""
 
 METHOD_ALIASES = {"tor": "tree_of_reviews", "cor": "chain_of_reviews", "ve": "verify_and_edit"}
 
 TurnKind = Literal["small_talk", "single_hop", "bridge", "comparison", "question", "refused"]
-"""The kind of a message. `bridge`: a fact has to be found before the next can be looked up. `question`: of a kind
-that was not asked about, as the method is set. `refused`: it cannot be read, because it is empty or too long."""
+"""The kind of a message. `bridge`: one fact is needed to look up the next. `question`: unclassified, since the
+method is fixed. `refused`: the message is empty or too long."""
 
 
 class ChatInput(TypedDict):
     """Input and output of the chat: LangChain messages."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """The thread. The newest one of the user's is the question, its content a text or a list of blocks; what agents and
-    tools say after it is context."""
+    """The thread. The user's last message is the question; its content is a string or a list of blocks. Later messages
+    of agents and tools are context."""
 
 
 class ChosenMethod(BudgetState):
-    """The question of a turn, and the method chosen to look it up."""
+    """A turn's question, and the method chosen to answer it."""
 
     question: str
-    """The user's message as a question that stands alone; empty for a message that was refused."""
+    """The user's message as a standalone question; empty for a refused message."""
     chosen: str | None
-    """The method that looks it up; None while it is not chosen, and for small talk."""
+    """The method that answers it; None until one is chosen, and for small talk."""
 
 
 class TurnResult(TypedDict):
@@ -62,10 +62,10 @@ class TurnResult(TypedDict):
     explanation: str
     citations: list[Citation]
     passages: list[Passage]
-    """Ranked, each text once; emptied when the next turn begins."""
+    """Ranked and deduplicated by text; cleared when the next turn begins."""
     stop_reason: StopReason | None
     usage: Usage
-    """The method's totals, and with the chat's own calls at the end of the turn."""
+    """The method's totals; at the end of the turn, they include the chat's own calls."""
 
 
 class LookUpState(ChosenMethod, TurnResult):
@@ -77,20 +77,20 @@ class ChatState(ChatInput, LookUpState):
 
     kind: TurnKind | None
     said: str
-    """A reply without retrieval: small talk, or why a message was refused."""
+    """A reply without retrieval: small talk, or the reason why a message was refused."""
     settings: dict[str, JsonValue]
-    """The settings that the turn began with; a resumed turn is refused when they differ."""
+    """The settings that the turn started with; resuming it with different ones is refused."""
 
 
 class ChatContext(Context):
-    """The settings of the chat graph; those of every method are handed on to the one that answers."""
+    """The settings of the chat graph; shared settings are passed on to the answering method."""
 
     method = "chat"
     steps = ("contextualise", "route")
     step_nodes: ClassVar[StepNodes] = {SENTENCE_STEP: ("look_up",), FULL_STEP: ("look_up",)}
     presets: ClassVar[Presets] = {}
     choices: ClassVar[tuple[str, ...]] = ()
-    """Choices that a form offers for `use_method`; set by the chat graph, which knows the methods."""
+    """Choices for `use_method` in a form; set by the chat graph, which knows the methods."""
 
     use_method: str = setting(
         "Chat",
@@ -101,7 +101,7 @@ class ChatContext(Context):
     history_turns: int = setting(
         "Chat",
         5,
-        "previous turns used to rewrite a follow-up as a standalone question; the thread keeps all of them",
+        "previous turns used to rewrite a follow-up as a standalone question; the thread keeps all turns",
         ge=0,
         le=50,
     )
@@ -135,10 +135,10 @@ class ChatContext(Context):
 
 
 def settings_for_method(chat: ChatContext, cls: type[ContextT]) -> ContextT:
-    """Make a method's settings from those of the chat.
+    """Derive a method's settings from the chat's.
 
-    What `methods` says about the method wins over the chat's general settings, and those over the environment. A
-    SettingsError names an entry of `methods` that is unknown for this method, or out of range.
+    Entries in `methods` take precedence over the chat's general settings, and those over the environment. A
+    SettingsError names an entry of `methods` that the method does not have, or whose value is out of range.
     """
     shared = {name: value for name, value in explicit_settings(chat).items() if name in cls.model_fields}
     if cls.model_fields["answer_type"].default == "short":

@@ -21,13 +21,13 @@ DEFAULT_RETRIEVER = "sample"
 ContextT = TypeVar("ContextT", bound="Context")
 
 Presets = dict[str, dict[str, Any]]
-"""From a family of data sets to settings."""
+"""Family of data sets → settings."""
 
 StepNodes = Mapping[str, tuple[str, ...]]
-"""From a step to the nodes that ask it."""
+"""Step → the nodes that call the model for it."""
 
 RehearsalReply = Callable[[Any], Mapping[str, Any]]
-"""From a `hopgraph.tools.models.players.player.Player`, which has the prompt, to the fields of a reply."""
+"""A `hopgraph.tools.models.players.player.Player`, which has the prompt → the fields of a reply."""
 
 Resource = Literal["retriever", "reranker", "entailment"]
 """A resource that some methods need in addition to a model."""
@@ -36,42 +36,42 @@ Resource = Literal["retriever", "reranker", "entailment"]
 AnswerType = Literal["short", "yes_no", "sentence", "full", "auto"]
 
 OWNER_SETTINGS_OF_METHODS = frozenset({"labels", "embedding"})
-"""Settings of single methods that name a file or a model: the app owner's choice, not a caller's or a stage's."""
+"""Method settings that name a file or a model: only the app's operator sets them, not a caller or a stage."""
 
 SENTENCE_STEP, FULL_STEP = "write_sentence", "write_full_answer"
-"""The last step of every method with `answer_type` sentence, and with full."""
+"""The last step of every method with `answer_type` sentence and full, respectively."""
 
 LAST_NODE = "finish"
-"""The node of every method that asks them."""
+"""The node of every method that calls these steps."""
 
 MAX_PROMPT = 100_000
-"""Characters of a prompt that is a setting."""
+"""Maximum characters of a prompt given as a setting."""
 
 MAX_STYLE = 4_000
-"""Characters of `answer_instructions`."""
+"""Maximum characters of `answer_instructions`."""
 
 PROMPT = "prompt_"
 """Prefix of the settings that hold the steps' prompts."""
 
 SettingGroup = Literal["Model", "Retrieval", "Review", "Method", "Chat", "Limits", "Operation", "Prompts"]
-"""The headings of the settings panel; those of Limits and Operation may change when a run is resumed."""
+"""Headings of the settings panel; settings under Limits and Operation may change when a run is resumed."""
 
 DefaultT = TypeVar("DefaultT")
 
 
 def setting(group: SettingGroup, default: DefaultT, description: str, **bounds: Any) -> DefaultT:
-    """Declare a field of a Context; `bounds` are those of pydantic's `Field`, e.g. `ge`."""
+    """Declare a field of a Context; `bounds` are passed to pydantic's `Field`, e.g. `ge`."""
     field: Any = Field(default=default, description=description, json_schema_extra={"group": group}, **bounds)
     return field
 
 
 def method_setting(default: DefaultT, description: str, **bounds: Any) -> DefaultT:
-    """Declare a field of a Context that belongs to its method, as `setting` does."""
+    """Declare a method-specific field of a Context, as `setting` does."""
     return setting("Method", default, description, **bounds)
 
 
 def _prompt_setting(role: str, nodes: Sequence[str]) -> Any:
-    """Declare the field of a step's prompt, which Studio edits on the nodes that ask the step."""
+    """Declare a step's prompt field, which Studio shows on the nodes that use the step."""
     return Field(
         default="",
         max_length=MAX_PROMPT,
@@ -82,7 +82,7 @@ def _prompt_setting(role: str, nodes: Sequence[str]) -> Any:
 
 
 class Context(BaseModel):
-    """The settings that every method has; each of its steps has one more for its prompt, `prompt_STEP`."""
+    """The settings that every method has; each step adds one for its prompt, `prompt_STEP`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -91,15 +91,15 @@ class Context(BaseModel):
     steps: ClassVar[tuple[str, ...]] = ()
     """The second parts of its roles."""
     step_nodes: ClassVar[StepNodes] = {}
-    """The nodes of its graph that ask a step, for steps that are not asked by a node of their name."""
+    """Step → the graph nodes that use it, for steps not used by the node of the same name."""
     resources: ClassVar[tuple[Resource, ...]] = ("retriever",)
-    """Resources that a run needs in addition to its model, unless its settings switch them off (see `uses`)."""
+    """Resources that a run needs besides its model, unless its settings disable them (`required_resources`)."""
     presets: ClassVar[Presets] = {"multi_hop": {}, "open_domain": {}, "yes_no": {"answer_type": "yes_no"}}
     """The paper's settings by family of data sets."""
     rehearsal_replies: ClassVar[Mapping[str, RehearsalReply]] = {}
-    """Step → what the model `rehearsal` replies to it, for steps that no built-in method has."""
+    """Step → the reply of the model `rehearsal`, for steps that no built-in method has."""
     unused_settings: ClassVar[frozenset[str]] = frozenset()
-    """The settings of this class that a run does not read: of a graph with its own models and context."""
+    """Settings of this class that a run ignores, for a graph with its own models and context."""
 
     model: str | SkipJsonSchema[InstanceOf[Runnable[Any, Any]]] | None = setting(
         "Model",
@@ -232,7 +232,7 @@ class Context(BaseModel):
         "allow a run to be resumed, or forked from a checkpoint, with settings other than those it started with",
     )
     cache_dir: str | None = setting(
-        "Operation", None, "folder of the reply cache, which answers repeated prompts; unset disables caching"
+        "Operation", None, "folder of the reply cache, which answers repeated prompts; Default: no caching"
     )
 
     @classmethod
@@ -241,23 +241,23 @@ class Context(BaseModel):
         _LINEAGES[cls.method] = tuple(dict.fromkeys(own))
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Add the prompts of its steps to its fields, before pydantic collects these."""
+        """Add the steps' prompts to the class's fields before pydantic collects them."""
         super().__init_subclass__(**options)
         nodes = {SENTENCE_STEP: (LAST_NODE,), FULL_STEP: (LAST_NODE,), **cls.step_nodes}
         for step in cls.all_steps():
             cls.__annotations__[f"{PROMPT}{step}"] = str
             setattr(cls, f"{PROMPT}{step}", _prompt_setting(f"{cls.method}/{step}", nodes.get(step, (step,))))
 
-    if not TYPE_CHECKING:  # type checkers and editors know the fields
+    if not TYPE_CHECKING:  # type checkers and editors already know the fields
 
         def __init__(self, **values: Any) -> None:
-            """Make the settings; SettingsError says in one line what is wrong with one."""
+            """Make the settings; a SettingsError describes an invalid one in one line."""
             try:
                 super().__init__(**values)
             except ValidationError as error:
                 raise SettingsError(describe_invalid(type(self), error)) from None
 
-        __init__.__pydantic_base_init__ = True  # `model_validate` has no need of it
+        __init__.__pydantic_base_init__ = True  # `model_validate` does not need it
 
     @property
     def required_resources(self) -> frozenset[Resource]:
@@ -266,27 +266,27 @@ class Context(BaseModel):
 
     @property
     def missing(self) -> str:
-        """Return a line on the required resources that these settings do not name, or ""."""
+        """Return a message about required resources that these settings lack, or ""."""
         return ""
 
     @property
     def prompt_folders(self) -> tuple[str, ...]:
-        """Return the folders searched before the built-in prompts: `prompts_dir`, then that of the method's code."""
+        """Return the folders searched before the built-in prompts: `prompts_dir`, then the method's own."""
         return (*([self.prompts_dir] if self.prompts_dir else []), *own_prompt_folders(type(self)))
 
     def prompt_of(self, step: str) -> str:
-        """Return the text that stands for the prompt file of a step; empty for the file."""
+        """Return the text that replaces a step's prompt file; empty if the file is used."""
         text: str = getattr(self, f"{PROMPT}{step}", "")
         return text if text.strip() else ""
 
     @classmethod
     def all_steps(cls) -> tuple[str, ...]:
-        """Return its steps, with those that all methods share; empty where it names none."""
+        """Return the method's steps, including those that all methods share; empty if it declares none."""
         return (*cls.steps, SENTENCE_STEP, FULL_STEP) if cls.steps else ()
 
     @classmethod
     def preset(cls, family: str, **settings: Any) -> Self:
-        """Make the paper's settings for a family of data sets, with some replaced; SettingsError for no such family."""
+        """Return the paper's settings for a family of data sets, with overrides; SettingsError if there are none."""
         if family not in cls.presets:
             known = ", ".join(cls.presets) or "none"
             raise SettingsError(f"preset {family!r} is unknown for {cls.method}; it has: {known}")
@@ -297,7 +297,7 @@ _LINEAGES: dict[str, tuple[str, ...]] = {}
 
 
 def method_lineage(method: str) -> tuple[str, ...]:
-    """Return a method's name and those of the methods that its Context is a subclass of, whose prompts it shares."""
+    """Return the names of a method and of the methods that its Context inherits from, whose prompts it shares."""
     return _LINEAGES.get(method) or (method,)
 
 
@@ -308,7 +308,7 @@ def settings_in_use(cls: type[Context]) -> set[str]:
 
 @cache
 def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
-    """List the folders `prompts` beside the files of a class and of its bases; none for those of hopgraph."""
+    """List the `prompts` folders next to the files of a class and its bases, except hopgraph's own."""
     own = (each.__module__ for each in cls.__mro__ if issubclass(each, Context))
     modules = (sys.modules.get(name) for name in own if not name.startswith("hopgraph."))
     files = filter(None, (getattr(module, "__file__", None) for module in modules))
@@ -317,15 +317,15 @@ def own_prompt_folders(cls: type[Context]) -> tuple[str, ...]:
 
 
 _SCORERS: dict[str, type[Any]] = {"reranker": Reranker, "entailment": EntailmentChecker}
-"""The settings that take an object with certain members, and which."""
+"""Settings that accept an object with certain members, and which members."""
 _RETRIEVER = "a LangChain retriever (a vector store's as_retriever())"
 _MODEL = "a LangChain chat model"
 _OBJECTS = {"model": _MODEL, "models": _MODEL, "retriever": _RETRIEVER, "second_retriever": _RETRIEVER}
-"""The settings that take an object of a class, and which."""
+"""Settings that accept an instance of a class, and which class."""
 
 
 def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
-    """Make the settings of a method from named values; a SettingsError names in one line what is wrong."""
+    """Make a method's settings from named values; a SettingsError describes an invalid one in one line."""
     try:
         return cls.model_validate(dict(values))
     except ValidationError as error:
@@ -338,10 +338,10 @@ def explicit_settings(settings: Context) -> dict[str, Any]:
 
 
 def describe_invalid(cls: type[Context], error: ValidationError, what: str = "setting {name}") -> str:
-    """Say in one line what the first error of a validation is; `what` names the subject, with {name} or {NAME}."""
+    """Describe the first validation error in one line; `what` names the subject, with {name} or {NAME}."""
     first = error.errors(include_url=False)[0]
     if not first["loc"]:
-        return format_error(error)  # of settings that do not go together
+        return format_error(error)  # settings that are incompatible
     name = str(first["loc"][0])
     subject = what.format(name=f"{name!r:.80}", NAME=name.upper())
     if first["type"] == "extra_forbidden":
@@ -357,5 +357,5 @@ def describe_invalid(cls: type[Context], error: ValidationError, what: str = "se
 
 
 def describe_unknown(cls: type[Context], name: str, subject: str) -> str:
-    """Say in one line that a method has no such setting, and which may be meant."""
+    """Describe an unknown setting in one line, with a suggestion."""
     return f"{subject} is unknown for {cls.method or cls.__name__}{did_you_mean(name, cls.model_fields)}"

@@ -21,13 +21,13 @@ from hopgraph.state.renamed import RENAMED
 
 
 def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
-    """Turn whatever a node finds in `runtime.context` into the method's settings; the environment fills in the rest.
+    """Resolve whatever a node finds in `runtime.context` to the method's settings; the environment fills in the rest.
 
     * None, or an object of a host application: the environment and the defaults;
     * the method's own Context: as it is;
     * another method's Context: the fields that both have;
-    * a dict: its fields, if they are ours, else a SettingsError; a host's dict may carry ours under the key `hopgraph`;
-    * a host's object may carry ours as its attribute `hopgraph`.
+    * a dict: its fields, if they are all settings, else a SettingsError; a host's dict may nest ours under `hopgraph`;
+    * a host's object may hold ours in its attribute `hopgraph`.
     """
     if isinstance(given, Mapping):
         given = _from_mapping(cast("Mapping[str, Any]", given), cls)
@@ -42,7 +42,7 @@ def resolve_settings(given: object, cls: type[ContextT]) -> ContextT:
 
 
 def _under_hopgraph(given: object, cls: type[ContextT]) -> ContextT | Context | None:
-    """Read what a host's context has for us; a name that is not a setting is refused, as nothing else is meant."""
+    """Read our settings from a host's context; an unknown name under `hopgraph` is refused as a mistake."""
     if given is None or isinstance(given, Context):
         return given
     if not isinstance(given, Mapping):
@@ -66,14 +66,14 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
 
 @cache
 def _variables(cls: type[Context]) -> tuple[tuple[str, str], ...]:
-    """List the fields that are read with their environment variables; made once, as every node of a run asks."""
+    """List the fields read from the environment, with their variables; cached, as every node of a run asks."""
     return tuple((name, f"HOPGRAPH_{name.upper()}") for name in cls.model_fields if name not in cls.unused_settings)
 
 
 def with_environment(settings: ContextT) -> ContextT:
-    """Fill the fields that were not set from `HOPGRAPH_<FIELD>`; no other function reads settings from there.
+    """Fill unset fields from `HOPGRAPH_<FIELD>`; no other function reads settings from the environment.
 
-    Lists and maps are written as JSON; an empty variable counts as not set. A SettingsError names one with a bad value.
+    Lists and maps are written as JSON; an empty variable counts as unset. A SettingsError names one with a bad value.
     """
     cls = type(settings)
     given_names, variables = settings.model_fields_set, os.environ
@@ -101,9 +101,9 @@ def with_environment(settings: ContextT) -> ContextT:
 
 
 def settings_from(cls: type[ContextT], values: Mapping[str, Any], preset: str | None = None) -> ContextT:
-    """Make a method's settings of named values, over its preset for a family, the environment and the defaults.
+    """Make a method's settings from named values, on top of a preset, the environment and the defaults.
 
-    SettingsError: an unknown name, a value that does not fit, or a setting that the method does not read.
+    SettingsError: an unknown name, an invalid value, or a setting that the method does not read.
     """
     if unread := sorted(values.keys() & cls.unused_settings):
         raise SettingsError(f"setting {unread[0]!r} has no effect: the graph of {cls.method} does not read it")
@@ -111,9 +111,9 @@ def settings_from(cls: type[ContextT], values: Mapping[str, Any], preset: str | 
 
 
 def parse_setting(cls: type[Context], name: str, text: str, subject: str = "setting {name!r}") -> object:
-    """Read a setting's value as people write it: `none` where a setting may be none, JSON for maps and lists.
+    """Parse a setting's value as typed by a person: `none` where None is allowed, JSON for maps and lists.
 
-    `subject` is what a SettingsError, for an unknown name or no JSON, calls the setting.
+    `subject` names the setting in a SettingsError, raised for an unknown name or invalid JSON.
     """
     field = cls.model_fields.get(name)
     if field is None:
@@ -128,4 +128,4 @@ def parse_setting(cls: type[Context], name: str, text: str, subject: str = "sett
         return json.loads(text)
     except ValueError:
         kind = "object" if isinstance(field.get_default(call_default_factory=True), Mapping) else "list"
-        raise SettingsError(f"{subject.format(name=name)}: write a JSON {kind}, got {text!r:.80}") from None
+        raise SettingsError(f"{subject.format(name=name)}: expected a JSON {kind}, got {text!r:.80}") from None

@@ -8,14 +8,14 @@ HopgraphError
 ├── CorpusError        a corpus, index or data-set file that is missing, damaged or of another version
 │   └── BadRecordError one record of a source file, named by file and line
 ├── ModelError         a model call that failed for good: no key, unreachable, refused by the server
-│   └── ModelOutageError   … where the same call may succeed later; CorpusOutageError is that of a corpus on the web
-└── RunError           an evaluation run that was stopped, or whose directory is damaged, in use, or of other settings
+│   └── ModelOutageError   … that may succeed later; CorpusOutageError is its counterpart for a corpus on the web
+└── RunError           an evaluation run that was stopped, or whose directory is damaged, in use, or has other settings
 
 They are also ValueErrors or RuntimeErrors: the LangGraph server shows a client only the messages of Python's
-own errors and hides all others. Outages are ConnectionErrors, too, as LangGraph's `RetryPolicy()` retries these alone.
+built-in errors and hides all others. Outages are also ConnectionErrors: LangGraph's `RetryPolicy()` only retries those.
 
 Each message is one line that says what went wrong, with which value, and what to do.
-No message ever holds a key: text that comes from a server passes through
+No message ever contains a key: text from a server passes through
 `hopgraph.tools.io.redact` first.
 """
 
@@ -28,20 +28,20 @@ from pydantic import ValidationError
 from hopgraph.state.renamed import RENAMED
 
 FailureKind = Literal["outage", "refusal", ""]
-"""How a server failed: the same request may succeed later (it is down, overloaded, unreadable), or it refuses
-every request (the key, the account, the model's name); empty for anything else."""
+"""How a server failed: the same request may succeed later (server down, overloaded, unreadable reply), or it refuses
+every request (key, account, model name); empty for anything else."""
 
 
 def format_error(error: Exception, place: str | None = None, *, whole: str = "", got: bool = False) -> str:
-    """Describe an error in one line; a validation error by its first problem and where it is.
+    """Describe an error in one line; a validation error by its first problem and its location.
 
-    Of an OSError only the reason is given. `place`: where the problem is, if that is not the path in the value, and
-    `whole`: what the value as a whole is called. `got`: whether to show the offending value.
+    For an OSError, only the reason is given. `place`: the location of the problem, if not the path in the value;
+    `whole`: a name for the whole value; `got`: whether to show the offending value.
     """
     if not isinstance(error, ValidationError):
         return (isinstance(error, OSError) and error.strerror) or " ".join(str(error).split())
     first = error.errors(include_url=False)[0]
-    path = ".".join(part for part in map(str, first["loc"]) if "[" not in part)  # without pydantic's names of types
+    path = ".".join(part for part in map(str, first["loc"]) if "[" not in part)  # without pydantic's type names
     where = (path if place is None else place) or whole
     problem = " ".join(first["msg"].removeprefix("Value error, ").split())
     shown = f", got {first['input']!r:.80}" if got and first["type"] not in {"missing", "json_invalid"} else ""
@@ -49,19 +49,19 @@ def format_error(error: Exception, place: str | None = None, *, whole: str = "",
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name: what it may stand for, else all names that there are."""
+    """Return the end of a message on an unknown name: a suggestion, else all valid names."""
     names = list(known)
     if (renamed := RENAMED.get(name.lower())) in names:
         return f"; it is now called {renamed!r}"
     close = get_close_matches(name.lower(), names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(names)}"
+    return f"; did you mean {close[0]!r}?" if close else f"; available: {', '.join(names)}"
 
 
 class HopgraphError(Exception):
     """The root of the tree; catch it to catch everything that hopgraph raises on purpose."""
 
     def __init__(self, message: str = "", trouble: FailureKind = "") -> None:
-        """Take the message, and what is wrong with the server where one is the cause."""
+        """Store the message, and how the server failed if that is the cause."""
         super().__init__(message)
         self.trouble: FailureKind = trouble
 
@@ -109,9 +109,9 @@ _OUTAGES: dict[type[HopgraphError], type[HopgraphError]] = {
 
 
 def server_error(kind: type[HopgraphError], message: str, trouble: FailureKind) -> HopgraphError:
-    """Make the error of a server with trouble: of the kind, or of its outages."""
+    """Return the error for a failed server: `kind`, or its outage subclass."""
     return (_OUTAGES.get(kind, kind) if trouble == "outage" else kind)(message, trouble)
 
 
 class RunError(HopgraphError, RuntimeError):
-    """An evaluation run that cannot be read, begun, resumed or finished."""
+    """An evaluation run that cannot be read, started, resumed or finished."""

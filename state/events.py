@@ -1,7 +1,7 @@
 """Step events: what a node did, one record for each kind.
 
 A node emits a record (`emit(runtime, Retrieved(…))`); on the wire and in files it is a `StepEvent` with the record's
-fields as `data`. A method of your own may subclass `Event`; readers that do not know its kind get an `UnknownEvent`.
+fields as `data`. Your own method may subclass `Event`; readers that do not know its kind get an `UnknownEvent`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,29 +25,29 @@ class StepEvent(TypedDict):
     step: int
     """LangGraph's superstep, from 1; 0 outside a graph."""
     path: str
-    """The task's path within its step; orders parallel tasks the same in every run."""
+    """The task's path within its step; orders parallel tasks the same way in every run."""
     number: int
-    """Counts the events of one task, from 0."""
+    """Index of the event within its task, from 0."""
     data: dict[str, JsonValue]
     seconds: NotRequired[float]
-    """Wall time, on events that time something."""
+    """Wall time, for events that measure time."""
 
 
 def event_order(event: StepEvent) -> tuple[int, str, int]:
-    """Sort key of a trace: step, task path, number; the same in every run."""
+    """Return the sort key of a trace: step, task path, number; the same in every run."""
     return event["step"], event["path"], event["number"]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A step event: the work of one node, as plain JSON. `class Done(Event, kind="done")` makes a frozen dataclass."""
+    """A step event: one node's work, as plain JSON. `class Done(Event, kind="done")` makes a frozen dataclass."""
 
     event: ClassVar[str]
-    """The name of its kind on the wire."""
+    """The event's kind on the wire."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Make the class a dataclass, and name its kind, unless it says `event = …` or inherits it."""
+        """Make the class a dataclass and set its kind, unless it defines `event = …` or inherits it."""
         dataclass(frozen=True, kw_only=True)(cls)
         if kind:
             cls.event = kind
@@ -56,7 +56,7 @@ class Event:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], **more: Any) -> Self:
-        """Make the event of a record of the state: its fields of the same names, and further keyword arguments."""
+        """Make the event from a state record: its fields with the same names, and further keyword arguments."""
         given = {**record, **more}
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
 
@@ -69,7 +69,7 @@ EVENTS: list[type[Event]] = []
 
 
 class RetrievalDecided(Event, kind="retrieval"):
-    """The decision to retrieve or not, by the share of votes for it."""
+    """The decision whether to retrieve, by share of votes."""
 
     share: float
     """Share of the model's votes or of the nearest training questions, in [0, 1]."""
@@ -83,10 +83,10 @@ class QueryEvent(Event):
 
 
 class QuerySent(QueryEvent, kind="query"):
-    """A query goes to the retriever."""
+    """A query is sent to the retriever."""
 
     why: str
-    """The missing information that it asks for; empty for the question itself."""
+    """The missing information that it looks for; empty for the question itself."""
     hop: int
     """The iteration, from 1."""
 
@@ -96,17 +96,17 @@ class Retrieved(QueryEvent, kind="retrieved"):
 
     passage_ids: list[str]
     titles: list[str]
-    """One per passage; may be empty texts."""
+    """One per passage; may be empty strings."""
     scores: list[float]
     """One per passage, descending; a second retriever's follow those of the first."""
     left_out: int = 0
     """Passages left out because they contain the question (`exclude_question_text`)."""
     linked_from: dict[str, str] = field(default_factory=dict[str, str])
-    """Passages that a link brought here → the title of the one that has the link."""
+    """Passages found through a link → the title of the passage with the link."""
 
     @classmethod
     def of(cls, query: str, passages: Sequence[Passage], left_out: int) -> "Retrieved":
-        """Make the event of a search."""
+        """Make the event for a search."""
         linked = ((each["id"], each.get("metadata", {}).get("linked_from")) for each in passages)
         return cls(
             query=query,
@@ -119,7 +119,7 @@ class Retrieved(QueryEvent, kind="retrieved"):
 
 
 class PassagesGiven(QueryEvent, kind="given"):
-    """The caller gave the passages in place of a retriever."""
+    """The caller supplied the passages instead of a retriever."""
 
     passage_ids: list[str]
     titles: list[str]
@@ -134,7 +134,7 @@ class KeptExcerpt(TypedDict):
     spans: list[list[int]]
     """[start, end) offsets into the passage's text."""
     sentences: int
-    """Sentences kept; 0 where the whole passage was."""
+    """Number of sentences kept; 0 if the whole passage was."""
     whole: bool
     text: str
 
@@ -143,10 +143,10 @@ class Filtered(QueryEvent, kind="filtered"):
     """The passages of one query that a filter kept."""
 
     threshold: float | None
-    """The least relevance score; None if there is none, or a model chose."""
+    """The minimum relevance score; None if there is none, or a model chose."""
     passages_in: int
     sentences_in: int
-    """Sentences scored; 0 where whole passages were weighed."""
+    """Number of sentences scored; 0 if whole passages were scored."""
     kept: list[KeptExcerpt]
 
 
@@ -160,14 +160,14 @@ class Reranked(QueryEvent, kind="reranked"):
 
 
 class CompressedPassage(TypedDict):
-    """A passage with the text that a model made of it."""
+    """A passage with the text that a model made from it."""
 
     passage_id: str
     text: str
 
 
 class Compressed(QueryEvent, kind="compressed"):
-    """A model cut passages down to summaries or snippets."""
+    """A model compressed passages to summaries or snippets."""
 
     how: str
     """The step: `summarise` or `snippet`."""
@@ -176,7 +176,7 @@ class Compressed(QueryEvent, kind="compressed"):
 
 
 class Weighed(QueryEvent, kind="weighed"):
-    """A model's remarks on the relevance of one query's passages, before it names the relevant ones."""
+    """A model's remarks on the relevance of one query's passages, made before it names the relevant ones."""
 
     judgement: str
 
@@ -201,7 +201,7 @@ class Blended(Event, kind="blended"):
 
 
 class United(Event, kind="united"):
-    """The passages that several queries kept, as one list."""
+    """The passages kept for several queries, merged into one list."""
 
     passage_ids: list[str]
 
@@ -218,11 +218,11 @@ class ExtractedStatement(TypedDict):
 
 
 class Extracted(QueryEvent, kind="extracted"):
-    """The statements that a model took from one query's passages."""
+    """The statements that a model extracted from one query's passages."""
 
     statements: list[ExtractedStatement]
     dropped: int
-    """Statements without a passage that was shown."""
+    """Number of statements that cite no shown passage."""
 
 
 class CheckedStatement(TypedDict):
@@ -243,18 +243,18 @@ class Verified(Event, kind="verified"):
 
 
 class Decided(Event, kind="decided"):
-    """An answer, or what is missing for one."""
+    """An answer, or the information missing for one."""
 
     answer: str
     """Empty if there is none."""
     confidence: int | None
-    """1 to 5; None where the method does not ask for it."""
+    """1 to 5; None if the method does not ask for it."""
     explanation: str
     missing: str
     used: list[str]
     """Ids of the evidence that the answer rests on."""
     final: bool
-    """True if nothing more is searched."""
+    """True if the search is over."""
 
 
 class QueriesGenerated(Event, kind="generated"):
@@ -265,20 +265,20 @@ class QueriesGenerated(Event, kind="generated"):
 
 
 class Reasoned(Event, kind="reasoned"):
-    """A first chain of thought, and the answer that it comes to."""
+    """A first chain of thought and its answer."""
 
     reasoning: str
     answer: str
 
 
 class Sampled(Event, kind="sampled"):
-    """Sampled answers; empty texts for samples without one."""
+    """Sampled answers; an empty string for a sample without one."""
 
     answers: list[str]
 
 
 class Shortened(Event, kind="shortened"):
-    """The short answers that chains of thought were cut down to."""
+    """The short answers extracted from chains of thought."""
 
     sampled: list[str]
 
@@ -287,9 +287,9 @@ class AnswerChosen(Event):
     """The chosen one of several answers."""
 
     answers: list[str]
-    """One per sample or passage; empty where it gives none."""
+    """One per sample or passage; empty if it gives none."""
     chosen: int | None
-    """Index into `answers`; None where all are empty."""
+    """Index into `answers`; None if all are empty."""
 
 
 class Voted(AnswerChosen, kind="voted"):
@@ -304,10 +304,10 @@ class Compared(AnswerChosen, kind="compared"):
 
 
 class AnswersScored(AnswerChosen, kind="scored"):
-    """The answers that single passages propose, and the best."""
+    """The answers proposed by single passages, and the best one."""
 
     scores: list[float]
-    """The probability over all passages (REPLUG), or what the critique adds up to (Self-RAG); 0.0 without an answer."""
+    """The probability over all passages (REPLUG), or the critique's total score (Self-RAG); 0.0 without an answer."""
 
 
 class Answered(Event, kind="answered"):
@@ -342,25 +342,25 @@ class SubQuestion(TypedDict):
 
 
 class Decomposed(QuestionEvent, kind="decomposed"):
-    """The parts of a question; none where it stays whole."""
+    """A question's parts; an empty list if it is not decomposed."""
 
     depth: int
     sub_questions: list[SubQuestion]
 
 
 class ReferencesFilled(QuestionEvent, kind="filled"):
-    """A part's question as it is asked, with the answers in it that it referred to."""
+    """A part's question as asked, with the answers that it refers to filled in."""
 
 
 class SelfKnowledgeJudged(QuestionEvent, kind="judged"):
-    """The model's judgement of its own knowledge of a question."""
+    """The model's judgement of its own knowledge on a question."""
 
     of: Literal["self_knowledge"] = "self_knowledge"
     known: bool
 
 
 class RelevanceJudged(QuestionEvent, kind="judged"):
-    """Which passages a model found to answer a question from: relevant, and enough where it judged all together."""
+    """The passages judged useful for a question: relevant, and whether sufficient if all were judged together."""
 
     of: Literal["passages"] = "passages"
     passage_ids: list[str]
@@ -375,7 +375,7 @@ class Solved(QuestionEvent, kind="solved"):
     status: str
     """`answered` or `unknown`."""
     how: str
-    """Where the answer comes from, or why there is none."""
+    """The source of the answer, or why there is none."""
     answer: str
     explanation: str
     passage_ids: list[str]
@@ -386,7 +386,7 @@ class Composed(Solved, kind="composed"):
 
 
 class Deduced(Event, kind="deduced"):
-    """The next hop's question, with the thought that led to it and an answer from memory."""
+    """The next hop's question, with the reasoning behind it and an answer from memory."""
 
     hop: int
     question: str
@@ -394,13 +394,13 @@ class Deduced(Event, kind="deduced"):
     generated: str
     """The answer from the model's own knowledge; empty without one."""
     repeated: bool
-    """True if it was asked before, and so is not followed."""
+    """True if it was asked before and is therefore dropped."""
     limit: bool
-    """True if no more are allowed."""
+    """True if the limit of hops is reached."""
 
 
 class Grounded(Event, kind="grounded"):
-    """A batch of passages supports or corrects a generated answer, or does neither."""
+    """A batch of passages supports or corrects a generated answer, or neither."""
 
     hop: int
     batch: int
@@ -408,13 +408,13 @@ class Grounded(Event, kind="grounded"):
     question: str
     passage_ids: list[str]
     outcome: Literal["cited", "empty", "not carried"]
-    """`not carried`: no passage of the batch contains one of the sentences that were cited."""
+    """`not carried`: no passage of the batch contains one of the cited sentences."""
     cited: str
     answer: str
     passage_id: str
-    """The passage that contains the first sentence of the citation; empty without one."""
+    """The passage that contains the first cited sentence; empty if none does."""
     overlap: float
-    """The share of a cited sentence's terms that one passage contains, the smallest of all sentences, in [0, 1]."""
+    """The smallest share, over all cited sentences, of a sentence's terms found in one passage, in [0, 1]."""
 
 
 class Revised(Event, kind="revised"):
@@ -438,11 +438,11 @@ class ThoughtAdded(Event, kind="thought"):
     """From 1."""
     text: str
     new: bool
-    """True if it says something that no sentence before it said."""
+    """True if it adds something that no earlier sentence said."""
     reached: bool
     """True if it states the answer."""
     limit: bool
-    """True if no more are allowed."""
+    """True if the limit is reached."""
 
 
 # Trees of passages
@@ -460,7 +460,7 @@ class TreeNode(TypedDict):
 
 
 class Grown(Event, kind="grown"):
-    """Paragraphs that wait for a review."""
+    """Paragraphs waiting for a review."""
 
     nodes: list[TreeNode]
 
@@ -478,14 +478,14 @@ class Reviewed(Event, kind="reviewed"):
     passage_ids: list[str]
     titles: list[str]
     verdict: str
-    """`accept`, `search`, `reject`, or `unread` where no reply could be used."""
+    """`accept`, `search`, `reject`, or `unread` if no reply could be used."""
     analysis: str
     answer: str
     query: str
 
 
 class Expanded(Event, kind="expanded"):
-    """The query that looks for what a path still lacks."""
+    """The query that searches for what a path is missing."""
 
     id: str
     depth: int
@@ -494,7 +494,7 @@ class Expanded(Event, kind="expanded"):
 
 
 class FusedPiece(TypedDict):
-    """An accepted path, as the reader sees it."""
+    """An accepted path, as shown to the reader."""
 
     id: str
     passage_ids: list[str]
@@ -506,7 +506,7 @@ class Fused(Event, kind="fused"):
     mode: str
     pieces: list[FusedPiece]
     left_out: list[str]
-    """Ids of accepted paths for which there was no room."""
+    """Ids of accepted paths that did not fit."""
     answer: str
 
 
@@ -514,7 +514,7 @@ class Fused(Event, kind="fused"):
 
 
 class Asked(Event, kind="asked"):
-    """A model call, with its re-asks."""
+    """A model call, including its retries."""
 
     role: str
     model: str
@@ -525,20 +525,20 @@ class Asked(Event, kind="asked"):
     completion_tokens: int
     parse_failures: int
     seconds: float = 0.0
-    """Wall time; 0 for the calls of a reranker or an entailment checker."""
+    """Wall time; 0 for calls by a reranker or an entailment checker."""
     problem: str = ""
-    """Why the last unusable reply could not be used, and how it began; empty without one."""
+    """Why the last unusable reply could not be used, and its beginning; empty without one."""
 
 
 class Retrying(Event, kind="retrying"):
-    """A request failed and is sent again."""
+    """A request failed and will be retried."""
 
     role: str
     attempt: int
     status: int | None
-    """The HTTP status; None where no usable reply came."""
+    """The HTTP status; None if there was no usable response."""
     wait: float
-    """Seconds until then."""
+    """Seconds until the retry."""
     problem: str = ""
     """The failure in a few words, e.g. `cannot connect to ADDRESS`; empty in runs of earlier versions."""
 
@@ -550,16 +550,16 @@ class CacheFailed(Event, kind="cache_failed"):
     problem: str
 
 
-# Conversations and reviews by people
+# Conversations and human reviews
 
 
 class Contextualised(Event, kind="contextualised"):
-    """A message of a conversation as a question that stands alone."""
+    """A conversation's message rewritten as a standalone question."""
 
     message: str
     question: str
     turns: int
-    """Earlier turns that were read with it."""
+    """Number of earlier turns used."""
 
 
 class StageEnded(Event, kind="stage_ended"):
@@ -572,9 +572,9 @@ class StageEnded(Event, kind="stage_ended"):
     """Empty for none."""
     accepted: bool
     why: str
-    """Why not; empty where it is."""
+    """The reason if it was not accepted, else empty."""
     last: bool
-    """True if no other stage follows, as there is none, or the budget does not reach for it."""
+    """True if no other stage follows, because there is none or the budget does not allow it."""
 
 
 class Routed(Event, kind="routed"):
@@ -607,19 +607,19 @@ class Approved(Event, kind="approved"):
 
 
 class UnknownEvent(Event):
-    """An event of a kind, or of a shape, that is not known here."""
+    """An event of an unknown kind or shape."""
 
     name: str
     data: dict[str, Any]
 
 
 def is_step_event(written: object) -> TypeGuard[StepEvent]:
-    """Return whether something on a `custom` stream, where external graphs write, too, is a step event."""
+    """Return whether an item of a `custom` stream, where external graphs also write, is a step event."""
     return isinstance(written, Mapping) and StepEvent.__required_keys__ <= cast("Mapping[str, object]", written).keys()
 
 
 def parse_event(step: StepEvent) -> Event:
-    """Read a step event as its record; an `UnknownEvent` where its kind or its shape is not known here."""
+    """Parse a step event into its record; an `UnknownEvent` if its kind or shape is unknown."""
     for reader in _readers(step["event"]):
         with suppress(ValidationError):
             return reader.validate_python(step["data"])

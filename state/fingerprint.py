@@ -1,4 +1,4 @@
-"""Settings that shape a run: recorded in its state, and compared when it is resumed."""
+"""Settings that affect a result: recorded in the state, and compared when a run is resumed."""
 
 import hashlib
 import json
@@ -19,21 +19,21 @@ UNRECORDED: Final[tuple[SettingGroup, ...]] = ("Limits", "Operation")
 """The groups of settings that may change when a run is resumed."""
 
 _NAMES = ("model_name", "model", "name", "source")
-"""Where objects keep what they are called."""
+"""Attributes in which objects keep their names."""
 _SECRET = re.compile(r"(?i)api_?key|secret|password|headers|credential|(?:^|_)token$")
-"""Fields that hold what nobody else may know, and that may change while a run is interrupted."""
+"""Names of fields that hold secrets, which may also change while a run is interrupted."""
 _marks: dict[int, str] = {}
-"""Identity of an object → its fingerprint, while it lives: its fields may change in use."""
-_PASSWORD = re.compile(r"://[^/@\s]*@")  # name and password in an address
+"""Identity of an object → its fingerprint, while it lives; its fields may change in use."""
+_PASSWORD = re.compile(r"://[^/@\s]*@")  # user name and password in an address
 
 
 def record_settings(settings: Context, without: Sequence[SettingGroup] = UNRECORDED) -> dict[str, JsonValue]:
-    """Write down, as plain data, the settings that shape a result, not to be changed; objects by name and a hash."""
+    """Return the settings that shape a result as plain data (read-only), with objects as name and hash."""
     return once_per_run(settings, ("record", *without), lambda: _record(settings, without))
 
 
 def record_changes(settings: Context) -> dict[str, JsonValue]:
-    """Write down what `record_settings` does, without the values that are a method's defaults; not to be changed."""
+    """Return what `record_settings` does, without values equal to the method's defaults (read-only)."""
     return once_per_run(settings, "changes", lambda: _changes(settings))
 
 
@@ -70,19 +70,19 @@ def _plain(value: object) -> JsonValue:
 
 
 def _mark_of(value: object) -> str:
-    """Name an object by its class, its own name and a hash of its settings, as they are when it is first recorded."""
+    """Return an object's class, its own name and a hash of its settings, as they were when first recorded."""
     if id(value) not in _marks:
         digest = hashlib.sha256(json.dumps(_settings_of(value), sort_keys=True).encode()).hexdigest()[:12]
         _marks[id(value)] = f"{_name_of(value)} {digest}"
         try:
             weakref.finalize(value, _marks.pop, id(value), None).atexit = False
-        except TypeError:  # of a class without weak references
+        except TypeError:  # its class does not support weak references
             return f"<{_marks.pop(id(value))}>"
     return f"<{_marks[id(value)]}>"
 
 
 def _settings_of(value: object) -> JsonValue:
-    """Return an object's settings as plain data: a pydantic model's fields but secrets, else the class's name."""
+    """Return an object's settings as plain data: a pydantic model's fields except secrets, else the class's name."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, BaseModel):
@@ -103,9 +103,9 @@ def _name_of(value: object) -> str:
 
 
 def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) -> None:
-    """Refuse, with a SettingsError that names the first difference, to go on under other settings than recorded.
+    """Raise a SettingsError that names the first difference if the settings differ from the recorded ones.
 
-    With `allow_changed_settings` nothing is refused; the record stays that of the run's beginning.
+    With `allow_changed_settings` nothing is refused; the record remains that of the start of the run.
     """
     current = record_changes(settings)
     if recorded is current or recorded == current or settings.allow_changed_settings:
@@ -115,6 +115,6 @@ def check_same_settings(recorded: Mapping[str, JsonValue], settings: Context) ->
         began, now = (record.get(name, defaults[name]) for record in (recorded, current))
         if began != now:
             raise SettingsError(
-                f"this run began with {name} = {began!r:.200} and was resumed with {now!r:.200}; "
-                "give the same context again, start a new run, or set allow_changed_settings=True to go on"
+                f"this run started with {name} = {began!r:.200} and was resumed with {now!r:.200}; "
+                "use the same context, start a new run, or set allow_changed_settings=True to continue"
             )

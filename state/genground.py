@@ -10,26 +10,26 @@ from hopgraph.state.records import Evidence
 
 
 class Grounding(TypedDict):
-    """The verdict of a batch of passages on a sub-question: the paper's revision trajectory."""
+    """A batch of passages' verdict on a sub-question: the paper's revision trajectory."""
 
     batch: int
-    """The batch that was cited, from 1."""
+    """The cited batch, from 1."""
     answer: str
     evidence: list[Evidence]
-    """Each cited sentence in the model's words, with the shown passage that carries it best; empty: some sentence
-    stands in no passage, or a person rejected them."""
+    """Each cited sentence in the model's words, with the shown passage that best matches it; empty if some sentence
+    matches no passage, or a person rejected them."""
     not_found: list[str]
-    """The cited sentences that no shown passage carries."""
+    """The cited sentences that match no shown passage."""
 
 
 class GengroundState(HopsState):
-    """The shared keys, the hops, and how far the open hop is grounded."""
+    """The shared keys, the hops, and the progress of grounding the open hop."""
 
     read: int
     """Number of the open hop's passages shown for grounding so far, in rank order."""
     grounding: Grounding | None
-    """The grounding that revises the open hop's answer; None until a batch is cited. Without evidence the batch is
-    asked about once more, and the answer then stands as not grounded, unless a later batch is cited."""
+    """The grounding that revises the open hop's answer; None until a batch is cited. Without evidence, the batch is
+    retried once; the answer then remains ungrounded, unless a later batch is cited."""
 
 
 class GengroundContext(HopsContext):
@@ -67,5 +67,5 @@ class GengroundContext(HopsContext):
 
     @property
     def has_one_hop(self) -> bool:
-        """Without deduction the whole question is the only hop (Table 4)."""
+        """Return whether the whole question is the only hop, as it is without deduction (Table 4)."""
         return not self.deduction

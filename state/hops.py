@@ -1,4 +1,4 @@
-"""State and settings of the methods that go hop by hop: GenGround, ReAct, Self-Ask."""
+"""State and settings of the hop-by-hop methods: GenGround, ReAct, Self-Ask."""
 
 from typing_extensions import TypedDict
 
@@ -12,30 +12,30 @@ class Hop(TypedDict):
     number: int
     """From 1."""
     question: str
-    """The query to the retriever."""
+    """The query sent to the retriever."""
     thought: str
-    """Why the model asks it (ReAct); empty where the method does not ask for a reason."""
+    """Why the model asks it (ReAct); empty if the method does not ask for a reason."""
     generated: str
-    """The immediate answer from the model's own knowledge (GenGround); empty where it gave none."""
+    """The immediate answer from the model's own knowledge (GenGround); empty if it gave none."""
     answer: str
-    """The answer that later hops build on; empty while the hop is open, and where none was found."""
+    """The answer that later hops build on; empty while the hop is open, and if none was found."""
     grounded: bool
-    """True if a passage carries the answer; else it is the generated one."""
+    """True if a passage supports the answer; otherwise it is the generated one."""
     quote: str
-    """The sentence of the passage that carries the answer best; empty without one."""
+    """The passage sentence that best supports the answer; empty if there is none."""
     passage_ids: list[str]
-    """Passages that support the answer; for ReAct those that the search returned, best first."""
+    """Passages that support the answer; for ReAct, those that the search returned, best first."""
 
 
 class HopsState(MethodState):
     """The shared keys and the hops."""
 
     hops: list[Hop]
-    """In the order of asking; the last one is open until its answer or its passages are there."""
+    """In the order of asking; the last one is open until it has an answer or passages."""
 
 
 class HopsContext(Context):
-    """The settings of every method that goes hop by hop."""
+    """The settings of every hop-by-hop method."""
 
     max_hops: int = method_setting(
         7, "maximum sub-questions or searches before a best-effort answer is forced", ge=1, le=50
@@ -43,5 +43,5 @@ class HopsContext(Context):
 
     @property
     def has_one_hop(self) -> bool:
-        """Return whether a run has one hop alone, after which nothing is asked."""
+        """Return whether a run has only one hop and asks nothing after it."""
         return False

@@ -11,7 +11,7 @@ from hopgraph.state.schemas import MethodState
 
 
 class MigresState(MethodState):
-    """The shared keys and what MIGRES adds to them."""
+    """The shared keys and MIGRES's own."""
 
     drafts: list[Evidence]
     """This iteration's statements, before the entailment check."""
@@ -22,7 +22,7 @@ class MigresState(MethodState):
 
 
 class MigresContext(KnowledgeContext):
-    """The settings of MIGRES; iterations and passages are Table 11's for multi-hop questions, δ is in the presets."""
+    """The settings of MIGRES; iterations and passages are Table 11's for multi-hop questions; δ is in the presets."""
 
     method = "migres"
     steps = ("extract", "recall_knowledge", "decide", "generate_queries", "final_answer", "summarise", "snippet")
@@ -52,5 +52,5 @@ class MigresContext(KnowledgeContext):
     @property
     @override
     def required_resources(self) -> frozenset[Resource]:
-        """A retriever, a reranker, and a checker of statements where they are verified."""
+        """Return a retriever, a reranker, and an entailment checker if statements are verified."""
         return super().required_resources | frozenset[Resource]({"entailment"} if self.verify else ())

@@ -8,7 +8,7 @@ from hopgraph.state.context import Context, method_setting
 
 
 class RankedContext(Context):
-    """Settings of the number of reranked passages that the model is shown."""
+    """Settings for the number of reranked passages shown to the model."""
 
     resources = ("retriever", "reranker")
 
@@ -16,7 +16,7 @@ class RankedContext(Context):
 
 
 class FilterContext(RankedContext):
-    """Thresholds of relevant passages and sentences."""
+    """Thresholds for relevant passages and sentences."""
 
     threshold: float | None = method_setting(
         None,
@@ -38,9 +38,9 @@ class FilterContext(RankedContext):
     @classmethod
     @override
     def preset(cls, family: str, **settings: Any) -> Self:
-        """Make the paper's settings for a family of data sets, with some replaced; SettingsError if there is none.
+        """Return the paper's settings for a family of data sets, with overrides; SettingsError if there are none.
 
-        The paper's δ is on the scale of bge-reranker-base; a δ of the caller's holds for any reranker.
+        The paper's δ is on the scale of bge-reranker-base; a δ set by the caller applies to any reranker.
         """
         own = {"threshold_reranker": None} if "threshold" in settings else {}
         return super().preset(family, **{**own, **settings})
@@ -58,5 +58,5 @@ class KnowledgeContext(FilterContext):
     @property
     @override
     def filters_sentences(self) -> bool:
-        """Return whether passages are cut down to their relevant sentences, not as a whole or by the model."""
+        """Return whether passages are cut to their relevant sentences, not kept whole or compressed by the model."""
         return self.compression == "sentences"

@@ -1,9 +1,9 @@
-"""Interfaces of rerankers and entailment checkers; every implementation serves both ways.
+"""Interfaces of rerankers and entailment checkers, which share one way of scoring pairs.
 
-A node calls them once per step with all pairs of all queries, so that a neural model sees one large batch. `score` is
-all that is needed; it runs in a worker thread, and several at the same time. What waits for a server or for a thread of
-its own, or scores by a little Python code, also has `ascore`, and what asks a language model `score_with_calls`;
-then nodes await that (`hopgraph.nodes.core.pair_scoring`).
+A node calls them once per step with all pairs of all queries, so that a neural model sees one large batch. Only `score`
+is required; it runs in a worker thread, and may run concurrently. A scorer that waits for a server or for its own
+thread, or runs a little Python code, also has `ascore`, and one that calls a language model `score_with_calls`;
+nodes then await that method (`hopgraph.nodes.core.pair_scoring`).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from hopgraph.state.records import Call
 class _PairScorer(Protocol):
     @property
     def name(self) -> str:
-        """The spec it came from, e.g. `lexical` or `bge:BAAI/bge-reranker-base`."""
+        """The spec it was made from, e.g. `lexical` or `bge:BAAI/bge-reranker-base`."""
         ...
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -34,7 +34,7 @@ class Reranker(_PairScorer, Protocol):
 
 
 class AdaptiveReranker(Protocol):
-    """A reranker that lowers its δ for a query on which no text scores high."""
+    """A reranker that lowers its δ for a query for which no text scores high."""
 
     def adapted_threshold(self, best: float) -> float:
         """Return δ for a query whose best passage scores `best`."""
@@ -43,16 +43,16 @@ class AdaptiveReranker(Protocol):
 
 @runtime_checkable
 class EntailmentChecker(_PairScorer, Protocol):
-    """Scores whether a premise entails a hypothesis, from such pairs: a probability in [0, 1]."""
+    """Scores whether a premise entails a hypothesis, from (premise, hypothesis) pairs: a probability in [0, 1]."""
 
     @property
     def threshold(self) -> float:
-        """The probability from which a pair counts as entailed."""
+        """The minimum probability at which a pair counts as entailed."""
         ...
 
 
 class AsyncScorer(Protocol):
-    """A reranker or an entailment checker that can be awaited, so that no thread waits for it."""
+    """A reranker or an entailment checker that can be awaited, without blocking a thread."""
 
     async def ascore(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Score pairs as `score` does."""
@@ -60,7 +60,7 @@ class AsyncScorer(Protocol):
 
 
 class CountedScorer(_PairScorer, Protocol):
-    """A reranker or an entailment checker that asks a language model, and says what that cost."""
+    """A reranker or an entailment checker that calls a language model and reports the cost."""
 
     async def score_with_calls(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], list[Call]]:
         """Score pairs as `score` does, and return the model calls too."""

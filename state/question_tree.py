@@ -1,4 +1,4 @@
-"""The question tree of RA-ISF, and the settings of the methods that break a question down."""
+"""The question tree of RA-ISF, and the settings of the methods that decompose a question."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, get_args
@@ -10,21 +10,21 @@ from hopgraph.state.records import Evidence, Passage
 from hopgraph.state.reducers import merge_evidence, merge_passages, merge_tree
 
 ROOT_QUESTION = "0"
-"""The id of the question that was asked."""
+"""The id of the original question."""
 
 QuestionStatus = Literal["waiting", "open", "split", "unknown", "answered"]
-"""Where a question stands, in the order in which it may move.
+"""The status of a question, in the order in which it may advance.
 
-`waiting`: it refers to the answers of earlier parts. `split`: it waits for its sub-questions.
+`waiting`: it refers to the answers of earlier parts. `split`: it is waiting for its sub-questions.
 """
 
 HowSolved = Literal["", "known", "passages", "composed", "best_effort", "unsolved", "depth", "questions", "budget"]
 """How a question was settled.
 
 Answered from own knowledge (`known`), from relevant `passages`, from its sub-questions' answers (`composed`),
-or, where none of these did, from what was there (`best_effort`). Unknown because nothing solved it (`unsolved`),
-because it lies too deep (`depth`), because `max_questions` were worked on before it (`questions`), or because the
-`budget` did not reach. Empty while it is not settled.
+or, if none of these succeeded, from whatever was available (`best_effort`). Unknown because nothing solved it
+(`unsolved`), because it is too deep (`depth`), because `max_questions` came before it (`questions`), or because the
+`budget` was insufficient. Empty until it is settled.
 """
 
 
@@ -32,26 +32,26 @@ class QuestionNode(TypedDict):
     """A question of the tree."""
 
     id: str
-    """Its path: `0` for the question that was asked, `0.1.2` for the second part of its first part."""
+    """Its path: `0` for the original question, `0.1.2` for the second part of its first part."""
     parent: str
     """The id of the question that it is a part of; empty for the root."""
     depth: int
     """0 for the root."""
     question: str
-    """Stands alone; while it waits, `#1` is in the place of the answer to the first part beside it."""
+    """Standalone; while it waits, `#1` stands for the answer to its first sibling."""
     status: QuestionStatus
     answer: str
-    """Short; empty unless it is answered."""
+    """Short; empty unless answered."""
     how: HowSolved
     explanation: str
     passage_ids: list[str]
-    """The passages that the answer rests on itself, not through sub-questions; `model:ID` for own knowledge."""
+    """The passages that directly support the answer, not through sub-questions; `model:ID` for own knowledge."""
 
 
 merge_questions: Callable[[Mapping[str, QuestionNode], Mapping[str, QuestionNode]], dict[str, QuestionNode]] = (
     merge_tree(get_args(QuestionStatus))
 )
-"""Merge two question trees by id; a question's status moves forward: waiting, open, split, unknown, answered."""
+"""Merge two question trees by id; a question's status only advances: waiting, open, split, unknown, answered."""
 
 
 class Branch(TypedDict):
@@ -66,12 +66,12 @@ class QuestionTree(TypedDict):
 
     tree: Annotated[dict[str, QuestionNode], merge_questions]
     evidence: Annotated[list[Evidence], merge_evidence]
-    """For each question that was answered from passages or own knowledge: that answer, under its id."""
+    """For each question answered from passages or own knowledge, that answer, under its id."""
     passages: Annotated[list[Passage], merge_passages]
 
 
 class DecomposingContext(Context):
-    """The settings of every method that breaks a question down."""
+    """The settings of every method that decomposes a question."""
 
     max_sub_questions: int = method_setting(5, "maximum sub-questions that a question is decomposed into", ge=1, le=20)
     passage_tokens: int | None = setting(

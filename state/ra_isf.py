@@ -15,12 +15,12 @@ class RaIsfState(QuestionTree, MethodState):
     """The shared keys and what RA-ISF adds to them."""
 
     branch: Branch
-    """The question that is worked on; each of several parallel tasks has its own."""
+    """The current question; each parallel task has its own."""
 
     branches: list[Branch]
     """Branches that can proceed now, in parallel; empty if the root is settled or the budget is used up."""
     cut_off: Annotated[bool, any_true]
-    """True when the budget kept a module from being asked."""
+    """True if the budget prevented a module call."""
 
 
 class SolveOutput(QuestionTree):
@@ -31,11 +31,11 @@ class SolveOutput(QuestionTree):
 
 
 class SolveState(QuestionInput, SolveOutput, SearchState):
-    """The state of solving one question: `question` is the one asked, `iteration` counts the depth."""
+    """The state of solving one question: `question` is that question, `iteration` counts the depth."""
 
     branch: Branch
     knowledge: list[Knowledge]
-    """The passages to answer from; no excerpts when none is relevant, or all together are not enough."""
+    """The passages to answer from; no excerpts if none is relevant, or all together are insufficient."""
     known: bool
 
 
@@ -95,5 +95,5 @@ class RaIsfContext(DecomposingContext):
     @property
     @override
     def required_resources(self) -> frozenset[Resource]:
-        """A retriever, unless its passages are switched off (No PRM)."""
+        """Return a retriever, unless retrieval is disabled (No PRM)."""
         return super().required_resources if self.passage_relevance else frozenset()

@@ -10,22 +10,22 @@ StopReason = Literal["answered", "unanswerable", "max_iterations", "max_depth", 
 
 
 UNANSWERABLE = "unanswerable"
-"""The answer where none can be given."""
+"""The answer when none can be given."""
 
 
 class Passage(TypedDict):
     """A titled paragraph of the corpus, or a text that the model recalled."""
 
     id: str
-    """Unique in its corpus; it begins with `model:` for recalled knowledge."""
+    """Unique in its corpus; begins with `model:` for recalled knowledge."""
     title: str
     """May be empty."""
     text: str
-    """The paragraph as the corpus has it, without the title."""
+    """The paragraph as it is in the corpus, without the title."""
     score: float
     """The retriever's best score in the hop that found it first; higher is better, not comparable across retrievers."""
     source: str
-    """The document's `source`, else the retriever's class; `model` or `reviewer` for what they wrote."""
+    """The document's `source`, else the retriever's class; `model` or `reviewer` for texts that they wrote."""
     hop: int
     """The iteration that retrieved it first, from 1."""
     metadata: NotRequired[dict[str, JsonValue]]
@@ -33,11 +33,11 @@ class Passage(TypedDict):
 
 
 class Query(TypedDict):
-    """A text that goes to a retriever."""
+    """A text sent to a retriever."""
 
     text: str
     why: str
-    """The missing information that it asks for; empty for the question itself."""
+    """The missing information that it looks for; empty for the question itself."""
 
 
 class Candidates(TypedDict):
@@ -46,7 +46,7 @@ class Candidates(TypedDict):
     query: str
     passage_ids: list[str]
     scores: list[float]
-    """One per passage, in their order."""
+    """One per passage, in the same order."""
 
 
 class Excerpt(TypedDict):
@@ -72,15 +72,15 @@ class Evidence(TypedDict):
     """A statement with the passages that support it."""
 
     id: str
-    """`hop.query.number`, all from 1, so that the order of ids is the order of the run; in a tree the id of
-    the node that it was found at."""
+    """`hop.query.number`, all from 1, so that ids sort in the order of the run; in a tree, the id of
+    the node where it was found."""
     statement: str
     passage_ids: list[str]
     """In the order in which the model cited them; never empty."""
     quote: str
-    """The sentence of its first cited passage that best supports it, as `Citation` has it."""
+    """The sentence of its first cited passage that best supports it, as in `Citation`."""
     verified: bool
-    """True when the entailment check passed; False while it is pending or is switched off."""
+    """True if the entailment check passed; False while it is pending or disabled."""
 
 
 class Draft(TypedDict):
@@ -88,57 +88,57 @@ class Draft(TypedDict):
 
     reasoning: str
     answer: str
-    """Cleaned, on one line; empty when the question could not be answered."""
+    """Cleaned, on one line; empty if the question could not be answered."""
     evidence: list[Evidence]
-    """One statement, the reasoning or the answer, with the shown passages that it rests on; empty without."""
+    """One statement, the reasoning or the answer, with the shown passages that support it; empty if there is none."""
 
 
 class SourceLocation(TypedDict, total=False):
     """Location of a passage in its source; unknown fields are absent."""
 
     source: str
-    """The file, as the corpus names it, or the address."""
+    """The file as named in the corpus, or the address."""
     page: int | str
-    """From 1, or as it is printed on the page."""
+    """From 1, or as printed on the page."""
     section: str
-    """The headings that it stands under, such as `Employment > Vacation`."""
+    """The path of headings above it, such as `Employment > Vacation`."""
     url: str
     """Begins with http:// or https://."""
 
 
 class Citation(SourceLocation):
-    """A passage that the answer rests on, with its best-supporting sentence."""
+    """A passage that supports the answer, with its best-supporting sentence."""
 
     passage_id: str
     title: str
     quote: str
-    """Occurs verbatim in the passage's text; of a row of a table, below the names of its columns."""
+    """Occurs verbatim in the passage's text; for a table row, below the column names."""
     start: int
-    """Character offset of the quote, of a row itself, in the passage's text."""
+    """Character offset of the quote (for a table row, of the row itself) in the passage's text."""
     end: int
     kind: Literal["passage", "model", "reviewer"]
-    """`model`: the model's own knowledge, `reviewer`: a statement of the person who reviewed the evidence; no
-    passage of the corpus supports either."""
+    """`model`: the model's own knowledge; `reviewer`: a statement by the person who reviewed the evidence; neither is
+    supported by a passage of the corpus."""
 
 
 class Call(TypedDict):
-    """One model call or one retrieval, as the budget and the totals count it."""
+    """One model call or retrieval, as counted by the budget and the totals."""
 
     kind: Literal["model", "retrieval", "pause"]
-    """`pause`: a wait for a person, which is not charged to the budget."""
+    """`pause`: waiting for a person, which is not charged to the budget."""
     role: str
     """The model's role, such as `migres/decide`; for a retrieval the retriever's class name."""
     attempts: int
-    """Requests: 1 + re-asks after unusable replies. Those that the cache answered count, so that a run that is
-    replayed obeys its budget in the same way."""
+    """Requests: 1 + retries after unusable replies. Replies from the cache count, so that a replayed run
+    stays within its budget in the same way."""
     cached: int
-    """Number of them answered by the cache, without cost."""
+    """How many of them the cache answered, at no cost."""
     prompt_tokens: int
     completion_tokens: int
     parse_failures: int
     """Replies that could not be used."""
     passages: int
-    """Passages shown in the prompt, or found for the query, by all retrievers together."""
+    """Passages shown in the prompt, or found for the query, over all retrievers."""
     knowledge_tokens: int
     """Tokens of the passages shown, estimated without a vocabulary (`count_tokens`)."""
     paused: NotRequired[list[float]]
@@ -146,7 +146,7 @@ class Call(TypedDict):
 
 
 def empty_call(kind: Literal["model", "retrieval", "pause"], role: str) -> Call:
-    """Make the record of a call with every count at 0."""
+    """Return the record of a call with every count at 0."""
     return Call(
         kind=kind,
         role=role,
@@ -165,13 +165,13 @@ class Usage(TypedDict):
 
     llm_calls: int
     cached_calls: int
-    """Number of `llm_calls` answered by the cache, without cost."""
+    """How many of `llm_calls` the cache answered, at no cost."""
     prompt_tokens: int
     completion_tokens: int
     retrievals: int
     """Searches; with two retrievers each query counts twice."""
     passages: int
-    """Passages shown to the model, repeated ones counted each time."""
+    """Passages shown to the model, counting repeats each time."""
     knowledge_tokens: int
     """Tokens of the passages shown (offline counter): the measure of MIGRES, Table 5."""
     parse_failures: int
@@ -179,5 +179,5 @@ class Usage(TypedDict):
 
 
 def has_no_usable_reply(usage: Usage) -> bool:
-    """Return whether a model was asked, and none of its replies could be used."""
+    """Return whether the model was called and none of its replies could be used."""
     return usage["llm_calls"] == usage["parse_failures"] > 0

@@ -1,4 +1,4 @@
-"""Settings that once had another name: an error says the new one, and what was stored under the old one is read."""
+"""Renamed settings: errors name the new name, and stored values under the old name are still read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,5 +14,5 @@ RENAMED = {
 
 
 def with_current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return stored settings under the names that they have now."""
+    """Return stored settings under their current names."""
     return {RENAMED.get(name, name): value for name, value in settings.items()}

@@ -1,4 +1,4 @@
-"""The settings of one run: resolved as it begins or goes on, with what is derived from them meanwhile."""
+"""The settings of one run: resolved when it starts or resumes, with values derived from them."""
 
 import time
 import weakref
@@ -16,7 +16,7 @@ _derived: dict[int, dict[object, Any]] = {}
 
 
 def begin_run(given: object, cls: type[ContextT]) -> ContextT:
-    """Resolve the settings of a run (`resolve_settings`), as an object that no other run has."""
+    """Resolve the settings of a run (`resolve_settings`) into a new object that no other run shares."""
     settings = resolve_settings(given, cls).model_copy()
     _derived[id(settings)] = {_BEGAN: time.perf_counter()}
     weakref.finalize(settings, _derived.pop, id(settings), None).atexit = False
@@ -24,9 +24,9 @@ def begin_run(given: object, cls: type[ContextT]) -> ContextT:
 
 
 def settings_of_run(given: object, cls: type[ContextT]) -> ContextT:
-    """Return the settings of the run for a node: those it began with, for another method's nodes made once of them.
+    """Return the run's settings for a node: those it started with, converted once for another method's nodes.
 
-    Anything else, as a host graph's own context, is resolved each time.
+    Anything else, such as a host graph's own context, is resolved each time.
     """
     known = _derived.get(id(given))
     if known is None:
@@ -35,7 +35,7 @@ def settings_of_run(given: object, cls: type[ContextT]) -> ContextT:
 
 
 def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) -> ValueT:
-    """Call `make` once for the settings of a run and keep its value; call it every time for other settings."""
+    """Call `make` once per run and keep its value; for settings outside a run, call it every time."""
     known = _derived.get(id(settings))
     if known is None:
         return make()
@@ -45,12 +45,12 @@ def once_per_run(settings: Context, name: object, make: Callable[[], ValueT]) ->
 
 
 def seconds_of_run(settings: Context) -> float:
-    """Count the seconds since the run under way began or went on; 0 for settings of no run."""
+    """Return the seconds since the current run started or resumed; 0 outside a run."""
     return time.perf_counter() - once_per_run(settings, _BEGAN, time.perf_counter)
 
 
 async def awaited_once_per_run(settings: Context, name: object, make: Callable[[], Awaitable[ValueT]]) -> ValueT:
-    """Return what `make` gives in the end; `once_per_run`, for coroutines. Two that ask at once may both make it."""
+    """Return the awaited result of `make`: `once_per_run` for coroutines. Concurrent callers may both make it."""
     known = once_per_run(settings, "awaited", dict[object, Any])
     if name not in known:
         known[name] = await make()

@@ -1,4 +1,4 @@
-"""State and settings of Tree of Reviews (paper sections 3.2 to 3.4 and 4.4) and of its contrast, Chain of Reviews."""
+"""State and settings of Tree of Reviews (paper sections 3.2 to 3.4 and 4.4) and its contrast, Chain of Reviews."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal, Self, get_args
@@ -15,7 +15,7 @@ ROOT = "0"
 
 ReviewStatus = Literal["open", "pruned", "reviewed", "expanded"]
 Verdict = Literal["", "unread", "reject", "search", "accept"]
-"""The decision of a review; `unread`: no reply could be used, so nothing is built on this node. Empty before."""
+"""The decision of a review; `unread`: no usable reply, so the node is not built upon. Empty before the review."""
 
 
 class ReviewNode(TypedDict):
@@ -26,34 +26,34 @@ class ReviewNode(TypedDict):
     parent: str
     """The parent's id; empty for the root."""
     depth: int
-    """Edges from the root, which is at 0."""
+    """Number of edges from the root."""
     passage_ids: list[str]
-    """Passages this node adds to its path: one in a tree, all new ones of a turn in a chain, none at the root."""
+    """Passages that this node adds to its path: one in a tree, all new ones of a turn in a chain, none at the root."""
     status: ReviewStatus
-    """`open` until reviewed, `expanded` once its query was searched; `pruned` before any review."""
+    """`open` until reviewed, `expanded` once its query was searched; `pruned` if dropped before any review."""
     verdict: Verdict
     analysis: str
-    """The brief analysis of an accepted path; what is still missing on one to search; may be empty."""
+    """The brief analysis of an accepted path; the missing information of a path to search; may be empty."""
     answer: str
     """The short answer from an accepted path alone; empty otherwise."""
     query: str
-    """The query searched below this node, now or later; the question at the root."""
+    """The query searched below this node, now or later; at the root, the question."""
     why: str
 
 
 merge_reviews: Callable[[Mapping[str, ReviewNode], Mapping[str, ReviewNode]], dict[str, ReviewNode]] = merge_tree(
     get_args(ReviewStatus)
 )
-"""Merge two review trees by id; a node's status moves forward: open, pruned, reviewed, expanded."""
+"""Merge two review trees by id; a node's status only advances: open, pruned, reviewed, expanded."""
 
 
 class ReviewTreeState(MethodState):
     """The shared keys, and the tree."""
 
     tree: Annotated[dict[str, ReviewNode], merge_reviews]
-    """Every node so far by id, the pruned ones too, each before its children."""
+    """Every node so far by id, including pruned ones, each before its children."""
     frontier: list[str]
-    """Ids of the nodes to expand next; then those that the queries under way were written for, in their order."""
+    """Ids of the nodes to expand next; then of the nodes whose queries are being searched, in the same order."""
 
 
 class ReviewContext(Context):
@@ -83,13 +83,13 @@ class ReviewContext(Context):
 
 Width = Annotated[int, Field(ge=1, le=1000)]
 MOST_PARAGRAPHS = 200_000
-"""Maximum paragraphs of a fully grown tree; default widths with the greatest depth stay below it."""
+"""Maximum paragraphs of a fully grown tree; default widths at the greatest depth stay below it."""
 
 
 class TreeOfReviewsContext(ReviewContext):
     """The settings of Tree of Reviews.
 
-    Defaults are the paper's, but for `search` and the demonstrations, which the preset sets, `prune_repetitive`, which
+    Defaults are the paper's, except `search` and the demonstrations, which the preset sets, `prune_repetitive`, which
     drops more than the paper's, and `abstain`.
     """
 
@@ -147,7 +147,7 @@ class TreeOfReviewsContext(ReviewContext):
     @field_validator("widths", mode="before")
     @classmethod
     def _written(cls, value: object) -> object:
-        """Take widths as people write them, `5,3,3` or `[5, 3, 3]`."""
+        """Parse widths as typed by a person, `5,3,3` or `[5, 3, 3]`."""
         return value.strip("[]() ").split(",") if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -164,12 +164,12 @@ class TreeOfReviewsContext(ReviewContext):
         return self
 
     def width(self, depth: int) -> int:
-        """Get how many paragraphs are retrieved for a node at `depth` - 1; the first level is at depth 1."""
+        """Return the number of paragraphs retrieved for a node at `depth` - 1; the first level is at depth 1."""
         return min(self.widths[min(depth, len(self.widths)) - 1], self.top_k)
 
 
 class ChainOfReviewsContext(ReviewContext):
-    """The settings of Chain of Reviews; five passages per query, as the paper's baselines (section 4.3)."""
+    """The settings of Chain of Reviews; five passages per query, as in the paper's baselines (section 4.3)."""
 
     method = "chain_of_reviews"
     steps = ("review", "review_directly", "complete", "answer_step_by_step")
@@ -193,5 +193,5 @@ class ChainOfReviewsContext(ReviewContext):
     @property
     @override
     def shows_queries(self) -> bool:
-        """Always: its reviews are of one growing path."""
+        """Return True: its reviews cover one growing path."""
         return True

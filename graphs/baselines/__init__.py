@@ -1,4 +1,4 @@
-"""The baselines that the papers compare with, as small graphs on the same nodes."""
+"""The baselines that the papers compare with, as small graphs of the same nodes."""
 
 from collections.abc import Callable
 from typing import Unpack
@@ -12,10 +12,10 @@ from hopgraph.state.context import ContextT
 def chain(
     context: type[ContextT], state: type[MethodState] = MethodState, /, **steps: Node
 ) -> Callable[..., AnswerGraph[ContextT]]:
-    """Return the `build` of a method whose steps, by their nodes' names, follow one another up to `finish`."""
+    """Return the `build` of a method whose steps, given by node name, run one after another, ending with `finish`."""
 
     def build(**changes: Unpack[Changes]) -> AnswerGraph[ContextT]:
-        """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+        """Build the graph or a variant of it, not yet compiled."""
         builder = AnswerGraph[ContextT](state, context, **changes)
         for name, node in steps.items():
             builder.add_node(name, node)

@@ -1,11 +1,11 @@
-"""Agent: a model that calls tools, as everyone compares with since 2025.
+"""Agent: a model that calls tools, the common baseline since 2025.
 
-The model calls `search`, several times at once if it likes, `read` for more of a document, and `answer`, which ends
-the run; LangChain's `create_agent` runs the loop. A wrong tool or argument goes back to the model as an error, and so
-does an answer without citations, once. Calls count against the budget as everywhere, and the last one can only answer.
+The model calls `search`, in parallel if it likes, `read` for more of a document, and `answer`, which ends
+the run; LangChain's `create_agent` runs the loop. A wrong tool or argument is returned to the model as an error, and so
+is an answer without citations, once. Calls count against the budget as everywhere, and the last one can only answer.
 
-Not of one paper; ReAct ("ReAct: Synergizing Reasoning and Acting in Language Models", Yao et al., 2023) with the tool
-calls of today's models. A model that takes no tools is asked for ReAct's actions in their place.
+Not from a single paper; ReAct ("ReAct: Synergizing Reasoning and Acting in Language Models", Yao et al., 2023) with the
+tool calls of today's models. A model that does not support tools is asked for ReAct's actions instead.
 """
 
 from typing import Unpack
@@ -19,7 +19,7 @@ Context = AgentContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(MethodState, Context, **changes)
     builder.add_node("agent", tool_agent())
 

@@ -1,13 +1,13 @@
 """DSP: sampled queries hop by hop, fused retrieval, and the majority of sampled answers.
 
-The paper's claim: a pipeline that passes texts between model and retriever, with worked examples that it annotates
-itself, searches that build on one another and aggregated predictions, gains more than retrieving once and reading.
+The paper's claim: a pipeline that passes texts between model and retriever, with automatically annotated
+demonstrations, searches that build on one another and aggregated predictions, beats retrieving once and reading.
 
 Paper: "Demonstrate-Search-Predict: Composing retrieval and language models for knowledge-intensive NLP" (Khattab et
 al., 2022, arXiv 2212.14024), as GenGround compares with it (Table 2, DSPy). Demonstrate: `hopgraph build dsp` keeps the
-steps of training questions that are answered right as worked examples (`demonstrations`). Search: for each of two hops
-ten queries are sampled, each with its rationale, and what they and the question find is ranked by the sum of its
-scores. The best replace the context of the hop before; after the first hop a sample's rationale stands in front.
+steps of correctly answered training questions as worked examples (`demonstrations`). Search: for each of two hops
+ten queries are sampled, each with its rationale, and the passages found by them and the question are ranked by summed
+scores. The best replace the context of the previous hop; after the first hop a sample's rationale is put first.
 Predict: twenty chains of thought over them are sampled, and the majority answers. `--preset dspy`, one query for three
 passages in each hop, all hops' passages kept, and one answer, is the multi-hop pipeline of DSPy's documentation.
 
@@ -30,17 +30,17 @@ Context = DspContext
 
 
 def passages_to_fuse(settings: DspContext, _iteration: int) -> int:
-    """Count what each query gets: three times what is kept where several are fused."""
+    """Return the passages to retrieve per query: three times the number kept, if several queries are fused."""
     return settings.top_k * (3 if settings.queries_per_hop > 1 else 1)
 
 
 def route_hop(state: DspState, runtime: Runtime[DspContext]) -> Literal["next hop", "last hop"]:
-    """Count the hops."""
+    """Route by the number of hops so far."""
     return "next hop" if state["iteration"] < runtime.context.max_hops else "last hop"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(DspState, Context, **changes)
     builder.add_node("write_queries", write_queries, reserve_calls=1)
     builder.add_node("retrieve", make_retrieve_node(passages_to_fuse))

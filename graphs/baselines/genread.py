@@ -1,13 +1,13 @@
 """GenRead: generate rather than retrieve.
 
-The claim: a model's own knowledge comes out better when it first writes a passage and then reads the answer
-off it, than when it answers at once; no retriever is needed.
+The claim: a model makes better use of its own knowledge when it first writes a passage and then reads the answer
+from it, than when it answers directly; no retriever is needed.
 
 Paper: "Generate rather than Retrieve: Large Language Models are Strong Context Generators" (Yu et al., 2022, arXiv
 2209.10063), as GenGround compares with it (Table 2 and section 5.2). `decomposition` is its variant for multi-hop
-questions: the sub-questions follow on one another, each with the answers before it, and gets a passage and an answer of
-its own; the question is answered from theirs. GenGround says no more than that GenRead is used for each of them. What
-is read is cited as the model's own knowledge, never as a passage.
+questions: sub-questions are answered in order, each with the previous answers, and each gets its own passage and
+answer; the question is answered from those. GenGround only says that GenRead is used for each of them. The written
+passage is cited as the model's own knowledge, never as a passage.
 """
 
 from typing import Unpack
@@ -23,7 +23,7 @@ Context = GenReadContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", make_sub_questions_node(), reserve_calls=2)
     builder.add_node("next_part", next_sub_question)

@@ -1,11 +1,11 @@
-"""Gold passages: the reader, given the passages that a data set marks as the right ones.
+"""Gold passages: the reader with the passages that a data set marks as gold.
 
-It is the upper bound of what better retrieval can bring: the reader of OneR-Direct with nothing to find and
-nothing that distracts.
+It is the upper bound for better retrieval: the reader of OneR-Direct with nothing to find and
+no distractors.
 
 No paper's method; MIGRES's preliminary experiments (section 2) give a model the gold facts in the same way.
-The caller gives the passages: along with the question, as `gold_passages`: a list of {"title", "text"} and
-optionally "id", or by the setting of this name. Without any the question is refused. One call.
+The caller supplies the passages with the question, as `gold_passages`: a list of {"title", "text"} and
+optionally "id", or through the setting of this name. Without any, the question is refused. One call.
 """
 
 from typing import Unpack
@@ -19,7 +19,7 @@ Context = GoldPassagesContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context, GoldInput]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph[Context, GoldInput](
         GoldState, Context, given={"gold_passages"}, input_schema=GoldInput, **changes
     )

@@ -1,14 +1,14 @@
 """GRG: generate and retrieve, then generate.
 
-The claim: passages that are retrieved and a passage that the model writes from its own knowledge make up for
-each other's gaps, so a reader that is shown both answers better than with either.
+The claim: retrieved passages and a passage that the model writes from its own knowledge fill each
+other's gaps, so a reader that sees both answers better than with either alone.
 
 Paper: "Generator-Retriever-Generator Approach for Open-Domain Question Answering" (Abdallah and Jatowt, 2023, arXiv
 2307.11278), as GenGround compares with it (Table 2 and section 5.2). `decomposition` is its variant for multi-hop
-questions: sub-questions are asked one after another, each with the answers before it and with its own passages
+questions: sub-questions are asked one after another, each with the previous answers and with its own passages
 (GenGround, Table 7); the question is answered from their answers. The written passage is cited as the model's own
 knowledge.
-*Ours*: one written passage for each query, and the reader that every baseline has, not a trained one.
+*Ours*: one written passage per query, and the reader that every baseline has, not a trained one.
 """
 
 from typing import Literal, Unpack
@@ -30,17 +30,17 @@ Context = GrgContext
 def route_first_part(
     _state: PartsState, runtime: Runtime[GrgContext]
 ) -> list[Literal["decompose", "generate", "retrieve"]]:
-    """Break the question down first, or generate and retrieve at once."""
+    """Decompose the question first, or generate and retrieve right away."""
     return ["decompose"] if runtime.context.decomposition else ["generate", "retrieve"]
 
 
 def route_generation(state: PartsState) -> list[Literal["generate", "retrieve", "compose"]]:
-    """Generate and retrieve at once for the next part; compose when all are answered."""
+    """Generate and retrieve in parallel for the next part; compose when all are answered."""
     return ["generate", "retrieve"] if state["queries"] else ["compose"]
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", make_sub_questions_node(), reserve_calls=2)
     builder.add_node("next_part", next_sub_question)

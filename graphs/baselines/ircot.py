@@ -1,4 +1,4 @@
-"""IRCoT: one sentence of a chain of thought, one retrieval, by turns.
+"""IRCoT: alternates one sentence of a chain of thought with one retrieval.
 
 The paper's claim: what to look up next depends on what has been derived, and what to derive on what has been
 found; so each sentence of the chain becomes a query, and each retrieval guides the next sentence.
@@ -8,13 +8,13 @@ al., 2023, arXiv 2212.10509), as RA-ISF (section 4.4) and Tree of Reviews (secti
 limits, eight sentences and fifteen passages, are the paper's (section 3.1); Tree of Reviews stops at three turns.
 
 Where this differs from the paper:
-* zero-shot unless `demonstrations` is set; five passages per query, as Tree of Reviews has it;
-* a sentence that is missing, or repeats an earlier one, ends the chain too; one that only says that the answer is
+* zero-shot unless `demonstrations` is set; five passages per query, as in Tree of Reviews;
+* a missing or repeated sentence also ends the chain; one that only says that the answer is
   not given, or not known, does not end it, and is searched for like any other;
-* the reader is a chain of thought over all passages that were collected, after the sentences so far; at the limit of
-  sentences and at the end of the budget it answers from what is there.
+* the reader is a chain of thought over all collected passages, after the sentences so far; at the limit of
+  sentences and at the end of the budget it answers from what is available.
 
-As in the authors' code a conclusion ("Thus, …") is not searched for; the last sentence that is none is the query again.
+As in the authors' code, a conclusion ("Thus, …") is not searched for; the last other sentence is the query again.
 
 N sentences cost N + 1 calls.
 """
@@ -32,7 +32,7 @@ Context = IrcotContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(IrcotState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("collect", add_passages)

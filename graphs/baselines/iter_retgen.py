@@ -1,7 +1,7 @@
-"""ITER-RETGEN: retrieval and generation by turns, each helped by the other.
+"""ITER-RETGEN: alternating retrieval and generation, each helped by the other.
 
-The paper's claim: what a model generates from the passages of one turn says what is relevant better than the
-question does, so searching with both together finds better passages for the next turn, without any control
+The paper's claim: the text that a model generates from the passages of one turn describes what is relevant better than
+the question does, so searching with both together finds better passages for the next turn, without any control
 over how the model reasons.
 
 Paper: "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy" (Shao et al.,
@@ -10,8 +10,8 @@ BlendFilter, GenGround (as RetGen, without saying how many turns it takes), RA-I
 
 Where this differs from the paper:
 * zero-shot unless `demonstrations` is set;
-* a turn whose reply has no answer leaves the answer of an earlier turn;
-* when nothing was generated the run ends, since the same query would be searched again.
+* a turn whose reply has no answer keeps the previous answer;
+* if nothing was generated the run ends, since the same query would be searched again.
 
 T turns cost T calls and T searches.
 """
@@ -30,13 +30,13 @@ Context = IterRetgenContext
 
 
 def route_next_turn(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Literal["next turn", "last turn"]:
-    """Return whether turns are left, and something was generated that adds to the question."""
+    """Return whether turns are left and the generated text adds to the question."""
     left = state["iteration"] < runtime.context.iterations and state["stop_reason"] != "budget"
     return "next turn" if left and state["generated"] else "last turn"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(IterRetgenState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

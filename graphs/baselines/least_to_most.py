@@ -1,7 +1,7 @@
-"""Least-to-most: break the question down, then answer from the simplest part to the question itself.
+"""Least-to-most: decompose the question, then answer from the simplest part to the question itself.
 
 The paper's claim: a problem that is harder than any worked example can be solved by reducing it to simpler
-ones first and solving these in order, each with the answers before it. RA-ISF's tables run it without
+ones first and solving these in order, each with the previous answers. RA-ISF's tables run it without
 retrieval, which is the default here.
 
 Paper: "Least-to-Most Prompting Enables Complex Reasoning in Large Language Models" (Zhou et al., 2023, arXiv
@@ -11,7 +11,7 @@ Where this differs from the paper:
 * zero-shot unless `demonstrations` is set;
 * an answer is short, not a rationale;
 * with retrieval (`retrieval=true`; the paper has none) each question looks up its own passages, with the
-  answers before it in the query.
+  previous answers in the query.
 
 N sub-questions cost N + 2 calls.
 """
@@ -39,7 +39,7 @@ def route_next_part(
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(PartsState, Context, **changes)
     builder.add_node("decompose", make_sub_questions_node(question_last=True), reserve_calls=1)
     builder.add_node("next_part", make_next_sub_question_node(answers_in_query=True))

@@ -1,9 +1,9 @@
 """OneR-Direct: one retrieval, then the answer.
 
-It shows what retrieval with the question alone brings, which is where every method with several hops starts.
+It shows the effect of retrieval with the question alone, the starting point of every multi-hop method.
 
 Paper: OneR of "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
-(Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2); the same shape
+(Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2); the same
 as RAG in RA-ISF (section 4.4). The top five passages as the retriever ranks them, no reranker; zero-shot unless
 `demonstrations` is set. One call.
 """

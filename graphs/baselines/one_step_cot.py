@@ -3,8 +3,8 @@
 Compared with OneR-Direct, it shows what reasoning over the same passages adds.
 
 Paper: OneR of "Interleaving Retrieval with Chain-of-Thought Reasoning for Knowledge-Intensive Multi-Step Questions"
-(Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2), and BlendFilter
-with CoT with retrieval (appendix C). The top five passages as the retriever ranks them, no reranker; zero-shot unless
+(Trivedi et al., 2023, arXiv 2212.10509), as Tree of Reviews compares with it (section 4.3 and Table 2); BlendFilter's
+CoT with retrieval (appendix C). The retriever's top five passages, no reranker; zero-shot unless
 `demonstrations` is set. One call.
 """
 

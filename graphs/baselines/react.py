@@ -1,18 +1,18 @@
-"""ReAct: reason and act in turns.
+"""ReAct: alternate reasoning and acting.
 
-The paper's claim: thoughts and actions that follow on one another do better than either alone, for a thought
+The paper's claim: interleaved thoughts and actions do better than either alone, because a thought
 says what to look up next, and what was found grounds the next thought.
 
 Paper: "ReAct: Synergizing Reasoning and Acting in Language Models" (Yao et al., 2023, arXiv 2210.03629), as the papers
-of MIGRES, BlendFilter and Tree of Reviews run it: the question is searched for first; then one call gives a thought and
-an action, the action is a search or the answer, the observation is what the search brought.
+of MIGRES, BlendFilter and Tree of Reviews run it: search for the question first; then each call gives a thought and
+an action, the action is a search or the answer, and the observation is the search result.
 
 Where this differs from the paper:
-* the actions are `search` and `finish`; `lookup` in a Wikipedia page has no place over passages;
-* a turn is one call with a JSON reply; the passages are one numbered list and the observations name
-  them by number, so that a passage that is found again is shown once;
-* `finish` names the passages that the answer rests on, for the citations;
-* a limit of searches, and an end when a search is repeated, both with one more call for a best-effort answer;
+* the actions are `search` and `finish`; `lookup` in a Wikipedia page does not apply to passages;
+* a turn is one call with a JSON reply; the passages are one numbered list and the observations refer to
+  them by number, so that a passage found again is shown once;
+* `finish` names the passages that support the answer, for the citations;
+* there is a limit of searches, and a repeated search ends the run, both with one more call for a best-effort answer;
 * zero-shot unless `demonstrations` is set.
 
 After the first search, H searches cost H + 1 calls.
@@ -32,7 +32,7 @@ Context = ReactContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("act", make_deduce_node("act", Action, show_passages=True), reserve_calls=1)
     builder.add_node("retrieve", retrieve)

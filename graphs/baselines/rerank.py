@@ -1,6 +1,6 @@
-"""RERANK: sample four answers over the best passages, and take the one that is cited best.
+"""RERANK: sample four answers over the best passages, and return the best-cited one.
 
-The paper's claim: answers whose citations hold are better answers, so of several samples the one with the
+The paper's claim: answers with correct citations are better answers, so of several samples the one with the
 highest citation recall is worth its three extra calls.
 
 Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
@@ -9,10 +9,10 @@ zero-shot.
 
 Where this differs from the paper:
 * a sample is a chain of thought with a short answer, and names its passages once, not after each statement:
-  citation recall is the share of its sentences that all of these passages together entail;
+  * ties go to the first sample; one without an answer never wins.
 * of a tie the first sample is taken, and one without an answer never.
 
-One call per sample, all at the same time.
+One call per sample, all concurrent.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -1,17 +1,17 @@
-"""Search-o1: reasoning with searches in between, each condensed in a separate call before it joins the reasoning.
+"""Search-o1: reasoning interleaved with searches, each condensed in a separate call before it joins the reasoning.
 
-The paper's claim: long passages in the middle of a chain of thought derail it. A separate step reads them in the light
-of the reasoning so far, and hands on only what helps ("Reason-in-Documents").
+The paper's claim: long passages in the middle of a chain of thought derail it. A separate step reads them in light
+of the reasoning so far, and passes on only what helps ("Reason-in-Documents").
 
 Paper: "Search-o1: Agentic Search-Enhanced Large Reasoning Models" (Li et al., 2025, arXiv 2501.05366), sections 3.3 and
-3.4; limits are those of the authors' published code for multi-hop questions (10 passages a search, 10 searches).
+3.4; limits are those of the authors' published code for multi-hop questions (10 passages per search, 10 searches).
 
 Where this differs:
-* any model, a JSON record per turn, where the paper lets a reasoning model write on after special tokens;
+* any model with a JSON record per turn, where the paper lets a reasoning model continue after special tokens;
 * all earlier thoughts are shown, where the code shortens a long chain to its first and last steps;
-* passages as retrieved, where the paper reads web pages; condensed information names those that it comes from, for the
+* passages as retrieved, where the paper reads web pages; condensed information names its passages, for the
   citations;
-* after the last search, or one that is repeated, one more call for a best-effort answer.
+* after the last or a repeated search, one more call for a best-effort answer.
 
 H searches cost 2 H + 1 calls; no prompt shows the passages of more than one search.
 """
@@ -31,7 +31,7 @@ Context = SearchO1Context
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
     reason = make_deduce_node("continue_reasoning", ReasoningStep, so_far=reasoning_so_far)
     builder.add_node("reason", reason, reserve_calls=1)

@@ -1,21 +1,21 @@
-"""Search-R1: reasoning between tags, with searches in between, by a model that was trained to.
+"""Search-R1: tagged reasoning interleaved with searches, by a model trained for it.
 
 The paper's claim: reinforcement learning from the final answer alone teaches a model when to search and for what,
 interleaved with its reasoning, better than prompting does.
 
 Paper: "Search-R1: Training LLMs to Reason and Leverage Search Engines with Reinforcement Learning" (Jin et al., 2025,
-arXiv 2503.09516). The model thinks in `<think>`, searches by `<search>`, reads what is found in `<information>`, and
-ends with `<answer>`. With `prompting=base` or `instruct` its own weights write on over a completions endpoint (vLLM,
-llama.cpp); the prompt, the forms of passages and of the hint after a turn with neither tag, and the limits are those of
-the authors' published code, on which they were trained. `records`, the default and *ours*, asks any model for each turn
-in a JSON record: without the trained weights it is not Search-R1.
+arXiv 2503.09516). The model thinks in `<think>`, searches with `<search>`, reads results in `<information>`, and
+ends with `<answer>`. With `prompting=base` or `instruct` its own weights continue over a completions endpoint (vLLM,
+llama.cpp); the prompt, the format of passages, the hint after a turn with neither tag, and the limits are those of
+the authors' published code, used in training. `records`, the default and *ours*, asks any model for each turn
+as a JSON record: without the trained weights it is not Search-R1.
 
 Where this differs:
-* text of passages and questions that looks like a tag or a role's marker is changed, so that it is neither;
-* a missing closing tag is added, and the last tag that opens counts; an empty search is none;
-* greedy, where the authors' example samples; a passage is not cut;
+* text of passages and questions that looks like a tag or a role marker is altered, so that it is neither;
+* a missing closing tag is added, and the last opening tag counts; an empty search is ignored;
+* greedy, where the authors' example samples; passages are not truncated;
 * the answer cites the passages that contain it, else those of the last search;
-* the budget's last call opens `<answer>` itself, after a search for the question where there was none.
+* with the budget's last call, `<answer>` is opened for the model, after a search for the question if there was none.
 
 H searches cost H + 1 calls.
 """
@@ -31,7 +31,7 @@ Context = SearchR1Context
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(SearchR1State, Context, **changes)
     builder.add_node("write", write_turn)
     builder.add_node("retrieve", retrieve)

@@ -1,23 +1,23 @@
 """Self-Ask: follow-up questions, each answered before the next.
 
 The paper's claim: language models know facts that they fail to compose. Letting the model ask itself simple
-questions and answer them, with a search engine where one is at hand, narrows that gap.
+questions and answer them, with a search engine if available, narrows that gap.
 
 Paper: "Measuring and Narrowing the Compositionality Gap in Language Models" (Press et al., 2023, arXiv 2210.03350),
-with retrieval as the papers of MIGRES, BlendFilter and Tree of Reviews run it: a follow-up question, its passages, the
+with retrieval as the papers of MIGRES, BlendFilter and Tree of Reviews run it: a follow-up question, its passages, an
 intermediate answer, until no further question is asked.
 
 Where this differs from the paper:
-* with `prompting=separate`, the default, the intermediate answer is its own call, over the passages of its
-  follow-up question alone, and the next follow-up question sees it with its source sentence; with `prompting=joint`
+* with `prompting=separate`, the default, the intermediate answer is a separate call over only the passages of its
+  follow-up question, and the next follow-up question sees it with its source sentence; with `prompting=joint`
   the question is searched for first, and one prompt, with all passages so far before the question, answers the last
   follow-up question and gives the next one or the final answer, one call per turn, as those papers describe it
   (BlendFilter, appendix C; MIGRES, section 4.1 and the calls of Table 4; Tree of Reviews, section 4.3);
-* a limit of follow-up questions, and an end when one is repeated, both with one more call for a best-effort
+* there is a limit of follow-up questions, and a repeated one ends the run, both with one more call for a best-effort
   answer;
 * zero-shot unless `demonstrations` is set.
 
-H follow-up questions cost 2 H + 1 calls, less one for each that finds no passage; jointly H + 1.
+H follow-up questions cost 2 H + 1 calls, minus one for each that finds no passage; H + 1 with `joint`.
 """
 
 from typing import Literal, Unpack
@@ -36,12 +36,12 @@ Context = SelfAskContext
 
 
 def route_prompting(_state: HopsState, runtime: Runtime[SelfAskContext]) -> Literal["separate prompts", "one prompt"]:
-    """Choose between a prompt for each intermediate answer and one for a whole turn."""
+    """Choose between one prompt per intermediate answer and one per turn."""
     return "separate prompts" if runtime.context.prompting == "separate" else "one prompt"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(HopsState, Context, **changes)
     builder.add_node("follow_up", make_deduce_node("follow_up", FollowUp), reserve_calls=1)
     builder.add_node(

@@ -1,21 +1,21 @@
-"""Self-RAG: the model says whether to retrieve, answers from each passage and criticizes each answer.
+"""Self-RAG: the model decides whether to retrieve, answers from each passage and critiques each answer.
 
-The paper's claim: a model that is trained to write reflection tokens retrieves only when that helps, and says itself
+The paper's claim: a model that is trained to write reflection tokens retrieves only when that helps, and indicates
 which passage is relevant, which answer is supported by it and which is useful, so that the best can be chosen.
 
 Paper: "Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection" (Asai et al., 2023, arXiv
 2310.11511), as RA-ISF compares with it (section 4.2 and Table 1). Passages are looked up if the share of Retrieval
-among the retrieval tokens exceeds a threshold; an answer is written from each, side by side, and scored by likelihood +
-relevance + support + ½ utility, each of the three by the probabilities of its group's tokens. With `reflection=tokens`
-they are those of Self-RAG's own weights, read from a completions endpoint. `records`, the default and *ours*, asks any
-model for the judgements in records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
+among the retrieval tokens exceeds a threshold; an answer is written from each, in parallel, and scored by likelihood +
+relevance + support + ½ utility, the last three by the probabilities of their groups' tokens. With `reflection=tokens`
+these come from Self-RAG's own weights, through a completions endpoint. `records`, the default and *ours*, asks any
+model for the judgements as records: without the trained weights it is not the paper's Self-RAG, and has no likelihood.
 
-Threshold, weights and forms are those of the authors' published code. Where this differs:
-* one segment, the short answer, and so no beam over the segments of a long one; no passage is dropped beforehand;
-* a token that is not among the likeliest 20 of its place, as many as servers list, counts as impossible;
-* text of passages and questions that looks like a token or a tag is changed, so that it is neither.
+Threshold, weights and formats are those of the authors' published code. Where this differs:
+* one segment, the short answer, and so no beam search over segments; no passage is dropped beforehand;
+* a token that is not among the top 20 at its position, as many as servers list, counts as impossible;
+* text of passages and questions that looks like a token or a tag is altered, so that it is neither.
 
-k passages cost k + 1 calls in two turns; an answer from memory two.
+k passages cost k + 1 calls in two turns; an answer from memory costs two.
 """
 
 from typing import Unpack
@@ -30,7 +30,7 @@ Context = SelfRagContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("decide", decide_retrieval, reserve_calls=1)
     builder.add_node("retrieve", retrieve)

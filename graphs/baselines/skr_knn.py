@@ -1,18 +1,18 @@
-"""SKR-knn: look up only what the model does not seem to know, by its nearest training questions.
+"""SKR-knn: retrieve only when the model seems not to know, judging by its nearest training questions.
 
-The paper's claim: passages that are looked up needlessly mislead a model, and whether it knows an answer itself can be
-told from similar questions that it has answered before.
+The paper's claim: unneeded passages mislead a model, and whether it knows an answer can be
+predicted from similar questions that it has answered before.
 
 Paper: "Self-Knowledge Guided Retrieval Augmentation for Large Language Models" (Wang et al., 2023, arXiv 2310.05002),
-in its variant of nearest neighbours, as RA-ISF compares with it (Table 1). Training questions are answered with and
+in its nearest-neighbour variant, as RA-ISF compares with it (Table 1). Training questions are answered with and
 without passages, and labelled by whether retrieval helps, harms or makes no difference; `hopgraph build skr_knn` writes
-them (`labels`). The k nearest that it helps or harms vote. Where it helps at least as many of all as it harms, passages
-are looked up only if more neighbours say that it helps, by a margin: the difference of all labels as a share of all
-labelled questions, times k, rounded down. Where it harms more, they are looked up unless more say that it harms, by
-that margin. The model answers by a chain of thought over passages (`one_step_cot`) or without any (`cot`).
+these labels (`labels`). The k nearest questions that it helps or harms vote. If overall it helps at least as many as it
+harms, retrieval happens only if more neighbours say that it helps, by a margin: the difference of all labels, over all
+labelled questions, times k, rounded down. If it harms more, retrieval happens unless more say that it harms, by
+that margin. The model answers with a chain of thought over passages (`one_step_cot`) or without any (`cot`).
 
-The rule, its margin and k = 5 to 10 are those of the authors' published code. *Ours*: an answer is right by exact
-match; `embedding=lexical`, the default, compares shared words (the code: SimCSE), so that nothing has to be installed:
+The rule, its margin and k = 5 to 10 are those of the authors' published code. *Ours*: answers are compared by exact
+match; `embedding=lexical`, the default, compares shared words (the code: SimCSE), so that nothing must be installed;
 name a model, e.g. st:NAME, to compare meaning. One call.
 """
 
@@ -29,7 +29,7 @@ Context = SkrKnnContext
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(SelfRagState, Context, **changes)
     builder.add_node("vote_of_neighbours", vote_of_neighbours)
     builder.add_node("retrieve", retrieve)

@@ -1,11 +1,11 @@
 """SUMM: retrieve, rerank, summarise the best passages, then answer from the summaries.
 
-The paper's claim: summaries let a prompt hold the content of more passages; MIGRES finds that it helps
-with several hops, at one call for each passage.
+The paper's claim: summaries let a prompt hold the content of more passages; MIGRES finds that this helps
+with multi-hop questions, at one call per passage.
 
 Paper: "Enabling Large Language Models to Generate Text with Citations" (Gao et al., 2023, arXiv 2305.14627; ALCE), as
-MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the best one down until
-five (k) are relevant, as many at the same time as are missing to k; zero-shot. *Ours*: at most `max_compressed` of
+MIGRES compares with it (sections 4.2 and 4.4, Tables 3 and 16): passages are summarised from the top down until
+five (k) are relevant, in batches of as many as are still missing; zero-shot. *Ours*: at most `max_compressed` of
 them. One call per summary, and one for the answer, which cites the passages, not the summaries.
 """
 
@@ -27,7 +27,7 @@ Context = SummContext
 def route_compressed(
     state: CompressedState, runtime: Runtime[CompressedContext]
 ) -> Literal["enough", "too few, more left"]:
-    """Return whether k passages are relevant, or nothing is left that could be read."""
+    """Return whether k passages are relevant or none is left to read."""
     k = runtime.context.context_passages
     found = sum(len(each["passage_ids"]) for each in state["candidates"])
     left = state["read"] < min(found, runtime.context.max_compressed) and state["stop_reason"] != "budget"
@@ -37,10 +37,10 @@ def route_compressed(
 def compressing(
     context: type[CompressedContext], step: Literal["summarise", "snippet"]
 ) -> Callable[..., AnswerGraph[Context]]:
-    """Return the `build` of a method whose step cuts passages down, one call each, until k are relevant."""
+    """Return the `build` of a method with a step that compresses passages, one call each, until k are relevant."""
 
     def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-        """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+        """Build the graph or a variant of it, not yet compiled."""
         builder = AnswerGraph(CompressedState, context, **changes)
         builder.add_node("retrieve", retrieve)
         builder.add_node("rerank", rerank)

@@ -4,8 +4,8 @@ MIGRES's claim for it: dropping irrelevant passages and sentences before the rea
 answers on every data set and costs fewer tokens.
 
 Paper: "LLMs Know What They Need: Leveraging a Missing Information Guided Framework to Empower Retrieval-Augmented
-Generation" (Wang et al., 2024, arXiv 2404.14043; MIGRES, section 4.2 and Table 3), on VANILLA of ALCE. The sentence
-filter is that of MIGRES, δ included; zero-shot. One call, also where nothing was kept.
+Generation" (Wang et al., 2024, arXiv 2404.14043; MIGRES, section 4.2 and Table 3), based on VANILLA. The sentence
+filter is MIGRES's, including δ; zero-shot. One call, even if nothing was kept.
 """
 
 from hopgraph.graphs.baselines import chain

@@ -1,19 +1,19 @@
-"""Verify-and-Edit: where sampled chains of thought disagree, their sentences are looked up and edited.
+"""Verify-and-Edit: if sampled chains of thought disagree, look up their sentences and edit them.
 
-The paper's claim: answers that few samples agree on come from rationales with wrong facts. Looking each sentence up and
-replacing it by what was found corrects the rationale, and with it the answer.
+The paper's claim: answers that few samples agree on come from rationales with wrong facts. Looking up each sentence and
+replacing it with what was found corrects the rationale, and with it the answer.
 
 Paper: "Verify-and-Edit: A Knowledge-Enhanced Chain-of-Thought Framework" (Zhao et al., 2023, arXiv 2305.03268), as
-GenGround compares with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is given if at
-least half of them agree. Else each sentence of the rationale of the majority's first sample gets a verifying question,
+GenGround compares with it (Table 2). Of n chains of thought at temperature 0.7 the majority's answer is returned if at
+least half of them agree. Otherwise each sentence of the rationale of the majority's first sample gets a question,
 and an answer of one sentence from the three nearest sentences of its passages, which always replaces it. The answer
 follows from the edited rationale.
 
 Checked against the authors' published code. The wording is ours and zero-shot; the reranker finds the nearest
-sentences, where the code compares embeddings. *Ours*: a sentence stays, marked as not grounded, where nothing is found
-or the model abstains, and is its own query without a usable question.
+sentences, where the code compares embeddings. *Ours*: a sentence is kept, marked as not grounded, if nothing is found
+or the model abstains, and serves as its own query if there is no usable question.
 
-n calls where the samples agree; for a rationale of S sentences 2 S + 1 more where they do not.
+n calls if the samples agree; otherwise 2 S + 1 more for a rationale of S sentences.
 """
 
 from typing import Literal, Unpack
@@ -38,7 +38,7 @@ def route_vote(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> L
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(EditingState, Context, **changes)
     builder.add_node("sample", make_sample_answers_node(own_knowledge=True), reserve_calls=1)
     builder.add_node("vote", vote)

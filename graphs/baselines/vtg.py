@@ -1,19 +1,19 @@
-"""VTG: write the answer sentence by sentence, and keep what the cited passages support.
+"""VTG: write the answer sentence by sentence, and keep sentences that the cited passages support.
 
-The paper's claim: text with citations is verifiable only if they hold. So each sentence is checked against what it
-cites, cites again from memory or from what is searched for it, or is written again; memory follows the text.
+The paper's claim: text with citations is verifiable only if they are correct. So each sentence is checked against its
+citations, cites again from memory or from new search results, or is rewritten; memory follows the text.
 
 Paper: "Towards Verifiable Text Generation with Evolving Memory and Self-Reflection" (Sun et al., 2024, arXiv
-2312.09075), as MIGRES compares with it (section 4.2 and Table 3). Memory has the passages of the question (long-term)
-and those of the last search (short-term). A sentence holds if what it cites entails it, where one passage does without
-the others; else if a passage in memory does, which it then cites; else if one does of those found for questions about
-it. A sentence that does not hold is written again n times, then left out.
+2312.09075), as MIGRES compares with it (section 4.2 and Table 3). Memory holds the question's passages (long-term)
+and those of the last search (short-term). A sentence is supported if its cited passages, or one of them, entail it;
+else if a passage in memory does, which it then cites; else if one of those found for questions about
+it does. An unsupported sentence is rewritten up to n times, then left out.
 
 Checked against MIGRES's account of it, which says no more; the wording is ours and zero-shot, and so may be the limits
-and that one passage in memory must do. *Ours*: the short answer comes from the sentences as MIGRES's final
-answer from its statements; a sentence that repeats one ends the text.
+and that a single passage in memory must suffice. *Ours*: the short answer comes from the sentences as MIGRES's final
+answer does from its statements; a repeated sentence ends the text.
 
-A supported sentence costs a call, or two with a search; a sentence that is left out 2 (n + 1), and the answer one.
+A supported sentence costs one call, or two with a search; a sentence that is left out 2 (n + 1), and the answer one.
 """
 
 from typing import Literal, Unpack
@@ -28,13 +28,13 @@ Context = VtgContext
 
 
 def route_checked(state: VtgState) -> Literal["next sentence", "search"]:
-    """Return whether a sentence without support is still to be looked up."""
+    """Return whether an unsupported sentence still has to be looked up."""
     searched = {query["why"] for query in state["queries"]}
     return "search" if any(draft["statement"] not in searched for draft in state["drafts"]) else "next sentence"
 
 
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
-    """Build the graph, or a variant of it: its nodes and edges, not yet compiled."""
+    """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(VtgState, Context, **changes)
     builder.add_node("retrieve", retrieve)
     builder.add_node("take_top", take_top)

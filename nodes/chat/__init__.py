@@ -1,1 +1,1 @@
-"""The nodes of a chat: read a message, make it stand alone, route it, look it up, reply."""
+"""The nodes of a chat: read a message, make it standalone, route it, look it up, reply."""

@@ -1,4 +1,4 @@
-"""Make a follow-up question stand alone."""
+"""Make a follow-up question standalone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ from hopgraph.state.events import Contextualised
 from hopgraph.tools.prompts import clean
 
 LONGEST_SHOWN = 1_000
-"""Characters of a message or an answer that are shown of the history."""
+"""Maximum characters shown per message or answer of the history."""
 MOST_SOURCES = 10
-"""Titles that are shown of one answer."""
+"""Maximum titles shown per answer."""
 MOST_CONTEXT = 10
-"""Messages of agents and tools that are shown of those after the user's."""
+"""Maximum messages of agents and tools shown after the user's."""
 HAND_BACK = "transfer_back_to_"
 HAND_OFF_TOOLS = ("transfer_to_", HAND_BACK)
-"""Prefixes of the tools by which one agent hands over to another."""
+"""Prefixes of the tools with which one agent hands off to another."""
 
 
 class StandAlone(ReplyModel):
@@ -34,7 +34,7 @@ class StandAlone(ReplyModel):
 
 
 async def condense_question(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
-    """Rewrite the user's message as a question that stands alone; it stays where there is no context, or no reply."""
+    """Rewrite the user's message as a standalone question; unchanged without context or a usable reply."""
     message, messages = state["question"], state["messages"]
     newest = newest_of_user(messages)
     turns = runtime.context.history_turns
@@ -51,22 +51,22 @@ async def condense_question(state: ChatState, runtime: Runtime[ChatContext]) -> 
 
 
 def newest_of_user(messages: Sequence[BaseMessage]) -> int:
-    """Return where the newest message of the user's stands; -1 if there is none.
+    """Return the index of the user's latest message; -1 if there is none.
 
-    Behind a hand-off, what other agents and their tools said follows it.
+    After a hand-off, messages of other agents and their tools follow it.
     """
     return max((number for number, each in enumerate(messages) if isinstance(each, HumanMessage)), default=-1)
 
 
 def context_lines(messages: Sequence[BaseMessage]) -> list[str]:
-    """Write what agents and tools said as lines `Assistant: …` and `Tool: …`, the newest ones; empty for none."""
+    """Return the latest messages of agents and tools as lines `Assistant: …` and `Tool: …`; empty if there are none."""
     kept = [each for each in messages if isinstance(each, AIMessage | ToolMessage) and not _is_hand_off(each)]
     lines = [("Tool" if isinstance(each, ToolMessage) else "Assistant", _shown(each.text)) for each in kept]
     return [f"{who}: {text}" for who, text in lines if text][-MOST_CONTEXT:]
 
 
 def _is_hand_off(message: BaseMessage) -> bool:
-    """Return whether a message only hands over to an agent, as langgraph-supervisor and langgraph-swarm write it."""
+    """Return whether a message only hands off to an agent, as written by langgraph-supervisor and langgraph-swarm."""
     if isinstance(message, ToolMessage):
         return (message.name or "").startswith(HAND_OFF_TOOLS)
     return isinstance(message, AIMessage) and any(call["name"].startswith(HAND_BACK) for call in message.tool_calls)
@@ -74,20 +74,20 @@ def _is_hand_off(message: BaseMessage) -> bool:
 
 @dataclass
 class MessageTurn:
-    """A message of the user's and what was said to it."""
+    """A user message and the reply to it."""
 
     asked: str
     """The standalone question, if the turn has one."""
     said: str = ""
-    """The answer without its marks and sources; empty when the turn was interrupted."""
+    """The answer without its marks and sources; empty if the turn was interrupted."""
     sources: list[str] = field(default_factory=list[str])
-    """Titles of the cited passages, each once."""
+    """Titles of the cited passages, deduplicated."""
 
 
 def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
     """Pair the user's messages with the last replies to them, oldest first; messages of other types are skipped.
 
-    What a reply's `additional_kwargs` say is taken where it has the right type: a client can post any message.
+    Values in a reply's `additional_kwargs` are used only if they have the right type: a client can post any message.
     """
     turns: list[MessageTurn] = []
     for message in messages:
@@ -96,7 +96,7 @@ def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
         elif isinstance(message, AIMessage) and turns and not _is_hand_off(message):
             details = cast("Mapping[str, Any]", message.additional_kwargs)
             if not (details or message.text):
-                continue  # a call of a tool
+                continue  # a tool call
             turns[-1] = MessageTurn(
                 asked=_text(details, "question") or turns[-1].asked,
                 said=_text(details, "answer") or _shown(message.text),
@@ -106,7 +106,7 @@ def pair_turns(messages: Sequence[BaseMessage]) -> list[MessageTurn]:
 
 
 def history_lines(turns: Iterable[MessageTurn]) -> list[str]:
-    """Write turns as lines `User: …` and `Assistant: … (sources: …; …)`; empty for none."""
+    """Return turns as lines `User: …` and `Assistant: … (sources: …; …)`; empty if there are none."""
     lines: list[str] = []
     for turn in turns:
         lines.append(f"User: {turn.asked}")

@@ -1,4 +1,4 @@
-"""Begin a turn: read the user's newest message, check the settings, clear what the last turn left."""
+"""Start a turn: read the user's latest message, check the settings, clear the last turn's state."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,16 +23,16 @@ def prepare_turn(
 ) -> Callable[[ChatInput, Runtime[ChatContext]], Awaitable[Update]]:
     """Return the first node of a chat, given the settings class of each method that it can answer with.
 
-    Text that is not a question is answered with a message (`said`) instead of an error; one that is too long is
-    replaced in the thread by a note of its size, so that no later turn carries it along.
+    Text that is not a question gets a reply (`said`) instead of an error; one that is too long is
+    replaced in the thread by a note of its size, so that later turns do not carry it along.
     """
 
     async def prepare(state: ChatInput, runtime: Runtime[ChatContext]) -> Update:
-        """Check the settings and the message, record the settings, and empty what is known of the last turn."""
+        """Check the settings and the message, record the settings, and clear the last turn's state."""
         settings = runtime.context
         newest = newest_of_user(state["messages"])
         if newest < 0:
-            raise QuestionError("there is no message of the user's to reply to; post one of type human")
+            raise QuestionError("there is no user message to reply to; send one of type human")
         _check_methods(settings, contexts)
         check_resumable(settings)
         await check_settings(settings)
@@ -64,7 +64,9 @@ def _read(message: BaseMessage) -> Update:
         refused = {"question": "", "kind": "refused", "said": f"I cannot read this message: {error}."}
     if not text.strip():
         if any(isinstance(block, dict) and block.get("type") != "text" for block in message.content):
-            refused["said"] = "I cannot read this message: it has no text, and I read no images or files; ask in words."
+            refused["said"] = (
+                "I cannot read this message: it has no text, and I cannot read images or files; please type a question."
+            )
         return refused
     note = message.model_copy(update={"content": LEFT_OUT.format(size=len(text))})
     return {**refused, "messages": [note]}

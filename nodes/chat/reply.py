@@ -1,4 +1,4 @@
-"""Write the reply: the answer with numbered citations, or plainly that there is none."""
+"""Write the reply: the answer with numbered citations, or a plain statement that there is none."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -19,17 +19,17 @@ from hopgraph.tools.retrieval.passage_metadata import describe_place, name_citat
 UNCITED = "No passage in the documents supports this; it is the model's own knowledge."
 DOUBTS = f"{UNSUPPORTED} No passage in the documents is known to support this statement."
 NO_USABLE_REPLY = (
-    "no reply of the model could be used: it does not return the JSON that is asked for; take a larger model, or a "
+    "no reply of the model could be used: it does not return the requested JSON; use a larger model, or a "
     "server that enforces schemas"
 )
 CUT_SHORT = "The search reached its budget; this is the best answer so far."
 
 
 async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
-    """Write the turn's only message and the turn's whole `usage`.
+    """Write the turn's only message and the turn's total `usage`.
 
     The message is written from its `additional_kwargs`, whose citations are in the order of their numbers.
-    ModelError: the model gave no usable reply at all, which says nothing about the documents.
+    ModelError: the model gave no usable reply at all, so the result says nothing about the documents.
     """
     looked_up = state["chosen"] is not None
     usage = _sum(total(state["calls"].values(), iterations=0), state["usage"])
@@ -52,7 +52,7 @@ async def reply(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
 
 
 def turn_text(state: LookUpState) -> str:
-    """Write what was found as text: the answer with its marks, then what each of them stands for."""
+    """Return the result as text: the answer with its marks, then the sources they refer to."""
     if not state["answer"]:
         return not_found(escape_markup(state["question"]), state["stop_reason"])
     doubts = state["markdown"] and UNSUPPORTED in state["answer"]
@@ -66,7 +66,7 @@ def _answer(state: LookUpState) -> str:
 
 
 def remarks(citations: Sequence[Citation], reason: StopReason | None, *, doubts: bool = False) -> list[str]:
-    """Say what a reader of an answer should know of it; empty for one that passages support."""
+    """Return what a reader should know about an answer; empty for one that passages support."""
     said = [UNCITED] if not citations else []
     if doubts:
         said.append(DOUBTS)
@@ -76,7 +76,7 @@ def remarks(citations: Sequence[Citation], reason: StopReason | None, *, doubts:
 
 
 def not_found(question: str, reason: StopReason | None) -> str:
-    """Say that there is no answer, and quote the question as it was given."""
+    """Say that there is no answer, quoting the question as it was asked."""
     if reason == "budget":
         return f"The search reached its budget before it found an answer to: {question}"
     return f"I found no answer in the documents to: {question}"

@@ -18,10 +18,10 @@ MULTI_HOP_METHOD = "cascade"
 METHOD_CALLS = 1
 """Model calls that the chat's own steps leave for the method: those of the cheapest one."""
 MULTI_HOP_CALLS = 7
-"""Model calls that a question of two hops may take: by MIGRES, on those of the sample, 7 to 9."""
+"""Model calls for a two-hop question: MIGRES needs 7 to 9 on those of the sample."""
 MULTI_HOP_TOKENS = 4_000
-"""Tokens that they take: there, with five passages for each query, 2,400 to 3,700."""
-HELLO = "Hello! I answer questions from the documents, and say where the answer stands. What would you like to know?"
+"""Tokens for one: there, with five passages per query, 2,400 to 3,700."""
+HELLO = "Hello! I answer questions from the documents, and show where the answer is. What would you like to know?"
 
 
 class RouteReply(ReplyModel):
@@ -32,11 +32,11 @@ class RouteReply(ReplyModel):
 
 
 CAREFUL = RouteReply(kind="bridge")
-"""The fallback where no reply can be used: a method that can do more than needed is better than one that cannot."""
+"""The fallback if no reply can be used: a method that can do more than needed beats one that cannot."""
 
 
 async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
-    """Write the `kind` of message, as the model says, and the `chosen` method; nothing is asked where one is set."""
+    """Write the message's `kind`, as judged by the model, and the `chosen` method; no model call if one is set."""
     if (fixed := runtime.context.use_method) != AUTO:
         emit(runtime, Routed(kind="question", method=fixed, why="it is set"))
         return {"kind": "question", "said": "", "chosen": fixed}
@@ -44,7 +44,7 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
     answered = await ask(runtime, state, wanted, reserve_calls=METHOD_CALLS)
     kind, calls = answered.record.kind, calls_of([answered])
     if kind == "small_talk":
-        emit(runtime, Routed(kind=kind, method="", why="nothing is asked"))
+        emit(runtime, Routed(kind=kind, method="", why="it is not a question"))
         return {"kind": kind, "said": answered.record.reply.strip() or HELLO, "chosen": None, "calls": calls}
     spent = BudgetState(calls={**state["calls"], **calls}, started_at=state["started_at"])
     chosen, why = method_for(kind, runtime.context, spent)
@@ -53,10 +53,10 @@ async def route(state: ChatState, runtime: Runtime[ChatContext]) -> Update:
 
 
 def method_for(kind: TurnKind, settings: ChatContext, spent: BudgetState) -> tuple[str, str]:
-    """Choose the method and say why: `cascade` for several hops where the budget covers two, else `one_step`."""
+    """Choose the method and say why: `cascade` for several hops if the budget covers two, else `one_step`."""
     if kind == "single_hop":
         return SINGLE_HOP_METHOD, "one passage can answer it"
     calls, tokens = calls_left(settings, spent), tokens_left(settings, spent)
     if (calls is not None and calls < MULTI_HOP_CALLS) or (tokens is not None and tokens < MULTI_HOP_TOKENS):
         return SINGLE_HOP_METHOD, "the budget does not cover several hops"
-    return MULTI_HOP_METHOD, "it takes several passages"
+    return MULTI_HOP_METHOD, "it needs several passages"

@@ -1,4 +1,4 @@
-"""Let a chat run a method: as a node that is drawn, under the chat's settings, within what the turn has left."""
+"""Let a chat run a method: as a drawn node, with the chat's settings, within the rest of the turn's budget."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
@@ -17,7 +17,7 @@ from hopgraph.state.environment import resolve_settings
 
 
 class MethodNode(CompiledMethod):
-    """A method as a node of a chat, under its entry of the chat's `methods`, within what the turn has left."""
+    """A method as a node of a chat, with its entry in the chat's `methods`, within the rest of the turn's budget."""
 
     def stream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self,
@@ -27,7 +27,7 @@ class MethodNode(CompiledMethod):
         context: object = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Run the method and give its steps; `invoke` comes through here too."""
+        """Run the method and yield its steps; `invoke` also comes through here."""
         return super().stream(input, _announcing(config, input), context=self._settings(input), **options)
 
     def astream(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
@@ -38,7 +38,7 @@ class MethodNode(CompiledMethod):
         context: object = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
-        """Run the method and give its steps; `ainvoke` comes through here too."""
+        """Run the method and yield its steps; `ainvoke` also comes through here."""
         return super().astream(input, _announcing(config, input), context=self._settings(input), **options)
 
     def _settings(self, state: ChosenMethod) -> Context:
@@ -50,6 +50,6 @@ class MethodNode(CompiledMethod):
 
 
 def _announcing(config: RunnableConfig | None, turn: BudgetState) -> RunnableConfig:
-    """Add the id of the turn's reply, as part of which the method's answer may be streamed."""
+    """Add the id of the turn's reply, since the method's answer may be streamed as part of it."""
     chosen = ensure_config(config)
     return {**chosen, "metadata": {**(chosen.get("metadata") or {}), MESSAGE_ID: reply_id(turn)}}

@@ -1,1 +1,1 @@
-"""Shared by the nodes of several methods: the method graph, model calls, the budget, events, reviews by people."""
+"""Shared by the nodes of several methods: the method graph, model calls, the budget, events, human reviews."""

@@ -1,4 +1,4 @@
-"""The graph of a method, from a question to its answer: what all of them begin and end with."""
+"""The graph of a method, from a question to its answer: the common beginning and end."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Self
@@ -17,14 +17,14 @@ from hopgraph.state import Context as Settings
 
 
 class Changes(TypedDict, total=False):
-    """Arguments of a method's `build` that make a variant; everything not named stays as it is."""
+    """Arguments of a method's `build` that make a variant; the rest stays as it is."""
 
     nodes: Mapping[str, Any]
     """Name → replacement node; `outer.inner` names one of a subgraph."""
     Context: type[Settings]
     """A subclass of the method's, with its own settings, prompts or name."""
     State: type[Any]
-    """The method's state with further keys, which `prepare` empties."""
+    """The method's state with additional keys, which `prepare` initializes."""
 
 
 QuestionT = TypeVar("QuestionT", bound=Any, default=QuestionInput)
@@ -34,8 +34,8 @@ AnswerT = TypeVar("AnswerT", bound=Any, default=AnswerOutput)
 class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
     """A `MethodGraph` that begins with the node `prepare` and, once `finish_after` was called, ends with `finish`.
 
-    Its input is a question (and the keys in `given`, which `prepare` leaves as they are), its output an answer, unless
-    other schemas are named. The changes of a variant take the place of the schemas and, in `finish_after`, of nodes.
+    Its input is a question (and the keys in `given`, which `prepare` leaves alone), its output an answer, unless
+    other schemas are given. The changes of a variant replace the schemas and, in `finish_after`, nodes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         *,
         given: Collection[str] = (),
         nodes: Mapping[str, Any] | None = None,
-        Context: type[Settings] | None = None,  # noqa: N803 - as the method's module calls it
+        Context: type[Settings] | None = None,  # noqa: N803 - its name in the method's module
         State: type[Any] | None = None,  # noqa: N803
         **options: Any,
     ) -> None:
@@ -59,9 +59,9 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         self.add_node("prepare", prepare_for(self.state_schema, given=given)).add_edge(START, "prepare")
 
     def add_branch(self, source: str, key: str, if_set: Mapping[str, str], if_empty: Mapping[str, str]) -> Self:
-        """Add two edges, each as its label and where it leads: to `if_empty` where the state's `key` is empty or false.
+        """Add two labelled edges: to `if_set` if the state's `key` is set, to `if_empty` if it is empty or false.
 
-        A key that the state does not have is that of a setting.
+        If the state does not have the key, it names a setting.
         """
         [yes], [no] = if_set, if_empty
         is_state = key in state_keys(self.state_schema)
@@ -73,7 +73,7 @@ class AnswerGraph(MethodGraph[Any, ContextT, QuestionT, AnswerT]):
         return self.add_conditional_edges(source, route, {**if_set, **if_empty})
 
     def finish_after(self, *last: str) -> Self:
-        """Add `finish`, behind these nodes, as the end of the run; other edges may lead there, too."""
+        """Add `finish` after these nodes, as the end of the run; other edges may lead there, too."""
         self.add_node("finish", finish)
         for node in last:
             self.add_edge(node, "finish")

@@ -1,7 +1,7 @@
 """The one place where nodes talk to models.
 
-`ask_all` renders the prompts of one step, sends them side by side as far as the budget reaches, reads the replies as
-records, asks again for unusable ones and then takes the declared fallback.
+`ask_all` renders the prompts of one step, sends them concurrently as far as the budget allows, parses the replies into
+records, retries after unusable ones and then uses the declared fallback.
 """
 
 import asyncio
@@ -38,66 +38,66 @@ _SHOWN = 100  # characters of an unusable reply, in its event
 
 @dataclass(frozen=True)
 class ModelCall(Generic[RecordT]):
-    """One question to a model."""
+    """One request to a model."""
 
     step: str
     """The second part of the role, such as `decide`; the first is the method's name."""
     variables: Mapping[str, Value]
     schema: type[RecordT]
     fallback: RecordT
-    """Used when no reply could be parsed, or when the budget runs out."""
+    """Used if no reply could be parsed, or the budget runs out."""
     sample: int = 0
     """Numbers repeated questions, for methods that sample several replies."""
     sampling: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Sampling options of this question alone, such as {"top_p": 0.5}; what it leaves out is as the settings say."""
+    """Sampling options of this request alone, such as {"top_p": 0.5}; others are those of the settings."""
     tools: Sequence[BaseTool] = ()
-    """Ask for calls of these in place of a record; the schema is `ToolTurn`."""
+    """Tools to offer the model instead of asking for a record; the schema is `ToolTurn`."""
     history: Sequence[BaseMessage] = ()
     """Messages after the prompt: the tool calls so far and their results."""
     text: TextRequest | None = None
-    """Ask for log-probabilities of plain text in place of a record; the schema is `TokenLogprobs`."""
+    """Ask for log-probabilities of plain text instead of a record; the schema is `TokenLogprobs`."""
     on_reply: Callable[[str], None] | None = None
-    """Called with the text so far at each new piece, where the model streams; not for a cached reply."""
+    """Called with the text so far at each new piece if the model streams; not for a cached reply."""
 
 
 @dataclass(frozen=True)
 class CallResult(Generic[RecordT]):
-    """The result of an `ModelCall`."""
+    """The result of a `ModelCall`."""
 
     record: RecordT
     outcome: CallOutcome
-    """`fallback`: no reply could be used. `budget`: it was not asked, or the deadline cut it off."""
+    """`fallback`: no reply could be used. `budget`: it was not sent, or the deadline cut it off."""
     id: str
     call: Call
 
     @property
     def sent(self) -> bool:
-        """True unless the budget kept the question from being asked at all."""
+        """True unless the budget prevented the request entirely."""
         return self.outcome != "budget" or self.call["attempts"] > 0
 
 
 def answer_type_variable(settings: Context) -> dict[str, Value]:
-    """Return the variable with which a prompt asks for yes or no; none for other answers."""
+    """Return the variable with which a prompt asks for yes or no; empty for other answers."""
     return {"answer_type": "yes_no"} if settings.answer_type == "yes_no" else {}
 
 
 def without_yes_no(settings: Context) -> Context:
-    """Return the settings for an answer that is not to be yes or no: a part of the question, or a chain of thought."""
+    """Return the settings for an answer that must not be yes or no: a part of the question, or a chain of thought."""
     return settings.model_copy(update={"answer_type": "short"})
 
 
 def calls_of(answers: Iterable[CallResult[Any]]) -> dict[str, Call]:
-    """Collect the calls of answers, for the node's update of `calls`."""
+    """Collect the calls of results, for the node's update of `calls`."""
     return {answer.id: answer.call for answer in answers if answer.sent}
 
 
 def ran_out_of_budget(answers: Iterable[CallResult[Any]]) -> bool:
-    """Return whether the budget ended one of these."""
+    """Return whether any of these ran out of budget."""
     return any(answer.outcome == "budget" for answer in answers)
 
 
 def usage_update(state: MethodState, answers: Sequence[CallResult[Any]]) -> Update:
-    """Make the part of a node's update that says what it spent: `calls`, and a `stop_reason` where the budget ended."""
+    """Return the part of a node's update that reports its usage: `calls`, and a `stop_reason` if the budget ended."""
     return {"stop_reason": "budget" if ran_out_of_budget(answers) else state["stop_reason"], "calls": calls_of(answers)}
 
 
@@ -111,11 +111,11 @@ async def ask(
 async def ask_all(
     runtime: Runtime[Any], state: BudgetState, wanted: Sequence[ModelCall[RecordT]], *, reserve_calls: int | None = None
 ) -> list[CallResult[RecordT]]:
-    """Ask models concurrently; one answer per question, in order.
+    """Call models concurrently; one result per request, in order.
 
-    Each request counts from when it is sent, also for what runs at the same time. `reserve_calls` model calls are left
-    for later steps, and with them a quarter of the tokens and the time, even where the number is 0. None: what the
-    graph reserves after this node (`MethodGraph.add_node`); where that is None, too, this is the final answer, which
+    Each request counts from when it is sent, also for what runs at the same time. `reserve_calls` model calls are kept
+    for later steps, and with them a quarter of the tokens and the time, even if the number is 0. None: what the
+    graph reserves after this node (`MethodGraph.add_node`); if that is also None, this is the final answer, which
     reserves nothing.
 
     Raises:
@@ -137,7 +137,7 @@ async def ask_all(
 
 
 async def _rendered(settings: Context, wanted: Sequence[ModelCall[Any]]) -> list[list[BaseMessage]]:
-    """Render the prompts; off the event loop where files have to be read, or where the passages are long."""
+    """Render the prompts; off the event loop if files have to be read or the passages are long."""
     size = sum(len(text) for each in wanted for value in each.variables.values() for text in _texts(value))
     long = size > LONG_TEXT or reads_prompt_files(settings, [each.step for each in wanted])
     return await maybe_to_thread(long, _render_all, settings, wanted)
@@ -150,7 +150,7 @@ def reads_prompt_files(settings: Context, steps: Iterable[str]) -> bool:
 
 
 def _texts(value: Value) -> list[str]:
-    """List the texts in a variable of a prompt."""
+    """List the texts in a prompt variable."""
     if isinstance(value, str | int):
         return [str(value)]
     return [text for each in value for text in ([each] if isinstance(each, str) else each.values())]
@@ -164,7 +164,7 @@ def _render_all(settings: Context, wanted: Sequence[ModelCall[Any]]) -> list[lis
 
 
 def render_step(settings: Context, step: str, variables: Mapping[str, Value]) -> list[BaseMessage]:
-    """Render the prompt of a step of the method, as its model is sent it; PromptError where that cannot be done."""
+    """Return the prompt of one of the method's steps as sent to its model; PromptError if that fails."""
     return render(
         f"{settings.method}/{step}",
         variables,
@@ -197,12 +197,12 @@ def _call_id(call: Call, number: int) -> str:
 
 @dataclass
 class _Conversation(Generic[RecordT]):
-    """One question until a usable reply, the fallback or the end of the budget."""
+    """One request until a usable reply, the fallback or the end of the budget."""
 
     runtime: Runtime[Any]
     state: BudgetState
     spending: dict[str, Call]
-    """The calls of the run so far, and of what runs beside it."""
+    """The calls of the run so far, including concurrent ones."""
     wanted: ModelCall[RecordT]
     messages: list[BaseMessage]
     tokens: int
@@ -211,9 +211,9 @@ class _Conversation(Generic[RecordT]):
     reserve_calls: int | None
     call: Call = field(init=False)
     admitted: bool = field(init=False)
-    """True if the next request may be sent; those of one step are admitted in their order."""
+    """True if the next request may be sent; those of one step are admitted in order."""
     problem: str = ""
-    """Of the last unusable reply."""
+    """The problem with the last unusable reply."""
 
     def __post_init__(self) -> None:
         settings: Context = self.runtime.context
@@ -266,7 +266,7 @@ class _Conversation(Generic[RecordT]):
         return self.wanted.fallback, "fallback" if self.call["attempts"] else "budget"
 
     def _admit(self) -> bool:
-        """Count one more request, with the tokens that it is expected to take, if the budget allows it."""
+        """Count one more request, with its expected tokens, if the budget allows it."""
         settings: Context = self.runtime.context
         if self.call["attempts"] > settings.parse_retries or not self._is_within_budget(settings):
             return False
@@ -281,7 +281,7 @@ class _Conversation(Generic[RecordT]):
         return allows_call(settings, spent, self.tokens, reserve_calls=self.reserve_calls)
 
     async def _reply(self, handle: ModelHandle) -> ModelReply:
-        """Send the messages as they are now, or take the reply that was kept for them."""
+        """Send the current messages, or return the cached reply to them."""
         settings: Context = self.runtime.context
         sampling = tuple(sorted(self.wanted.sampling.items()))
         options = SendOptions(
@@ -313,7 +313,7 @@ class _Conversation(Generic[RecordT]):
     async def _store(self, folder: str, key: str, reply: ModelReply) -> None:
         try:
             await asyncio.to_thread(write_cache, folder, key, self.call["role"], reply)
-        except OSError as error:  # a reply that was paid for is not lost because the disk is full
+        except OSError as error:  # do not lose a paid reply because the disk is full
             emit(self.runtime, CacheFailed(role=self.call["role"], problem=error.strerror or str(error)))
 
     def _cache_key(self, handle: ModelHandle) -> str:
@@ -321,7 +321,7 @@ class _Conversation(Generic[RecordT]):
         limit = settings.max_output_tokens
         return cache_key(
             {
-                # The limit that follows from the schema cuts off nothing that could be used.
+                # The limit derived from the schema cuts off nothing usable.
                 **({} if limit is None else {"max_output_tokens": limit}),
                 **({} if self.wanted.text is None else {"text": str(self.wanted.text)}),
                 **(

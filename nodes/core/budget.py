@@ -1,6 +1,6 @@
-"""How far the budget reaches: model calls, tokens, seconds.
+"""The remaining budget: model calls, tokens, seconds.
 
-The state may have been edited, so nothing in it lowers what the run under way has spent: counts below 0 are 0, and the
+The state may have been edited, so nothing in it lowers what the current run has spent: counts below 0 are 0, and the
 seconds are at least those of the process's own clock.
 """
 
@@ -10,20 +10,20 @@ from hopgraph.state import BudgetState, Call, Context
 from hopgraph.state.run_settings import once_per_run, seconds_of_run
 
 ANSWER_SHARE = 0.25
-"""The part of the token and time budget that is left over for the final answer."""
+"""The share of the token and time budget reserved for the final answer."""
 REPLY_TOKENS = 150
-"""Estimated tokens of a reply that is not yet there."""
+"""Estimated tokens of a pending reply."""
 
 
 def spending_of_run(settings: Context) -> dict[str, Call]:
-    """Return the calls that the run under way has made, by id, those in progress included; others see them at once."""
+    """Return the current run's calls by id, including those in progress; concurrent tasks see them immediately."""
     return once_per_run(settings, "spending", dict[str, Call])
 
 
 def allows_call(settings: Context, state: BudgetState, tokens: int, *, reserve_calls: int | None = None) -> bool:
-    """Return whether one more request may be sent, for which so many tokens are expected.
+    """Return whether one more request with this many expected tokens may be sent.
 
-    `reserve_calls` are left over for later steps, and with them ANSWER_SHARE of the tokens and the time; None for the
+    `reserve_calls` calls are kept for later steps, and with them ANSWER_SHARE of the tokens and the time; None for the
     final answer.
     """
     calls, answer_follows = calls_left(settings, state), reserve_calls is not None
@@ -37,19 +37,19 @@ def allows_call(settings: Context, state: BudgetState, tokens: int, *, reserve_c
 
 
 def calls_left(settings: Context, state: BudgetState) -> int | None:
-    """Count the model calls that the budget still allows, not below 0; None without a limit."""
+    """Return the number of model calls that the budget still allows, at least 0; None without a limit."""
     if settings.max_llm_calls is None:
         return None
     return max(0, settings.max_llm_calls - sum(max(0, call["attempts"]) for call in state["calls"].values()))
 
 
 def tokens_spent(state: BudgetState) -> int:
-    """Sum the prompt and completion tokens so far."""
+    """Return the sum of prompt and completion tokens so far."""
     return sum(max(0, call["prompt_tokens"]) + max(0, call["completion_tokens"]) for call in state["calls"].values())
 
 
 def tokens_left(settings: Context, state: BudgetState, *, answer_follows: bool = False) -> int | None:
-    """Count the tokens still allowed, less ANSWER_SHARE where the final answer follows; None without a limit."""
+    """Return the tokens still allowed, minus ANSWER_SHARE if the final answer follows; None without a limit."""
     if settings.max_tokens is None:
         return None
     most = settings.max_tokens * (1 - ANSWER_SHARE) if answer_follows else settings.max_tokens
@@ -57,7 +57,7 @@ def tokens_left(settings: Context, state: BudgetState, *, answer_follows: bool =
 
 
 def seconds_left(settings: Context, state: BudgetState, *, answer_follows: bool = False) -> float | None:
-    """Count the seconds until the deadline, less ANSWER_SHARE where the final answer follows; None without one."""
+    """Return the seconds until the deadline, minus ANSWER_SHARE if the final answer follows; None without one."""
     if settings.deadline_seconds is None:
         return None
     most = settings.deadline_seconds * (1 - ANSWER_SHARE) if answer_follows else settings.deadline_seconds
@@ -65,7 +65,7 @@ def seconds_left(settings: Context, state: BudgetState, *, answer_follows: bool 
 
 
 def limits_left(settings: Context, spent: BudgetState, now: float | None = None) -> Context:
-    """Take what was spent until now off the limits; each keeps a little, with which a method ends in its own way."""
+    """Subtract usage so far from the limits; a little is always left, so that a method can end in its own way."""
     limits: dict[str, float | None] = {}
     if (calls := calls_left(settings, spent)) is not None:
         limits["max_llm_calls"] = max(1, calls)
@@ -78,7 +78,7 @@ def limits_left(settings: Context, spent: BudgetState, now: float | None = None)
 
 
 def paused_seconds(state: BudgetState) -> float:
-    """Sum the seconds in which the run waited for a person; those of several at once count once."""
+    """Return the seconds that the run waited for a person; overlapping waits count once."""
     total, end = 0.0, 0.0
     for begin, last in sorted(tuple(call["paused"]) for call in state["calls"].values() if "paused" in call):
         total += max(0.0, last - max(begin, end))

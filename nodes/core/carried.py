@@ -1,4 +1,4 @@
-"""Hand the evidence of one method's run, and the queries that are settled, on to another method's."""
+"""Pass the evidence of one method's run, and its settled queries, on to another method's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ class Carried:
 
     evidence: Sequence[Evidence]
     passages: Sequence[Passage]
-    """Those that the evidence cites."""
+    """The passages that the evidence cites."""
     asked: Sequence[str]
     """The queries that need not be asked again."""
 
 
 def carrying(carried: Carried) -> RunnableConfig:
-    """Return the config of a run inside this node that begins with it."""
+    """Return the config of a nested run that starts with it."""
     return {"configurable": {**get_config().get("configurable", {}), _KEY: carried}}
 
 
 def carried_update() -> Update:
-    """Return what `prepare` writes of what was carried into its run; nothing in most runs."""
+    """Return what `prepare` writes if something was carried into its run; empty in most runs."""
     carried = get_config().get("configurable", {}).get(_KEY)
     if not isinstance(carried, Carried):
         return {}

@@ -1,4 +1,4 @@
-"""A compiled method: what calls, streams and host graphs meet at its boundary."""
+"""A compiled method: how calls, streams and host graphs enter it."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -26,34 +26,34 @@ InputT = TypeVar("InputT", bound=Any, default=Any)
 OutputT = TypeVar("OutputT", bound=Any, default=Any)
 
 GraphInput: TypeAlias = InputT | Command[Any] | None
-"""The input that starts or resumes a run: a state, a resume value, or None to go on where it stopped."""
+"""The input that starts or resumes a run: a state, a resume value, or None to continue where it stopped."""
 GivenConfigs: TypeAlias = RunnableConfig | Sequence[RunnableConfig] | None
 
 NO_RECURSION_LIMIT = 10_000
 
 _COMPLETED: Mapping[str, Any] = ContextVariables().run(ensure_config)
-"""The config that `batch` and chains make of none: they pass its step limit on as if it had been chosen."""
+"""The config that `batch` and chains derive from None: they pass its step limit on as if it had been chosen."""
 
 
 class _ChosenLimit(int):
-    """A limit of steps that the caller of a batch has chosen, even where it equals LangChain's default."""
+    """A step limit chosen by the caller of a batch, even if it equals LangChain's default."""
 
 
 class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
-    """A compiled graph whose results are typed, and which LangChain's default limit of 25 steps does not cut off.
+    """A compiled graph with typed results, not cut off by LangChain's default limit of 25 steps.
 
-    `batch` and a chain around the graph pass that default on as if it had been chosen, and five iterations take more
-    steps; every loop of a method ends on a counter in its state. A `recursion_limit` that is chosen holds, in
-    `with_config` and, before that, in a call or a batch; inside another graph `with_config` holds before that graph's.
-    Only 25 itself, chosen for a chain or a host graph, cannot be told from the default: `with_config` takes it, too.
+    `batch` and chains around the graph pass that default on as if it had been chosen, and five iterations take more
+    steps; every loop of a method ends on a counter in its state. An explicit `recursion_limit` is respected, in
+    `with_config` and, with precedence, in a call or a batch; inside another graph `with_config` overrides that graph's.
+    Only 25 itself, chosen for a chain or a host graph, cannot be told from the default: set it with `with_config`.
 
-    As a node of another graph it passes that node's position on to its own tasks, so that the events of both have one
+    As a node of another graph it passes that node's position on to its own tasks, so that the events of both share one
     order.
     """
 
     @classmethod
     def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any]) -> Self:
-        """Make this compiled graph one of this class, for which `StateGraph.compile` has no option."""
+        """Turn a compiled graph into this class, for which `StateGraph.compile` has no option."""
         cast("Any", compiled).__class__ = cls
         return cast("Self", compiled)
 
@@ -94,10 +94,10 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         config: RunnableConfig | None = None,
         **options: Any,
     ) -> Any:
-        """Run the graph to its end, all of it on the background loop.
+        """Run the graph to its end, entirely on the background loop.
 
-        Inside another graph, or with a checkpointer, store or cache, which may be sync only, each node goes there by
-        itself.
+        Inside another graph, or with a checkpointer, store or cache, which may be sync only, each node is sent there
+        separately.
         """
         if self.checkpointer or self.store or self.cache or _host() is not None:
             return super().invoke(input, config, **options)
@@ -170,7 +170,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         config: RunnableConfig | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """Run the graph and give its steps, each node by itself on the background loop."""
+        """Run the graph and yield its steps, each node separately on the background loop."""
         try:
             self._check_input(input)
             yield from super().stream(input, self._own_config(config), **self._resolved(config, options))
@@ -203,7 +203,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         config: RunnableConfig | None = None,
         **options: Any,
     ) -> AsyncIterator[Any]:
-        """Run the graph and give its steps; `ainvoke` and `abatch` come through here too."""
+        """Run the graph and yield its steps; `ainvoke` and `abatch` also come through here."""
         try:
             self._check_input(input)
             resolved = self._resolved(config, options)
@@ -215,34 +215,34 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
             raise _without_frames(error) from error.__cause__
 
     def batch(self, inputs: Any, config: GivenConfigs = None, **options: Any) -> list[OutputT]:
-        """Run the graph for several inputs at the same time; results in their order."""
+        """Run the graph for several inputs concurrently; results in input order."""
         return super().batch(inputs, _as_chosen(config), **options)
 
     async def abatch(self, inputs: Any, config: GivenConfigs = None, **options: Any) -> list[OutputT]:
-        """Run the graph for several inputs at the same time; results in their order."""
+        """Run the graph for several inputs concurrently; results in input order."""
         return await super().abatch(inputs, _as_chosen(config), **options)
 
     def batch_as_completed(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, inputs: Any, config: GivenConfigs = None, **options: Any
     ) -> Iterator[tuple[int, Any]]:
-        """Run the graph for several inputs at the same time; results with their inputs' numbers, as they come."""
+        """Run the graph for several inputs concurrently; yield (input index, result) as they finish."""
         return super().batch_as_completed(inputs, _as_chosen(config), **options)
 
     def abatch_as_completed(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, inputs: Any, config: GivenConfigs = None, **options: Any
     ) -> AsyncIterator[tuple[int, Any]]:
-        """Run the graph for several inputs at the same time; results with their inputs' numbers, as they come."""
+        """Run the graph for several inputs concurrently; yield (input index, result) as they finish."""
         return super().abatch_as_completed(inputs, _as_chosen(config), **options)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """Write to a thread's state, as `update_state` does; see `complete_edits` for what is taken."""
+        """Write to a thread's state, as `update_state` does; see `complete_edits` for what is accepted."""
         state = self.get_state(config).values
         return super().bulk_update_state(config, complete_edits(supersteps, state, self._types))
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Write to a thread's state, as `aupdate_state` does; see `complete_edits` for what is taken."""
+        """Write to a thread's state, as `aupdate_state` does; see `complete_edits` for what is accepted."""
         state = (await self.aget_state(config)).values
         return await super().abulk_update_state(config, complete_edits(supersteps, state, self._types))
 
@@ -252,7 +252,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
     def _check_input(self, given: object) -> None:
         if isinstance(given, str):
-            raise QuestionError('the input is a text; give {"question": "…"}')
+            raise QuestionError('the input is a string; pass {"question": "…"}')
         if isinstance(given, Command):
             command = cast("Command[Any]", given)
             check_command(command.update, command.goto, self._types)
@@ -287,7 +287,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
 
 def _host() -> Runtime[Any] | None:
-    """Return the runtime of the graph in whose node this runs; None if there is none."""
+    """Return the runtime of the graph whose node this runs in; None if there is none."""
     try:
         return cast("Runtime[Any] | None", get_runtime())
     except RuntimeError:  # not inside any runnable
@@ -302,14 +302,14 @@ def _is_passed_on(config: RunnableConfig | None) -> bool:
 
 
 def _chosen_limit(config: RunnableConfig | None) -> int | None:
-    """Return the limit of steps that somebody chose; None for none, and for LangChain's default where it came along."""
+    """Return the explicitly chosen step limit; None for none, and for an inherited LangChain default."""
     limit = (config or {}).get("recursion_limit")
     is_default = limit == _COMPLETED["recursion_limit"] and not isinstance(limit, _ChosenLimit)
     return None if is_default and _is_passed_on(config) else limit
 
 
 def _as_chosen(config: GivenConfigs) -> Any:
-    """Mark the limits of steps that a caller of a batch names."""
+    """Mark the step limits that a caller of a batch sets."""
     if isinstance(config, Sequence):
         return [_as_chosen(each) for each in config]
     limit = _chosen_limit(config)
@@ -317,7 +317,7 @@ def _as_chosen(config: GivenConfigs) -> Any:
 
 
 def _without_frames(error: HopgraphError) -> HopgraphError:
-    """Drop LangGraph's frames and its notes on tasks: the message says what is wrong, and the frames only where."""
+    """Drop LangGraph's frames and its notes on tasks: the message says what is wrong; the frames only say where."""
     error.__notes__ = []
     return error.with_traceback(None)
 

@@ -14,15 +14,15 @@ from hopgraph.state import Candidates, Evidence, Knowledge, MethodState, Passage
 from hopgraph.tools.scoring.entailment.lexical import LexicalEntailment
 
 REVIEWER_SOURCE = "reviewer"
-"""The `source` of a passage that holds what the person who reviewed the evidence wrote."""
+"""The `source` of a passage written by the person who reviewed the evidence."""
 
 
 def with_passage_review(
     key: Literal["knowledge", "candidates"], question: Callable[[Any], str] = itemgetter("question")
 ) -> Callable[[NodeT], NodeT]:
-    """Let a person choose, with `review_evidence`, which passages a node, and what follows it, will read.
+    """Let a person choose, with `review_evidence`, which passages a node and its successors will read.
 
-    The node finds them under `key`, and reads `passages`; `question` gets what they are to answer from the state.
+    The node finds them under `key`, and reads `passages`; `question` extracts from the state what they should answer.
     """
 
     async def review(state: Any, runtime: Runtime[Any]) -> Update:
@@ -48,8 +48,8 @@ async def _review_statements(state: MethodState, runtime: Runtime[Any]) -> Updat
 
 
 with_statement_review = reviewed_by(HumanReview("review_statements", "review_evidence", _review_statements))
-"""Let a person review, with `review_evidence`, the statements of `evidence` before a node reads them; it must read
-`question` and `passages`, too."""
+"""Let a person review, with `review_evidence`, the statements of `evidence` before a node reads them; it must also
+read `question` and `passages`."""
 
 
 def _hop(ids: Iterable[str], passages: Mapping[str, Passage]) -> int:
@@ -66,10 +66,10 @@ def _narrowed(entry: Knowledge | Candidates, kept: Collection[str]) -> Knowledge
 def review_statements(
     evidence: Sequence[Evidence], passages: Sequence[Passage], runtime: Runtime[Any], *, question: str, hop: int
 ) -> Update:
-    """Pause until a person has seen the statements; those that stay are the update's `evidence`, in their own order.
+    """Pause until a person has seen the statements; the remaining ones are the update's `evidence`, in their own order.
 
-    A statement that was changed is no longer `verified`. It still rests on its passages if they hold all that it says;
-    else on a passage of the reviewer's own, in `passages`, so that no citation claims what it does not say.
+    An edited statement is no longer `verified`. It keeps its passages if they contain all that it says;
+    otherwise it cites a passage of the reviewer's, in `passages`, so that no citation claims what it does not say.
     """
     known = passages_by_id(passages)
     items = [

@@ -62,7 +62,7 @@ def test_the_methods_are_a_setting() -> None:
     [
         ("direct,one_step", "stages"),
         ("direct,one_step,cascade", "'cascade' cannot be a stage"),
-        ("direct,one_step,migres?model=x", "'model' holds for all stages"),
+        ("direct,one_step,migres?model=x", "'model' applies to all stages"),
     ],
 )
 def test_stages_that_cannot_be_are_refused(stages: str, message: str) -> None:

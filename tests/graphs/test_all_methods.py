@@ -185,7 +185,7 @@ def test_a_run_is_not_resumed_under_other_settings(method: Method) -> None:
     graph = method.build().compile(checkpointer=InMemorySaver(), interrupt_after=["prepare"])
     thread: Any = {"configurable": {"thread_id": "one"}}
     graph.invoke({"question": QUESTION}, thread, context=method.Context(top_k=7))
-    with pytest.raises(SettingsError, match="began with top_k = 7 and was resumed with 9"):
+    with pytest.raises(SettingsError, match="started with top_k = 7 and was resumed with 9"):
         graph.invoke(None, thread, context=method.Context(top_k=9))
     resumed = method.Context(top_k=7, max_llm_calls=400)
     graph.invoke(None, thread, context=resumed)  # limits may change

@@ -97,7 +97,8 @@ def test_a_stage_begins_with_the_evidence_of_those_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verify", "why"), [("model", "the model does not find it supported"), ("entailment", "the passages do not entail")]
+    ("verify", "why"),
+    [("model", "the model does not consider it supported"), ("entailment", "the passages do not entail")],
 )
 def test_another_may_have_to_agree(verify: str, why: str) -> None:
     class Never:
@@ -138,11 +139,11 @@ def test_the_cascade_writes_the_sentence() -> None:
         (["cascade"], "stages: method 'cascade' cannot be"),
         (["gold_passages"], "stages: method 'gold_passages' cannot be"),
         (["react", "one_step?k=3"], "stages: one_step[?]k=3: setting 'k' is unknown for one_step"),
-        (["one_step?model=openai:x"], "stages: .*'model' holds for all stages"),
-        (["one_step?cache_dir=/tmp/x"], "stages: .*'cache_dir' holds for all stages"),
-        (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' holds for all stages"),
-        (["migres?prompt_decide=x"], "stages: .*'prompt_decide' holds for all stages"),
-        (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' holds for all stages"),
+        (["one_step?model=openai:x"], "stages: .*'model' applies to all stages"),
+        (["one_step?cache_dir=/tmp/x"], "stages: .*'cache_dir' applies to all stages"),
+        (["migres?max_llm_calls=50"], "stages: .*'max_llm_calls' applies to all stages"),
+        (["migres?prompt_decide=x"], "stages: .*'prompt_decide' applies to all stages"),
+        (["skr_knn?labels=/etc/passwd"], "stages: .*'labels' applies to all stages"),
         (["one_step?top_k=0"], "stages: one_step.*setting 'top_k'"),
         ([], "setting 'stages'"),
     ],

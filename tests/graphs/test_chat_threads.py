@@ -164,7 +164,7 @@ async def test_a_killed_turn_goes_on_or_begins_again(place: str, begins_again: b
             assert state.next
             settings = chat.Context(model=model, use_method="one_step" if begins_again else "migres")
             if not begins_again:
-                with pytest.raises(SettingsError, match="began with use_method = 'migres'"):
+                with pytest.raises(SettingsError, match="started with use_method = 'migres'"):
                     await app.ainvoke(None, config, context=chat.Context(model=model, use_method="one_step"))
             given = {"messages": []} if begins_again else None
             result = await app.ainvoke(given, config, context=settings)

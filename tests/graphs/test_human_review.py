@@ -385,5 +385,5 @@ def test_the_time_that_a_person_takes_is_no_part_of_the_deadline(name: str, cloc
 def test_a_resumed_run_must_be_reviewed_as_it_began() -> None:
     graph = migres.build().compile(checkpointer=InMemorySaver())
     graph.invoke(input_for("migres"), THREAD, context=migres.Context(model=model(), review_queries=True))
-    with pytest.raises(SettingsError, match="began with review_queries = True"):
+    with pytest.raises(SettingsError, match="started with review_queries = True"):
         graph.invoke(Command(resume=True), THREAD, context=migres.Context(model=model()))

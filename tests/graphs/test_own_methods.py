@@ -72,7 +72,7 @@ builder = StateGraph(migres.MigresState, migres.Context)
 builder.add_node("mine", lambda state: {"answer": "mine"}).add_edge(START, "mine").add_edge("mine", END)
 graph = builder.compile()
 """
-    with pytest.raises(SettingsError, match=r"a method named 'migres' already exists.*another `method`"):
+    with pytest.raises(SettingsError, match=r"a method named 'migres' already exists.*change Context.method"):
         find_method(written(tmp_path, code))
 
 
@@ -132,7 +132,7 @@ def test_a_package_that_cannot_be_loaded_stops_nothing_else(
     METHODS.__dict__["_places"]["broken"] = CodePlace("no_such_module", "graph")
     assert "broken" in METHODS
     assert "broken" not in list_methods()
-    assert "method 'broken' is left out: no_such_module cannot be loaded" in caplog.text
+    assert "skipping method 'broken': no_such_module cannot be loaded" in caplog.text
 
 
 def test_any_graph_takes_a_question_and_gives_an_answer(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_events_of_others_become_steps(tmp_path: Path) -> None:
         ("mine.py", NATIVE.replace('"short_way"', '"migres"'), "a method named 'migres' already exists"),
         ("mine.py", NATIVE.replace('"short_way"', '"auto"'), "invalid method name 'auto'"),
         ("Mein Weg.py", "", "has no 'graph'"),
-        ("quartz", "", "method 'quartz' is unknown; there are: migres"),
+        ("quartz", "", "method 'quartz' is unknown; available: migres"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(

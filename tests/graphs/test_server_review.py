@@ -173,4 +173,4 @@ def test_what_cannot_be_used_is_asked_again_and_a_resume_without_the_settings_is
     [again] = go(client, thread, "migres", context, command={"resume": {"action": "maybe"}})
     assert "expected " in again["value"]["problem"]
     answer: Any = client.runs.wait(thread, "migres", command={"resume": True}, raise_error=False)
-    assert "began with review_queries = True" in str(answer)
+    assert "started with review_queries = True" in str(answer)

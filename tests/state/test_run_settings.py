@@ -69,7 +69,7 @@ def test_a_run_that_goes_on_reads_the_environment_anew(monkeypatch: pytest.Monke
     settings = MigresContext(memory=False)
     graph.invoke(QUESTION, config, context=settings)
     monkeypatch.setenv("HOPGRAPH_MAX_ITERATIONS", "1")
-    with pytest.raises(SettingsError, match="this run began with max_iterations = 5 and was resumed with 1"):
+    with pytest.raises(SettingsError, match="this run started with max_iterations = 5 and was resumed with 1"):
         graph.invoke(None, config, context=settings)
 
 

@@ -127,7 +127,7 @@ def test_a_run_is_resumed_with_an_equal_object_alone(wrap: Any) -> None:
         config: Any = {"configurable": {"thread_id": "1"}}
         graph.invoke(QUESTION, config, context=settings(), interrupt_after=["prepare"])
         for other in ({"model": "two"}, {"temperature": 0.7}, {"model_kwargs": {"user": "ann"}}):
-            with pytest.raises(SettingsError, match=r"began with model = .*(ChatOpenAI|RunnableRetry)"):
+            with pytest.raises(SettingsError, match=r"started with model = .*(ChatOpenAI|RunnableRetry)"):
                 graph.invoke(None, config, context=settings(**other))
         assert graph.invoke(None, config, context=settings(key="sk-new"))["answer"]
         recorded = str(graph.get_state(config).values["settings"]["model"])

@@ -172,7 +172,7 @@ class Comparison:
         bases = [each for each in self.methods if against in (each.name, each.method)]
         if not bases:
             names = ", ".join(each.name for each in self.methods)
-            raise RunError(f"no method {against!r} in these runs; there are: {names}")
+            raise RunError(f"no method {against!r} in these runs; available: {names}")
         taken = {each.name for each in bases}
         pairs: list[tuple[ScoredMethod, ScoredMethod]] = []
         for method in (each for each in self.methods if each.name not in taken):

@@ -75,7 +75,7 @@ def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
         try:
             user = _user_of(context)
             if params.name not in offered:
-                raise SettingsError(f"tool {params.name!r:.80} is unknown; there are: {', '.join(offered)}")
+                raise SettingsError(f"tool {params.name!r:.80} is unknown; available: {', '.join(offered)}")
             return await _call(service, user, params.name, params.arguments or {}, context.session.report_progress)
         except (HopgraphError, TimeoutError) as error:
             line = error_line(error, service.options.turn_seconds)

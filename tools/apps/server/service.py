@@ -51,7 +51,7 @@ def resolve_name(name: str) -> str:
     """Return the name in `model_names` that a caller means by itself or an alias; UnknownMethodError for none."""
     resolved, methods = METHOD_ALIASES.get(name, name), list_methods()
     if resolved != AUTO and not (resolved in methods and chat.takes_questions(methods[resolved])):
-        raise UnknownMethodError(f"method {name!r:.80} is unknown; there are: {', '.join(model_names())}")
+        raise UnknownMethodError(f"method {name!r:.80} is unknown; available: {', '.join(model_names())}")
     return resolved
 
 

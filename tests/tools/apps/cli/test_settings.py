@@ -52,7 +52,7 @@ def test_set_reaches_every_field(name: str) -> None:
     ("assignment", "said"),
     [
         ("max_iteration=3", "setting 'max_iteration' is unknown for migres; did you mean 'max_iterations'?"),
-        ("xyzzy=3", "setting 'xyzzy' is unknown for migres; there are: model, models,"),
+        ("xyzzy=3", "setting 'xyzzy' is unknown for migres; available: model, models,"),
         ("max_iterations=0", "setting 'max_iterations': "),
         ("max_iterations=21", "setting 'max_iterations': "),
         ("max_iterations=many", "setting 'max_iterations': "),
@@ -61,7 +61,7 @@ def test_set_reaches_every_field(name: str) -> None:
         ("model= ", "setting 'model': its value is empty"),
         ("threshold=inf", "setting 'threshold': "),
         ("compression=zip", "setting 'compression': "),
-        ("models={", "setting 'models': write a JSON object"),
+        ("models={", "setting 'models': expected a JSON object"),
         ("max_iterations", "--set 'max_iterations': write it as key=value"),
         ("=3", "--set '=3': write it as key=value"),
     ],
@@ -74,7 +74,7 @@ def test_a_bad_assignment_is_refused_by_name(assignment: str, said: str) -> None
 
 
 def test_a_list_setting_asks_for_a_list() -> None:
-    with pytest.raises(SettingsError, match=r"setting 'gold_passages': write a JSON list, got 'x'"):
+    with pytest.raises(SettingsError, match=r"setting 'gold_passages': expected a JSON list, got 'x'"):
         settings_for(METHODS["gold_passages"].Context, assignments=["gold_passages=x"])
     given = '[{"title": "T", "text": "Riga is a city."}]'
     settings = settings_for(METHODS["gold_passages"].Context, assignments=[f"gold_passages={given}"])

@@ -74,7 +74,7 @@ def test_differences_are_paired(comparison: Comparison) -> None:
     assert difference.p == pytest.approx(0.5, abs=0.02)
     assert difference.p_holm == difference.p
     assert difference.ci95.low <= 0.5 <= difference.ci95.high
-    with pytest.raises(RunError, match="no method 'gold' in these runs; there are: migres, one_step"):
+    with pytest.raises(RunError, match="no method 'gold' in these runs; available: migres, one_step"):
         comparison.differences(["em"], "gold")
 
 

@@ -216,7 +216,7 @@ def test_settings_of_the_user_reach_the_methods_that_have_them() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("nobody", "there are: migres, blendfilter"), ("nobody/table1", "paper 'nobody'"), ("tor/table9", "tor has no")],
+    [("nobody", "available: migres, blendfilter"), ("nobody/table1", "paper 'nobody'"), ("tor/table9", "tor has no")],
 )
 def test_unknown_names(name: str, said: str) -> None:
     with pytest.raises(SettingsError, match=said):

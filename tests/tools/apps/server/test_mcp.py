@@ -206,7 +206,7 @@ def test_standard_output_has_nothing_but_the_protocol_and_only_the_chosen_tools(
     assert replies[3]["error"]
     assert [each["name"] for each in replies[4]["result"]["tools"]] == ["migres", "auto", "one_step"]
     [refused] = replies[5]["result"]["content"]
-    assert refused["text"] == "tool 'self_ask' is unknown; there are: migres, auto, one_step"
+    assert refused["text"] == "tool 'self_ask' is unknown; available: migres, auto, one_step"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_standard_output_has_nothing_but_the_protocol_and_only_the_chosen_tools(
         (("--corpus", "/no/such/folder"), "/no/such/folder"),
         (("--model", "nonsense"), "nonsense"),
         (("--set", "nonsense=1"), "nonsense"),
-        (("--only", "auto,nonsense"), "'nonsense' is unknown; there are: auto, "),
+        (("--only", "auto,nonsense"), "'nonsense' is unknown; available: auto, "),
     ],
 )
 def test_what_cannot_be_served_is_told_before_the_first_message(

@@ -208,7 +208,7 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [
-        ({"model": "gpt-4"}, 404, "method 'gpt-4' is unknown; there are: auto, migres"),
+        ({"model": "gpt-4"}, 404, "method 'gpt-4' is unknown; available: auto, migres"),
         ({"model": None}, 400, "model"),
         ({"messages": []}, 400, "messages"),
         ({"messages": [{"role": "assistant", "content": "Yes."}]}, 400, "the last message must be the user's"),

@@ -104,6 +104,6 @@ async def test_auto_stands_for_the_method_that_the_app_was_started_with(
 @pytest.mark.parametrize("name", ["nothing", "gold_passages", "own.py"])
 async def test_a_method_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     monkeypatch.setenv("HOPGRAPH_USE_METHOD", name)
-    with pytest.raises(SettingsError, match=f"method '{name}' is unknown; there are: auto, migres"):
+    with pytest.raises(SettingsError, match=f"method '{name}' is unknown; available: auto, migres"):
         async with open_service(ServingOptions(threads=tmp_path / "threads.sqlite")):
             pass

@@ -114,7 +114,7 @@ class ReportedPaper(BaseModel):
 def read_paper(name: str) -> ReportedPaper:
     """Read what a paper reports; SettingsError if there is none of this name."""
     if name not in REPRODUCED_PAPERS:
-        raise SettingsError(f"paper {name!r:.80} is unknown; there are: {', '.join(REPRODUCED_PAPERS)}")
+        raise SettingsError(f"paper {name!r:.80} is unknown; available: {', '.join(REPRODUCED_PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
     paper = cast("dict[str, Any]", yaml.safe_load(text))
     for table in paper["tables"].values():
@@ -132,7 +132,7 @@ def read_paper_table(name: str) -> tuple[ReportedPaper, PaperTable]:
     paper_name, _, table_name = name.partition("/")
     paper = read_paper(paper_name)
     if table_name not in paper.tables:
-        raise SettingsError(f"{paper_name} has no table {table_name!r:.80}; there are: {', '.join(paper.tables)}")
+        raise SettingsError(f"{paper_name} has no table {table_name!r:.80}; available: {', '.join(paper.tables)}")
     return paper, paper.tables[table_name]
 
 

@@ -81,7 +81,7 @@ def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
     ("arguments", "code", "said"),
     [
         (["compare", "nowhere"], 1, "nowhere is not an evaluation run"),
-        (["compare", "RUN", "--against", "nobody"], 1, "no method 'nobody' in these runs; there are: one_step"),
+        (["compare", "RUN", "--against", "nobody"], 1, "no method 'nobody' in these runs; available: one_step"),
         (["compare", "RUN", "--out", "report.pdf"], 2, "must end in one of .md, .html, .csv, .json, .tex"),
         (["compare", "RUN", "RUN"], 1, "is given twice"),
         (["show", "nowhere", "x", "--method", "migres"], 1, "nowhere is not an evaluation run"),
