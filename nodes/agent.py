@@ -1,4 +1,4 @@
-"""An agent that looks passages up by calling tools: LangChain's own, with our models, budget and citations."""
+"""An agent that looks up passages by calling tools: LangChain's own, with our models, budget and citations."""
 
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,16 +42,16 @@ from hopgraph.tools.prompts import format_attribute, format_block, unescape
 from hopgraph.tools.resources import get_model, get_retriever, get_retrievers
 
 _UNCITED = "uncited"
-"""The artifact of the one reply that asks for citations."""
+"""The artifact of the single reply that asks for citations."""
 MOST_PASSAGES = 50
-"""Passages that one search, or a whole section or document, can bring; the rest of it at another `offset`."""
+"""Maximum passages per search, or per section or document read; the rest follows at another `offset`."""
 _runtime: ContextVar[ToolRuntime[AgentContext, AgentRunState]] = ContextVar("hopgraph_tool_runtime")
-"""The runtime of the tool call in progress; LangChain would validate and copy all of it as a tool's argument."""
+"""The runtime of the current tool call; as a tool's argument, LangChain would validate and copy all of it."""
 
 
 async def search(
     query: Annotated[str, Field(min_length=1, max_length=2_000, description="what to look for: one fact, by name")],
-    k: Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="how many passages; leave out for some")] = None,
+    k: Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="number of passages; may be omitted")] = None,
 ) -> Command[Any]:
     """Find passages in the documents."""
     runtime = _runtime.get()
@@ -68,20 +68,20 @@ async def search(
 
 
 async def read(
-    id: Annotated[str, Field(description="the id of a passage")],  # noqa: A002 - as the model calls it
-    offset: Annotated[int, Field(description="passages to go on from there, or back where negative")] = 0,
+    id: Annotated[str, Field(description="the id of a passage")],  # noqa: A002 - the model's name for it
+    offset: Annotated[int, Field(description="passages to skip forward from there, or back if negative")] = 0,
     whole: Annotated[
         Literal["section", "document"] | None,
-        Field(description="start at the beginning of its section, or document, and show all of that"),
+        Field(description="start at the beginning of its section or document, and show all of it"),
     ] = None,
 ) -> Command[Any]:
-    """Show the document that a passage is from, at that passage and after it, or all of its section or document."""
-    from hopgraph.tools.retrieval.linked_index import read_document  # here, as it brings NumPy
+    """Show the document that a passage is from, starting there, or its whole section or document."""
+    from hopgraph.tools.retrieval.linked_index import read_document  # here, as it imports NumPy
 
     runtime = _runtime.get()
     known = _known(runtime.state)
     if id not in known:
-        return _said(runtime, f"no passage {id!r:.80} was shown; there are: {', '.join(known) or 'none'}", wrong=True)
+        return _said(runtime, f"no passage {id!r:.80} was shown; available: {', '.join(known) or 'none'}", wrong=True)
     passage = known[id]
     settings, key = runtime.context, passage["id"]
     count = MOST_PASSAGES if whole else settings.top_k
@@ -93,13 +93,13 @@ async def read(
             passages = to_passages(documents, type(retriever).__name__, _turns(runtime.state["messages"]))
             return _observed(runtime, distinguish_texts(passages, passages_by_id(runtime.state["passages"])))
     if offset:
-        return _said(runtime, "there is no more of this document at hand", wrong=True)
+        return _said(runtime, "there is no more of this document", wrong=True)
     return _observed(runtime, [passage])
 
 
 async def answer(
     answer: Annotated[str, Field(max_length=10_000, description="the answer, in as few words as possible")],
-    citations: Annotated[list[str] | None, Field(description="the ids of the passages that it rests on")] = None,
+    citations: Annotated[list[str] | None, Field(description="the ids of the passages that support it")] = None,
 ) -> Command[Any]:
     """End with the answer to the question."""
     runtime = _runtime.get()
@@ -109,7 +109,7 @@ async def answer(
     text = short_answer(answer, yes_no=settings.answer_type == "yes_no")
     first = not any(each.artifact == _UNCITED for each in _results(state))
     if text and known and not ids and first and not is_last_turn(state, settings):
-        said = f"cite the passages that it rests on, by id: {', '.join(known)}"
+        said = f"cite the passages that support it, by id: {', '.join(known)}"
         return _said(runtime, said, wrong=True, artifact=_UNCITED)
     statement = f"{state['question']} {text}"
     resting = Evidence(id="1.1.1", statement=statement, passage_ids=ids, quote="", verified=False)
@@ -119,14 +119,14 @@ async def answer(
 
 
 def _observed(runtime: ToolRuntime[Any, Any], passages: Sequence[Passage], **update: Any) -> Command[Any]:
-    """Return passages to the model, under their ids, as data that cannot leave its delimiters."""
+    """Return passages to the model with their ids, as data that cannot escape its delimiters."""
     shown = [{"id": each["id"], "title": each["title"], "text": each["text"]} for each in passages]
     ids = [each["id"] for each in passages]
     return _said(runtime, format_block("passages", shown), artifact=ids, passages=list(passages), **update)
 
 
 def _known(state: AgentRunState) -> dict[str, Passage]:
-    """Return the passages that were shown, by their ids: as stored, as shown, and as shown with its entities undone."""
+    """Return the passages that were shown, by id: as stored, as shown, and as shown with entities unescaped."""
     passages, known = passages_by_id(state["passages"]), dict[str, Passage]()
     for key in _order(state):
         seen = format_attribute(key)
@@ -135,7 +135,7 @@ def _known(state: AgentRunState) -> dict[str, Passage]:
 
 
 def _cited(known: Mapping[str, Passage], given: object) -> list[Passage]:
-    """Return the passages that an answer cites, each once; `given` is a model's output, which nothing has validated."""
+    """Return the passages that an answer cites, each once; `given` is unvalidated model output."""
     names = cast("list[object]", given) if isinstance(given, list) else []
     cited = [known[each] for each in names if isinstance(each, str) and each in known]
     return list({each["id"]: each for each in cited}.values())
@@ -151,13 +151,13 @@ def _said(
 
 
 class _Turns(AgentMiddleware[Any, AgentContext]):
-    """Asks the model as all other steps do, within the budget, and ends the run with the answer."""
+    """Calls the model like every other step, within the budget, and ends the run with the answer."""
 
     state_schema = AgentRunState
 
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
-        """End once there is an answer, or the budget is spent."""
+        """End if there is an answer or the budget is spent."""
         del runtime
         return {"jump_to": "end"} if state["stop_reason"] else None
 
@@ -165,7 +165,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
         return run_in_background(self.awrap_model_call(request, handler))
 
     async def awrap_model_call(self, request: ModelRequest[AgentContext], handler: Any) -> Any:
-        """Ask for the next turn; the model of the request is never called."""
+        """Ask for the next turn; the request's own model is never called."""
         del handler
         with node_position(get_config()):
             message, update = await _next_turn(cast("AgentRunState", request.state), cast("Any", request.runtime))
@@ -173,7 +173,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: Any, runtime: Runtime[AgentContext]) -> dict[str, Any] | None:
-        """Let a person review what is about to be searched, or what an answer would cite."""
+        """Let a person review the next searches, or the passages that an answer would cite."""
         return run_in_background(self.aafter_model(state, runtime))
 
     @hook_config(can_jump_to=["model"])
@@ -182,7 +182,7 @@ class _Turns(AgentMiddleware[Any, AgentContext]):
             return await _reviewed(state, runtime)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Run a tool in its place among the run's steps."""
+        """Run a tool at its position among the run's steps."""
         with _place_of(request.runtime):
             return handler(request)
 
@@ -206,18 +206,18 @@ def _turns(messages: Sequence[AnyMessage]) -> int:
 
 
 def is_last_turn(state: AgentRunState, settings: AgentContext) -> bool:
-    """Return whether the turn under way, or the next one, is the last."""
+    """Return whether the current or next turn is the last."""
     return _turns(state["messages"]) >= settings.max_turns
 
 
 async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tuple[AIMessage, Update]:
-    """Ask what to do next; with the last turn, or the last call of the budget, only `answer` can be called."""
+    """Ask what to do next; in the last turn, or with the last call of the budget, only `answer` is available."""
     number = _turns(state["messages"]) + 1
     is_last = number >= runtime.context.max_turns
     turn, spent = await _asked(state, runtime, ends=is_last)
     limit: StopReason | None = "budget" if turn.outcome == "budget" else "max_iterations" if is_last else None
     if turn.outcome == "budget" and not state["messages"]:
-        limit = None  # the question itself is searched for, which takes no call
+        limit = None  # the question itself is searched for, which needs no call
     elif turn.outcome == "budget" and not is_last:
         final, more = await _asked(state, runtime, ends=True)
         turn, spent = final, {**spent, **more}
@@ -229,9 +229,9 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
 
 
 async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Update | None:
-    """Put what a person approved in place of the calls of the last turn; None without a review.
+    """Replace the calls of the last turn with what a person approved; None without a review.
 
-    The model is told of each search that was rejected; where all calls were, it is asked for its next turn at once.
+    The model is told about each rejected search; if all calls were rejected, it is asked for its next turn directly.
     """
     said = cast("AIMessage", state["messages"][-1])
     searches = [each for each in said.tool_calls if each["name"] == "search" and _query(each)]
@@ -262,7 +262,7 @@ async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Upd
 
 
 def _query(call: Any) -> str:
-    """Return what a call searches for; empty where its arguments do not say, which its tool will refuse."""
+    """Return what a call searches for; empty if its arguments do not say, which its tool will refuse."""
     query = call["args"].get("query")
     return query if isinstance(query, str) and query.strip() else ""
 
@@ -304,7 +304,7 @@ async def _asked(state: AgentRunState, runtime: Runtime[AgentContext], *, ends: 
 
 
 def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> ModelCall[Action]:
-    """Ask for ReAct's actions, of a model that takes no tools."""
+    """Ask a model that does not support tools for ReAct's actions."""
     hops, results = list[Hop](), {each.tool_call_id: each for each in _results(state)}
     for said in (each for each in state["messages"] if isinstance(each, AIMessage)):
         for call in (each for each in said.tool_calls if each["name"] == "search"):
@@ -323,7 +323,7 @@ def _act(state: AgentRunState, settings: AgentContext, *, ends: bool) -> ModelCa
 
 
 def _order(state: AgentRunState) -> list[str]:
-    """List the passages that tools returned by their ids, in the order of their return."""
+    """List the ids of the passages that tools returned, in order."""
     return list(dict.fromkeys(key for result in _results(state) for key in _found(result)))
 
 
@@ -332,12 +332,12 @@ def _results(state: AgentRunState) -> list[ToolMessage]:
 
 
 def _found(result: ToolMessage | None) -> list[str]:
-    """Return the ids of the passages in a tool's result; empty for a result without any, or none."""
+    """Return the ids of the passages in a tool's result; empty if there are none or no result."""
     return cast("list[str]", result.artifact) if result and isinstance(result.artifact, list) else []
 
 
 def _as_turn(action: Action, state: AgentRunState, *, ends: bool) -> ToolTurn:
-    """Read an action as the call of a tool; where the run must end, another search finds nothing."""
+    """Convert an action to a tool call; if the run must end, another search finds nothing."""
     wish, order = action.deduction(), _order(state)
     if wish.final is None and not ends:
         return ToolTurn(text=wish.thought, calls=[ToolCall(name="search", args={"query": wish.question})])
@@ -357,16 +357,16 @@ def _as_tool(function: Callable[..., Coroutine[Any, Any, Command[Any]]]) -> Base
 
 
 TOOLS: dict[str, BaseTool] = {each.__name__: _as_tool(each) for each in (search, read, answer)}
-"""The tools that the model can call, by name."""
+"""The tools available to the model, by name."""
 
 
 def tool_agent() -> Runnable[Any, Any]:
-    """Make LangChain's agent out of these tools; its model is asked by the middleware alone.
+    """Build LangChain's agent with these tools; only the middleware calls its model.
 
-    The conversation stays inside: LangGraph would stream what a node returns as the messages of the run.
+    The conversation stays inside: LangGraph would stream a returned one as the messages of the run.
     """
     made = create_agent(
-        RuleBasedModel(),  # stands for the model of the settings, which the middleware asks
+        RuleBasedModel(),  # a placeholder for the configured model, which the middleware calls
         list(TOOLS.values()),
         middleware=[_Turns()],
         context_schema=AgentContext,

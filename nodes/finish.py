@@ -32,7 +32,7 @@ from hopgraph.tools.text import content_terms
 from hopgraph.tools.text.comparison import find_quote, read_quote
 
 _BEGINS = r"(?:\A|[.!?:;,]\s+|\b(?:please|bitte|and|then|(?:can|could|would) you|me|us)\s+)"
-"""Where a request begins, as most do with their verb."""
+"""The beginning of a request, where most have their verb."""
 _FULL = re.compile(
     rf"""
     {_BEGINS}(?:compare|contrast|define|describe|discuss|draft|elaborate|enumerate|explain|list|name\ all|outline
@@ -57,10 +57,10 @@ _FULL = re.compile(
 
 
 def asks_for_text(question: str) -> bool:
-    """Return whether a question asks for an explanation, a summary, a comparison, a list or steps, not for a fact.
+    """Return whether a question asks for an explanation, a summary, a comparison, a list or steps, rather than a fact.
 
-    By words of English, German, French and Spanish: the same question is read alike at every endpoint and with every
-    model, at no cost, and people can foresee it. Where it is wrong, `answer_type` says what is wanted.
+    Decided by English, German, French and Spanish words: the same question gets the same result at every endpoint and
+    with every model, at no cost, and predictably. If it is wrong, `answer_type` overrides it.
     """
     return _FULL.search(question) is not None
 

@@ -23,11 +23,11 @@ Node = Callable[..., Awaitable[Mapping[str, Any]]]
 """A hopgraph node: `async (state, runtime) -> partial update`, or without runtime; the state's type names its keys."""
 
 FIRST = "prepare"
-"""The node that begins a run: it records the settings instead of being held to the recorded ones."""
+"""The node that starts a run: it records the settings instead of being checked against them."""
 
 
 class HumanReview(NamedTuple):
-    """A node in which a person sees what another node is about to use; it reads the same keys."""
+    """A node in which a person sees the input of another node; it reads the same keys."""
 
     name: str
     setting: str
@@ -36,20 +36,20 @@ class HumanReview(NamedTuple):
 
 @dataclass(eq=False)
 class GraphNode(Runnable[Any, Any]):
-    """A function as a node; as a `RunnableLambda`, every node would appear in a trace twice."""
+    """A function as a node; as a `RunnableLambda`, every node would appear in traces twice."""
 
     name: str | None
     function: StepFunction
     settings: type[Context]
     gets_settings: bool = True
-    """True if `runtime.context` is the settings; else it is what the caller gave."""
+    """True if `runtime.context` is the settings; else it is whatever the caller passed."""
     reserve_calls: int | None = None
     review: HumanReview | None = None
     keys: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Keys it may write: LangGraph drops others silently. Not checked if empty."""
+    """Keys that it may write: LangGraph silently drops others. Not checked if empty."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """Run the node on the background loop, and wait."""
+        """Run the node on the background loop and wait."""
         return run_in_background(self.ainvoke(input, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
@@ -72,7 +72,7 @@ class GraphNode(Runnable[Any, Any]):
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()
-        written = cast("object", update)  # it may be a Command or an object, too
+        written = cast("object", update)  # it may also be a Command or an object
         if self.keys and isinstance(written, Mapping) and (unknown := update.keys() - self.keys.keys()):
             raise InvalidUpdateError(
                 f"node {self.name}: the graph's state has no {', '.join(map(repr, sorted(unknown)))}"

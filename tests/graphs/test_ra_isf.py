@@ -318,7 +318,7 @@ def test_where_nothing_helps_the_reader_decides_whether_there_is_an_answer(
     world = World({})
 
     def reply(role: str, messages: list[BaseMessage]) -> str:
-        guess = "the best that you know" in messages[0].text
+        guess = "the best answer that you know" in messages[0].text
         return json.dumps({"answer": "Tallinn"}) if role.endswith(ANSWER) and guess else world(role, messages)
 
     walked = run(reply, abstain=abstain)

@@ -37,7 +37,9 @@ _ONE_THING = re.compile(
 )
 _BOTH_SIDES = re.compile(r"\bcomparison needs (?:both|each|every|all)\b|\bneeds both sides\b", re.IGNORECASE)
 _NO_RECORD = re.compile(r"\bno record means none\b|\b(?:one|a single) side(?:'s record)? decides\b", re.IGNORECASE)
-_IN_PART = re.compile(r"\bin part\b|\bbest-supported\b|\bbest (?:that )?you know\b|\bguess\b|\balways\b", re.IGNORECASE)
+_IN_PART = re.compile(
+    r"\bin part\b|\bbest-supported\b|\bbest (?:answer )?(?:that )?you know\b|\bguess\b|\balways\b", re.IGNORECASE
+)
 """What a strict oracle obeys: permissions and prohibitions in the instructions, as a careful model reads them."""
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20  # how many questions are drawn to find one with another answer
