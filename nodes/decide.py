@@ -19,7 +19,7 @@ from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import Value, clean
 
 _CALLS_OF_AN_ITERATION = 4
-"""Calls that one more iteration takes at least: queries, an extraction, a decision, and the final answer."""
+"""Minimum calls of one more iteration: queries, an extraction, a decision, and the final answer."""
 
 
 def _in_range(value: object) -> int | None:
@@ -28,7 +28,7 @@ def _in_range(value: object) -> int | None:
 
 
 Confidence = Annotated[int | None, BeforeValidator(_in_range)]
-"""1 to 5, as a model states it; None where it states none."""
+"""1 to 5, as the model states it; None if it does not."""
 
 
 class DecidedAnswer(ReplyModel):
@@ -45,7 +45,7 @@ class Decision(ReplyModel):
     explanation: LongText = ""
     missing_information: LongText = ""
     used_information: ShownNumbers = Field(default_factory=list[int])
-    """*Ours*: the numbers of the statements that the answer rests on."""
+    """*Ours*: the numbers of the statements that support the answer."""
 
     @field_validator("answer", mode="before")
     @classmethod
@@ -55,13 +55,13 @@ class Decision(ReplyModel):
 
 @with_statement_review
 async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
-    """Answer from the evidence, or say what is missing (the Main Module, section 3.2).
+    """Answer from the evidence, or state what is missing (the Main Module, section 3.2).
 
-    After the first iteration nothing is asked where nothing new was found (as in the authors' code), unless a person
-    reviews the statements. "Unanswerable" leaves `answer` empty; a reply that cannot be used counts as that, with the
+    After the first iteration, no call is made if nothing new was found (as in the authors' code), unless a person
+    reviews the statements. "Unanswerable" leaves `answer` empty; an unusable reply counts as that, with the
     whole question missing.
-    `stop_reason` becomes `answered` with an answer; else `budget` where too little is left for one more iteration; else
-    `max_iterations` at the last one; else it stays, and the run searches on. Reads `question`, `evidence`, `passages`
+    `stop_reason` becomes `answered` with an answer; else `budget` if too little is left for one more iteration; else
+    `max_iterations` at the last one; else it is unchanged, and it continues. Reads `question`, `evidence`, `passages`
     and `iteration`. Writes `answer`, `explanation`, `confidence`, `missing`, `used` and `stop_reason`.
     """
     settings = runtime.context
@@ -84,9 +84,9 @@ async def decide(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
 
 
 async def final_answer(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
-    """Give the best answer that the evidence allows, or none (*ours*); writes what `decide` writes.
+    """Give the best answer that the evidence supports, or none (*ours*); writes what `decide` writes.
 
-    A limit in `stop_reason` stays. Without a usable reply the answer is empty, or without `abstain` the last statement.
+    A limit in `stop_reason` is kept. Without a usable reply the answer is empty, or without `abstain` the last one.
     """
     settings = runtime.context
     found = [] if settings.abstain else state["evidence"]

@@ -1,4 +1,4 @@
-"""Deduce the next question to ask on the way to an answer, or the final answer."""
+"""Deduce the next question on the way to an answer, or the final answer."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -37,13 +37,13 @@ def make_deduce_node(
 ) -> Node:
     """Return the node that asks for the next question or the final answer (GenGround, section 3.1).
 
-    `show_passages`: the passages of all hops, with the hops as thoughts, actions and observations; else the hops'
-    questions with their answers, or what `so_far` makes of them. `answers_last`: the reply answers the last hop's
-    question, too (Self-Ask in one prompt), from the passages of all hops and the others' answers.
+    `show_passages`: show the passages of all hops, with the hops as thoughts, actions and observations; else the hops'
+    questions with their answers, or the result of `so_far`. `answers_last`: the reply also answers the last hop's
+    question (Self-Ask in one prompt), from the passages of all hops and the others' answers.
 
-    It opens a hop and makes its question the only query, or writes a final answer. Without either no further hop makes
+    It opens a hop with its question as the only query, or writes a final answer. It does neither if no other hop makes
     sense: the hop limit is reached (`max_iterations`), the budget is used up (`budget`), or the question was asked
-    before. A reply that cannot be used asks the whole question.
+    before. After an unusable reply the whole question is asked.
     """
 
     async def deduce(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
@@ -95,7 +95,7 @@ def _with_record(answered: CallResult[NextStep], record: AnswerReply) -> CallRes
 def _close_last(
     state: HopsState, runtime: Runtime[HopsContext], answered: CallResult[AnswerReply], excerpts: list[Excerpt]
 ) -> Update:
-    """Close the last hop with the answer that the reply gives; the hop keeps the passages that its search brought."""
+    """Close the last hop with the reply's answer; the hop keeps the passages that its search found."""
     hop, passages = state["hops"][-1], passages_by_id(state["passages"])
     settings = without_yes_no(runtime.context)
     reading = read_answer(answered, settings, excerpts, evidence_id=f"{hop['number']}.1.1", question=hop["question"])

@@ -37,9 +37,9 @@ from hopgraph.tools.text.comparison import normalize_answer
 
 @with_passage_review("knowledge")
 async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterContext]) -> Update:
-    """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples at the same time.
+    """Answer step by step from the kept passages (BlendFilter, section 3.4), for all samples concurrently.
 
-    An answer that names no passage rests on one of the model's own. Samples without a usable reply are left out;
+    An answer that names no passage cites one of the model's own. Samples without a usable reply are left out;
     without any, the earlier chain of thought is used. Writes `drafts`, and `passages`.
     """
     settings, (excerpts, shown) = runtime.context, kept_passages(state)
@@ -64,9 +64,9 @@ async def draft_answers(state: BlendFilterState, runtime: Runtime[BlendFilterCon
 
 
 def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
-    """Say how to sample from the most likely words that make up `top_p` of the probability.
+    """Return the options for sampling from the most likely words that make up `top_p` of the probability.
 
-    At 0 by a temperature of 0, as some servers refuse that top_p; above it at the settings' temperature, else 1, not 0.
+    At 0, use a temperature of 0, as some servers refuse that top_p; above it, the settings' temperature, else 1, not 0.
     """
     if top_p <= 0:
         return {"temperature": 0.0}
@@ -74,7 +74,7 @@ def sampling_at(top_p: float, temperature: float | None) -> dict[str, float]:
 
 
 def _own_words(drafts: Sequence[Draft]) -> list[Passage]:
-    """Let each draft with an answer that names no passage rest on one of the model's own, which is what it says."""
+    """Let each draft whose answer names no passage cite one of the model's own, with the draft's text."""
     own: list[Passage] = []
     for number, draft in enumerate(drafts, start=1):
         if draft["answer"] and not draft["evidence"]:
@@ -94,10 +94,10 @@ class ShortAnswer(ReplyModel):
 
 
 async def shorten(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
-    """Give each chain of thought a short answer, yes or no where it is asked for (BlendFilter, appendix F).
+    """Extract a short answer from each chain of thought, yes or no if requested (BlendFilter, appendix F).
 
-    With `abstain` a chain without an answer takes no call; without a reply the chain's own is kept. The answer is the
-    one that most samples agree on, the first on a tie (*ours*; the paper scores the best of three). Writes `sampled`,
+    With `abstain`, a chain without an answer needs no call; without a reply, the chain's own is kept. The answer is the
+    majority's, the first in a tie (*ours*; the paper scores the best of three). Writes `sampled`,
     `answer`, `explanation`, `evidence`, `used` and `stop_reason`.
     """
     settings, drafts = runtime.context, state["drafts"]
@@ -137,20 +137,20 @@ def _short(draft: Draft, answered: CallResult[ShortAnswer] | None, settings: Con
 
 
 def majority_answer(answers: Sequence[str]) -> int | None:
-    """Find the first place of the answer that occurs most, as `count_votes` counts; None where all are empty."""
+    """Return the index of the most frequent answer, as counted by `count_votes`; None if all are empty."""
     votes = count_votes(answers)
     return votes.index(max(votes)) if any(votes) else None
 
 
 def count_votes(answers: Sequence[str]) -> list[int]:
-    """Count for each answer how many are equal to it but for case, punctuation and articles; 0 for an empty one."""
+    """Count for each answer the equal ones, ignoring case, punctuation and articles; 0 for an empty one."""
     said = [normalize_answer(answer) or normalized_query(answer) or answer for answer in answers]
     votes = Counter(each for each, answer in zip(said, answers, strict=True) if answer)
     return [votes[each] for each in said]
 
 
 def make_sample_answers_node(*, own_knowledge: bool = False) -> Node:
-    """Return the node that samples chains of thought, all at the same time, over passages or `own_knowledge`."""
+    """Return the node that samples chains of thought concurrently, over passages or `own_knowledge`."""
 
     async def sample_answers(state: MethodState, runtime: Runtime[SamplingContext]) -> Update:
         settings, count = runtime.context, runtime.context.samples
@@ -170,9 +170,9 @@ def make_sample_answers_node(*, own_knowledge: bool = False) -> Node:
 
 
 def sampling_of(settings: SamplingContext, number: int, count: int) -> dict[str, float]:
-    """Say how to sample one of several replies to a prompt, numbered from 0; the only one is not sampled.
+    """Return the sampling options for one of several replies to a prompt, numbered from 0; a single one is not sampled.
 
-    With a seed each has its own, since one seed for all would make them equal.
+    With a seed, each gets its own, since one seed for all would make them equal.
     """
     if count == 1:
         return {}
@@ -181,7 +181,7 @@ def sampling_of(settings: SamplingContext, number: int, count: int) -> dict[str,
 
 
 async def vote(state: SamplesState, runtime: Runtime[Context]) -> Update:
-    """Write the majority's answer, with the reasoning of the first that gave it; of a tie the first (CoT-SC)."""
+    """Write the majority's answer, with the reasoning of the first that gave it; ties go to the first (CoT-SC)."""
     answers = [draft["answer"] for draft in state["drafts"]]
     chosen = majority_answer(answers)
     emit(runtime, Voted(answers=list(answers), chosen=chosen))
@@ -189,17 +189,17 @@ async def vote(state: SamplesState, runtime: Runtime[Context]) -> Update:
 
 
 def answer_of_sample(drafts: Sequence[Draft], chosen: int | None) -> Draft:
-    """Return the chosen sample; where None is chosen, the first one's reasoning without an answer."""
+    """Return the chosen sample; if none is chosen, the first one's reasoning without an answer."""
     if chosen is None:
         return Draft(reasoning=drafts[0]["reasoning"] if drafts else "", answer="", evidence=[])
     return drafts[chosen]
 
 
 async def best_cited(state: SamplesState, runtime: Runtime[Context]) -> Update:
-    """Choose the sample with the best citation recall; of a tie the first, and none without an answer (ALCE's RERANK).
+    """Choose the sample with the best citation recall; ties go to the first, never to one without an answer (RERANK).
 
-    Citation recall, in [0, 1]: the share of a sample's statements (sentences of its reasoning) that what it cites
-    entails together; 0 where it cites or states nothing. Writes the keys of a final answer.
+    Citation recall, in [0, 1]: the share of a sample's statements (sentences of its reasoning) that its citations
+    entail together; 0 if it cites or states nothing. Writes the keys of a final answer.
     """
     drafts, passages = state["drafts"], passages_by_id(state["passages"])
     checker = await get_entailment_checker(runtime.context)

@@ -1,4 +1,4 @@
-"""Let each passage by itself propose an answer, and take the one that is likeliest over all passages."""
+"""Let each passage separately propose an answer, and choose the most likely one over all passages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from hopgraph.tools.text.comparison import normalize_answer
 
 @with_passage_review("knowledge")
 async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Update:
-    """Write `drafts`: an answer from each kept passage, shown alone, all asked for at the same time (REPLUG)."""
+    """Write `drafts`: an answer from each kept passage, shown alone, all requested concurrently (REPLUG)."""
     settings, (excerpts, shown) = runtime.context, kept_passages(state)
     answers = await ask_all(
         runtime, state, [reader_ask(state["question"], settings, passages=[each]) for each in shown]
@@ -41,13 +41,13 @@ async def propose_answers(state: SamplesState, runtime: Runtime[Context]) -> Upd
 
 
 async def ensemble(state: SamplesState, runtime: Runtime[ReplugContext]) -> Update:
-    """Choose the answer y with the greatest Σ_d λ(d, x) p(y | d∘x) (REPLUG); of a tie the first.
+    """Choose the answer y with the greatest Σ_d λ(d, x) p(y | d∘x) (REPLUG); ties go to the first.
 
     λ is the softmax of the passages' scores, p the product of the probabilities of the answer's tokens under a prompt
-    with that passage alone: a call of log-probabilities for each answer and passage. Answers that differ in case,
-    punctuation and articles only are one; a single one is not scored. A passage under which an answer was not scored,
-    for want of budget or a usable reply, is left out for all; without any other, an answer is worth the weights of the
-    passages that proposed it. Writes the keys of a final answer, which rests on these passages.
+    with only that passage: a log-probability call for each answer and passage. Answers that differ only in case,
+    punctuation and articles are one; a single one is not scored. A passage for which an answer was not scored,
+    because of the budget or an unusable reply, is left out for all; if none is left, an answer scores the weights of
+    the passages that proposed it. Writes the keys of a final answer, which cites these passages.
     """
     settings, drafts = runtime.context, state["drafts"]
     excerpts, shown = kept_passages(state)
@@ -77,7 +77,7 @@ def _score_ask(question: str, settings: Context, passage: Mapping[str, str], ans
 
 
 def _softmax(scores: Sequence[float]) -> list[float]:
-    """Turn scores into weights whose sum is 1; empty for none."""
+    """Turn scores into weights that sum to 1; empty for none."""
     powers = [math.exp(score - max(scores)) for score in scores]
     return [power / sum(powers) for power in powers]
 
@@ -85,9 +85,9 @@ def _softmax(scores: Sequence[float]) -> list[float]:
 def _weighted_sums(
     scored: Sequence[CallResult[TokenLogprobs]], weights: Sequence[float], answers: int
 ) -> tuple[list[float], float]:
-    """Add each answer's probabilities up over the passages with a score for all; empty where no passage has.
+    """Sum each answer's probabilities over the passages with a score for all; empty if no passage has.
 
-    The unit of the sums is the greatest of the probabilities, as those of long answers are too small for a number.
+    The unit of the sums is the greatest of the probabilities, as those of long answers would underflow.
     """
     by_passage = [scored[first : first + answers] for first in range(0, len(scored), answers or 1)]
     rows = [

@@ -1,4 +1,4 @@
-"""Write the queries that look for what open paths still lack."""
+"""Write the queries for what open paths still lack."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
 
 
 class Completion(ReplyModel):
-    """A reply of the role `complete`: the paragraph that is missing, from the model's own knowledge."""
+    """A reply of the role `complete`: the missing paragraph, from the model's own knowledge."""
 
     missing: LongText = ""
-    """Which fact is missing, as the model says before it supplies it."""
+    """The missing fact, as the model names it before it supplies it."""
     passage: ShortText
 
 
 @dataclass(frozen=True)
 class OpenPath:
-    """A path that needs one more paragraph, as a query is written for it."""
+    """A path that needs one more paragraph, for which a query is written."""
 
     question: str
     node: ReviewNode
     """The path's last node; its `analysis` says what is missing, its `query` is the review's own."""
     passages: list[dict[str, str]]
-    """The paragraphs on the path, as a prompt takes them."""
+    """The paragraphs on the path, in the form for a prompt."""
     asked: list[str]
 
 
@@ -46,12 +46,12 @@ ExpandNode = Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Upda
 def make_expand_node(
     write: Callable[[OpenPath, ReviewContextT], ModelCall[RecordT] | None], read: Callable[[RecordT], str]
 ) -> ExpandNode[ReviewContextT]:
-    """Return the node that writes a query for each path of the frontier, side by side (section 3.4).
+    """Return the node that writes a query for each path of the frontier, concurrently (section 3.4).
 
-    `write` makes the call for a path, None where the review's own query is taken; `read` takes the query from its
+    `write` makes the call for a path, None if the review's own query is used; `read` extracts the query from its
     reply, blank if there is none: then the review's own is used, else the question. The node writes `tree`,
     `queries` with `frontier` in the same order, and the next `iteration`, the depth of what will be found. A path that
-    the budget does not cover is left as it is.
+    the budget does not cover is left unchanged.
     """
 
     async def expand(state: ReviewTreeState, runtime: Runtime[ReviewContextT]) -> Update:
@@ -104,4 +104,4 @@ def _complete(path: OpenPath, settings: ReviewContext) -> ModelCall[Completion] 
 
 
 expand = make_expand_node(_complete, attrgetter("passage"))
-"""Expand as the setting `expansion` says: with missing paragraph completion, or the review's own queries."""
+"""Expand according to the setting `expansion`: with missing paragraph completion, or the review's own queries."""

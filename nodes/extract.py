@@ -1,4 +1,4 @@
-"""Extract the statements of the kept passages that are useful for their query."""
+"""Extract from the kept passages the statements that are useful for their query."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -37,9 +37,9 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
     """Ask for useful statements with citations (section 3.2, the paper's Leaf Module): once, or per query.
 
     Each prompt shows at most `context_passages` passages. With `extraction=joint` these are the best of all
-    queries. Without passages there is no call. A statement that cites no passage shown is dropped. Writes `knowledge`
-    (what was shown) and `drafts`, in the order of queries and replies; with `memory` also `shown`, where it counts what
-    a usable reply was made from, and `excluded`: the passages of which no sentence is left.
+    queries. Without passages there is no call. A statement that cites no shown passage is dropped. Writes `knowledge`
+    (what was shown) and `drafts`, in the order of queries and replies; with `memory` also `shown`, which counts what
+    a usable reply was made from, and `excluded`: the passages with no sentence left.
     """
     passages, question = passages_by_id(state["passages"]), state["question"]
     settings, knowledge = runtime.context, state["knowledge"]
@@ -77,7 +77,7 @@ async def extract(state: MigresState, runtime: Runtime[MigresContext]) -> Update
 
 
 def question_of_query(query: str, question: str) -> dict[str, Value]:
-    """Return the variables that ask a query of an iteration; the question that it is asked for, where it is another."""
+    """Return the variables that ask an iteration's query, and the original question if it differs."""
     return {"question": query} if query == question else {"question": query, "original_question": question}
 
 
@@ -87,7 +87,7 @@ def _joint_question(question: str, queries: Sequence[str]) -> dict[str, Value]:
 
 
 def best_of_all(knowledge: Sequence[Knowledge], most: int) -> list[Knowledge]:
-    """Join what several queries kept to one entry of at most `most` passages, best first, ties in their order.
+    """Join the excerpts kept for several queries into one entry of at most `most` passages, best first, ties in order.
 
     What two queries kept of a passage is shown together, with the better score.
     """

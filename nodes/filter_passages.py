@@ -1,4 +1,4 @@
-"""Let the model filter passages: weigh each of them, then name the relevant ones."""
+"""Let the model filter passages: judge each of them, then name the relevant ones."""
 
 from typing import Annotated
 
@@ -18,14 +18,14 @@ from hopgraph.tools.prompts import Value, clean
 
 
 class Relevance(ReplyModel):
-    """A reply of the role `select_passages`: the numbers of the passages that count."""
+    """A reply of the role `select_passages`: the numbers of the relevant passages."""
 
     relevant: Annotated[list[int], schema_hint(maxItems=50)]
 
     @field_validator("relevant", mode="before")
     @classmethod
     def _numbers(cls, value: object) -> object:
-        """Read numbers, or a word for none; any other text without a number is left to be refused."""
+        """Parse numbers, or a word for none; any other text without a number is left to be refused."""
         if not isinstance(value, str):
             return [] if value is False else read_numbers(value) or []
         return [] if value.casefold().strip(" .\n") in {"", "no", "none"} else read_numbers(value) or value
@@ -48,10 +48,10 @@ class FilterState(BudgetState):
 
 
 async def judge_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
-    """Judge the passages one by one, with own knowledge of the topic set aside (BlendFilter, section 3.3).
+    """Judge the passages one by one, setting aside own knowledge of the topic (BlendFilter, section 3.3).
 
     Writes `judgements`, one for each entry of `knowledge`; empty, without a call, for one without passages. Entries
-    whose two calls the budget does not cover, the last ones, are to stay as they are: None.
+    whose two calls exceed the budget (the last ones) remain unfiltered: None.
     """
     settings, entries = runtime.context, [entry for entry in state["knowledge"] if entry["excerpts"]]
     left = 0 if is_exhausted(settings, state, 0) else calls_left(settings, state)
@@ -73,9 +73,9 @@ async def judge_passages(state: FilterState, runtime: Runtime[Context]) -> Updat
 
 
 async def select_passages(state: FilterState, runtime: Runtime[Context]) -> Update:
-    """Keep in `knowledge` the passages that the model names, all without a reply (BlendFilter, appendix F).
+    """Keep in `knowledge` the passages that the model names; all, if there is no reply (BlendFilter, appendix F).
 
-    A separate call that shows the passages again, as in the paper, although the judgement names them already.
+    A separate call that shows the passages again, as in the paper, although the judgement already names them.
     """
     judged = list(zip(state["knowledge"], state["judgements"], strict=True))
     entries = [(entry, said) for entry, said in judged if entry["excerpts"] and said is not None]

@@ -84,7 +84,7 @@ class FullReply(ReplyModel):
 async def write_sentence(
     state: MethodState, runtime: Runtime[Context], citations: Sequence[Citation]
 ) -> tuple[str, Mapping[str, Call]]:
-    """Ask for a sentence that says the short answer, with the numbers of the citations that carry it.
+    """Ask for a sentence that states the short answer, with the numbers of the citations that support it.
 
     The sentence goes to LangGraph's `messages` stream while it is written. Without a usable reply it is the short
     answer with a mark for each citation. The call is given, too.
@@ -110,12 +110,12 @@ async def write_sentence(
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """A long answer, and what was spent on it."""
+    """A long answer and its cost."""
 
     text: str = ""
-    """Inert Markdown, with marks; empty where the passages hold no answer, or no reply could be used."""
+    """Inert Markdown with marks; empty if the passages contain no answer, or no reply could be used."""
     evidence: Sequence[Evidence] = ()
-    """Its statements with the passages that they cite, each passage first where its number is."""
+    """Its statements with the passages that they cite, each passage once."""
     calls: Mapping[str, Call] = field(default_factory=dict[str, Call])
 
 
@@ -152,7 +152,7 @@ async def write_full_answer(
 
 
 def choose_sources(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the first passages that a prompt has room for, at least one if there is any."""
+    """Return the first passages that fit into a prompt, at least one if there is any."""
     chosen, size = list[Passage](), 0
     for each in passages[:_MOST_SOURCES]:
         size += len(each["text"])
@@ -165,7 +165,7 @@ def choose_sources(passages: Sequence[Passage]) -> list[Passage]:
 async def _check(
     runtime: Runtime[Context], statements: Sequence[Statement], sources: Sequence[Passage]
 ) -> tuple[set[int], Mapping[str, Call]]:
-    """Return the places of the statements that the passages they cite do not entail; all are reported, too."""
+    """Return the indexes of the statements that their cited passages do not entail; all are reported as well."""
     checker = await get_entailment_checker(runtime.context)
     cited = [(place, each) for place, each in enumerate(statements) if each.sources]
     pairs = [("\n\n".join(with_title(sources[n - 1]) for n in each.sources), each.text) for _, each in cited]
@@ -199,16 +199,16 @@ def _evidence(statements: Sequence[Statement], sources: Sequence[Passage]) -> li
 
 
 _KINDS: dict[str, Literal["model", "reviewer"]] = {MODEL_SOURCE: "model", REVIEWER_SOURCE: "reviewer"}
-"""The kinds of citation that quote no passage of the corpus, by the source of what they quote."""
+"""The kinds of citation that quote no corpus passage, by the source of the quoted text."""
 
 
 async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
-    """Cite the passages that the answer rests on, rank all passages, and total the usage.
+    """Cite the passages that support the answer, rank all passages, and total the usage.
 
     With `abstain` off, an answer without evidence is the model's own, and is cited as such. `citations` are in the
     order of the evidence; `passages` are the cited ones, then the others as `merge_passages` orders them, without
     recalled knowledge and a reviewer's words. Writes `explanation`, `citations`, `passages`, `usage`, `stop_reason` and
-    `markdown`, and where the answer is a sentence or a full one also `answer`; the citations of a full one are those
+    `markdown`, and also `answer` if it is a sentence or a full answer; the citations of a full one are those
     of its statements. The answer goes to LangGraph's `messages` stream, unless a host graph runs the method.
     """
     passages = passages_by_id(state["passages"])
@@ -231,7 +231,7 @@ async def finish(state: MethodState, runtime: Runtime[Context]) -> Update:
         stop_reason = "answered"
     seconds = seconds_left(runtime.context, state)
     if stop_reason == "unanswerable" and seconds is not None and seconds <= 0:
-        stop_reason = "budget"  # what the deadline ended has found nothing
+        stop_reason = "budget"  # a search stopped by the deadline has found nothing
     explanation = state["explanation"][:MAX_TEXT_CHARACTERS]  # steps may have joined many
     done: Update = {
         "explanation": explanation,
@@ -268,17 +268,17 @@ async def _write_in_form(state: MethodState, runtime: Runtime[Context], citation
 
 
 def _rank(passages: Iterable[Passage], citations: Sequence[Citation]) -> list[Passage]:
-    """Return the passages of the corpus: the cited ones in the order of their citations, then the others."""
+    """Return the corpus passages: the cited ones in citation order, then the others."""
     rank = {citation["passage_id"]: number for number, citation in enumerate(citations)}
     retrieved = (passage for passage in passages if passage["source"] not in _KINDS)
     return sorted(retrieved, key=lambda passage: rank.get(passage["id"], len(rank)))
 
 
 def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[Evidence]:
-    """Choose the evidence that the answer rests on: what the model named, in `used`.
+    """Return the evidence that supports the answer: what the model named, in `used`.
 
-    Where it named none: the statements that share a content word with the answer or the explanation, else (a bare yes
-    or no) all. Where the model may answer from `own_knowledge`: those that share one with the answer itself.
+    If it named none: the statements that share a content word with the answer or the explanation, else (a bare yes
+    or no) all. If the model may answer from `own_knowledge`: those that share one with the answer itself.
     """
     named = frozenset(state["used"])
     if chosen := [each for each in state["evidence"] if each["id"] in named]:
@@ -289,7 +289,7 @@ def cited_evidence(state: MethodState, *, own_knowledge: bool = False) -> list[E
 
 
 def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[Citation]:
-    """Cite each passage of the evidence once, with its origin and the sentence that supports its statement best."""
+    """Cite each passage of the evidence once, with its source and the sentence that best supports its statement."""
     citations: dict[str, Citation] = {}
     for each in evidence:
         for key in each["passage_ids"]:
@@ -310,7 +310,7 @@ def cite(evidence: Sequence[Evidence], passages: Mapping[str, Passage]) -> list[
 
 
 def total(calls: Iterable[Call], iterations: int) -> Usage:
-    """Add calls up; all zero for none."""
+    """Return the totals of calls; all zero for none."""
     every = list(calls)
     asked = [call for call in every if call["kind"] == "model"]
     return Usage(

@@ -1,4 +1,4 @@
-"""End a review tree: collect what the reader sees, answer from the accepted paths, and rank their paragraphs."""
+"""End a review tree: collect the reader's evidence, answer from the accepted paths, and rank their paragraphs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,9 +33,9 @@ from hopgraph.tools.text.comparison import lexical_similarity
 
 @with_statement_review
 async def collect_evidence(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
-    """Collect what a reader falls back on when no path was accepted (*ours*): the paragraphs of relevant paths.
+    """Collect what a reader falls back on if no path was accepted (*ours*): the paragraphs of relevant paths.
 
-    Without any, those that no review has read yet, else all, up to `reader_tokens`. `iteration` is the depth of the
+    Without any, those not reviewed yet, else all, up to `reader_tokens`. `iteration` is the depth of the
     tree; `stop_reason` is set when paths of full depth needed more and none was accepted. Writes `knowledge`,
     `iteration` and `stop_reason`.
     """
@@ -56,15 +56,15 @@ async def collect_evidence(state: ReviewTreeState, runtime: Runtime[ReviewContex
 
 
 def passages_of(tree: ReviewTree, nodes: Sequence[ReviewNode]) -> list[str]:
-    """List the passages on the paths to nodes, each once, in their order."""
+    """List the passages on the paths to nodes, without repeats, in order."""
     return list(dict.fromkeys(key for node in nodes for key in passages_on_path(tree, node)))
 
 
 def within(pieces: Sequence[Mapping[str, str]], most: int) -> list[int]:
-    """List the indexes of the pieces that fit a number of tokens (offline counter) together; the first always does.
+    """List the indexes of the pieces that together fit a number of tokens (offline counter); the first always does.
 
-    A piece is some texts by what they are of; what several share counts once. One that does not fit is left out and
-    later ones still tried.
+    A piece maps sources to texts; what several share counts once. One that does not fit is skipped, and
+    later ones are still tried.
     """
     chosen: list[int] = []
     shown: dict[str, int] = {}
@@ -87,7 +87,7 @@ class Fusion(ReplyModel):
 async def fuse(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
     """Answer from the evidence pool in one call (section 3.3).
 
-    The reader sees each piece's analysis, its paragraphs, or both (`fusion`), as many pieces as `reader_tokens` takes,
+    The reader sees each piece's analysis, its paragraphs, or both (`fusion`), as many pieces as fit `reader_tokens`,
     each paragraph once. Without a usable reply the answer is the one that most pieces give. Writes the keys of a final
     answer.
     """
@@ -159,9 +159,9 @@ async def accept_chain_answer(state: ReviewTreeState, runtime: Runtime[ReviewCon
 
 
 async def rank_passages(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
-    """Write `passages`: the best `recall_passages` where more were retrieved, for recall@15 (section 4.2, footnote).
+    """Write `passages`: the best `recall_passages` if more were retrieved, for recall@15 (section 4.2, footnote).
 
-    First all that the answer rests on, then the other evidence by its similarity to the final answer, then the rest
+    First those that support the answer, then other evidence by similarity to the final answer, then the rest
     (*ours*).
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])

@@ -31,7 +31,7 @@ class NewQueries(ReplyModel):
     @model_validator(mode="before")
     @classmethod
     def _by_the_papers_name(cls, value: object) -> object:
-        """Read the paper's `query` as `queries`."""
+        """Accept the paper's `query` for `queries`."""
         if isinstance(value, Mapping) and [*(fields := cast("Mapping[str, object]", value))] == ["query"]:
             return {"queries": fields["query"]}
         return cast("object", value)
@@ -41,7 +41,7 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
     """Ask for at most `max_queries` single-hop queries (the Query Generator, section 3.2).
 
     With `memory`, those that repeat the question or an earlier query are dropped (Memory Module). Reads `question`,
-    `asked`, `evidence` and `missing`. Writes `queries`, the next `iteration` if there are any, and `stop_reason` where
+    `asked`, `evidence` and `missing`. Writes `queries`, the next `iteration` if there are any, and `stop_reason` if
     the budget ended.
     """
     settings = runtime.context
@@ -68,14 +68,14 @@ async def generate_queries(state: MigresState, runtime: Runtime[MigresContext]) 
 def queries_ask(
     question: str, *, asked: Sequence[str], information: Sequence[str], missing: str, most: int
 ) -> ModelCall[NewQueries]:
-    """Build the request for at most `most` queries for what is `missing`, in words; the fallback is to have none."""
+    """Return the request for at most `most` queries for what is `missing`, in words; the fallback is no queries."""
     variables: dict[str, Value] = {"question": question, "asked": asked, "information": information}
     variables |= {"missing": missing, "max_queries": most}
     return ModelCall("generate_queries", variables, NewQueries, NewQueries(queries=[]))
 
 
 def new_queries(reply: NewQueries, *, known: Sequence[str], why: str) -> list[Query]:
-    """Read the queries of a reply that repeat neither a known one nor each other, in its order."""
+    """Return a reply's queries that repeat neither a known one nor each other, in order."""
     seen = {normalized_query(query) for query in known}
     queries: list[Query] = []
     for text in (" ".join(clean(query).split()) for query in reply.queries):
@@ -95,7 +95,7 @@ class SearchQuery(ReplyModel):
 async def write_queries(state: DspState, runtime: Runtime[DspContext]) -> Update:
     """Write `queries`: samples of what to search for next, given the context so far (DSP's search).
 
-    The question follows them where several are fused, and stands alone without any. Writes `sampled`, too, and
+    The question follows them if several are fused, and stands alone without any. Also writes `sampled` and
     `iteration`, the hop.
     """
     settings, count = runtime.context, runtime.context.queries_per_hop

@@ -1,4 +1,4 @@
-"""Ground an immediate answer in batches of passages, and close its hop with what was found or the generated answer."""
+"""Ground an immediate answer in batches of passages, and close its hop with the grounded or the generated answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ _EMPTY = frozenset({"", "empty", "none", "null", "n/a"})
 
 
 class GroundReply(ReplyModel):
-    """A reply of the role `ground`: what is cited, and the answer that follows from it."""
+    """A reply of the role `ground`: the citation, and the answer that follows from it."""
 
     ref: ShortText
-    """The citation; Empty when nothing in the passages helps."""
+    """The citation; Empty if nothing in the passages helps."""
     revise: ShortText = ""
 
     @model_validator(mode="before")
@@ -43,14 +43,14 @@ class GroundReply(ReplyModel):
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue] | None:
-        """Read `<ref>…</ref> <revise>…</revise>`, as the paper's models write; None where there is no ref."""
+        """Parse `<ref>…</ref> <revise>…</revise>`, as written by the paper's models; None without a ref."""
         found = {tag.lower(): said for tag, said in _TAGGED.findall(text)}
         return {"ref": found["ref"], "revise": found.get("revise", "")} if "ref" in found else None
 
     @field_validator("ref", "revise", mode="before")
     @classmethod
     def _untagged(cls, value: object) -> object:
-        """Take the paper's tags off, for models that were trained to write them."""
+        """Remove the paper's tags, for models that were trained to write them."""
         return _TAG.sub("", value).strip() if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -68,11 +68,11 @@ class GroundReply(ReplyModel):
 async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> Update:
     """Ask whether the next batch of passages supports or corrects the generated answer (sections 3.2, 3.3).
 
-    Writes `grounding` and `read`. With `speculative_batches` all batches are asked about at once and the first that
-    cites is taken. A citation counts only if a shown passage supports each of its sentences (*ours*): else the model is
-    asked once more about the batch, and told which were not found. If the second reply cites nothing better, the batch
-    counts as Empty, as one without a usable reply does; the revised answer stays in `grounding`, without evidence, in
-    case no later batch is cited. When the budget does not reach, the rest stays unread and `stop_reason` says so.
+    Writes `grounding` and `read`. With `speculative_batches` all batches are asked concurrently and the first that
+    cites is used. A citation counts only if a shown passage supports each of its sentences (*ours*): else the batch is
+    retried once, and the model is told which were not found. If the second reply cites nothing better, the batch
+    counts as Empty, as does one without a usable reply; the revised answer stays in `grounding`, without evidence, in
+    case no later batch is cited. If the budget is insufficient, the rest stays unread and `stop_reason` says so.
     """
     settings, passages, hop = runtime.context, passages_by_id(state["passages"]), state["hops"][-1]
     found = candidate_excerpts(state["candidates"], passages)
@@ -101,7 +101,7 @@ async def ground(state: GengroundState, runtime: Runtime[GengroundContext]) -> U
 def ground_ask(
     state: HopsState, settings: GengroundContext, batch: Sequence[Mapping[str, str]], not_found: Sequence[str] = ()
 ) -> ModelCall[GroundReply]:
-    """Make the question to a model about the open hop and a batch of passages; the fallback is Empty."""
+    """Return the request about the open hop and a batch of passages; the fallback is Empty."""
     hop = state["hops"][-1]
     variables: dict[str, Value] = {"passages": batch, "question": hop["question"], "generated_answer": hop["generated"]}
     if asks_whole_question(hop, state["question"]):
@@ -158,9 +158,9 @@ def sentences_cited(cited: str) -> list[str]:
 
 
 def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]:
-    """Find the passage that carries a cited sentence best, of a tie the first; "" for no passages.
+    """Return the passage that best matches a cited sentence, the first in a tie; "" if there are no passages.
 
-    With it comes the share of the sentence's distinct terms in its title or text, 0 to 1.
+    Also return the share of the sentence's distinct terms in its title or text, 0 to 1.
     """
     wanted = frozenset(content_terms(cited))
     best, most = "", 0.0
@@ -172,7 +172,7 @@ def citing_passage(cited: str, passages: Sequence[Passage]) -> tuple[str, float]
 
 
 async def review_citation(state: GengroundState, runtime: Runtime[Context]) -> Update:
-    """Let a person see the citation first; writes what they leave of it to `grounding`, their words to `passages`."""
+    """Let a person review the citation first; writes the rest of it to `grounding`, their words to `passages`."""
     grounding, hop = state["grounding"], state["hops"][-1]["number"]
     cited = grounding["evidence"] if grounding else []
     update = review_statements(cited, state["passages"], runtime, question=state["question"], hop=hop)
@@ -181,7 +181,7 @@ async def review_citation(state: GengroundState, runtime: Runtime[Context]) -> U
 
 @reviewed_by(HumanReview("review_citation", "review_evidence", review_citation))
 async def revise(state: GengroundState, runtime: Runtime[Context]) -> Update:
-    """Write the revised answer to the last of `hops`, resting on the cited passages (GenGround, section 3.2)."""
+    """Write the revised answer to the last of `hops`, supported by the cited passages (GenGround, section 3.2)."""
     grounding, done = state["grounding"], {"grounding": None, "read": 0}
     if grounding is None or not grounding["evidence"]:
         return {**accept_generated(state["hops"], runtime), **done}

@@ -1,4 +1,4 @@
-"""Judge which passages are relevant to a question, and whether they are enough together."""
+"""Judge which passages are relevant to a question, and whether they are sufficient together."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _NAMED = re.compile(r"relevant (?:paragraph|passage)[^\[\n]{0,40}((?:\[\d{1,3}\]
 
 
 class JointRelevance(ReplyModel):
-    """A reply of the role `judge_together`: whether the passages are enough, and the numbers of those needed."""
+    """A reply of the role `judge_together`: whether the passages suffice, and the numbers of those needed."""
 
     thought: LongText = ""
     enough: JudgedTrue
@@ -30,7 +30,7 @@ class JointRelevance(ReplyModel):
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue] | None:
-        """Read "No." and "Relevant paragraphs: [1], [3]", as in Tables 11 to 13."""
+        """Parse "No." and "Relevant paragraphs: [1], [3]", as in Tables 11 to 13."""
         if re.match(r"\W*no\b", text, re.IGNORECASE):
             return {"enough": False}
         named = _NAMED.search(text)
@@ -44,20 +44,20 @@ class PassageRelevance(ReplyModel):
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue]:
-        """Read the bare word that the paper's module writes: relevance, or irrelevance."""
+        """Parse the bare word that the paper's module writes: relevance, or irrelevance."""
         return {"relevant": text}
 
 
 async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> Update:
     """Ask which passages are relevant to the branch's question (RA-ISF, section 3.1).
 
-    With `listwise` one call (Tables 11-13) says whether the passages are enough together, and which are needed, also
-    those that state one step of the way; where they are not enough the question is broken down. With `each` (Algorithm
-    1) one call per passage says whether it is relevant, and one that is sends all relevant ones to the reader: to ask
-    of a single passage whether it is enough would reject every bridge between two.
+    With `listwise`, one call (Tables 11-13) says whether the passages suffice together, and which are needed, including
+    those that state one step of the way; if they are insufficient, the question is decomposed. With `each` (Algorithm
+    1), one call per passage says whether it is relevant, and if any is, all relevant ones go to the reader: asking
+    of a single passage whether it suffices would reject every bridge between two.
 
-    Writes `knowledge`, one entry with the passages to answer from in retrieval order; enough and none named: all. A
-    reply that cannot be used counts as none, and so does a passage for which the budget did not reach (`cut_off`).
+    Writes `knowledge`, one entry with the passages to answer from in retrieval order; if none is named, all.
+    An unusable reply counts as none, and so does a passage beyond the budget (`cut_off`).
     """
     settings, node = runtime.context, question_of(state)
     passages = passages_by_id(state["passages"])
@@ -82,7 +82,7 @@ async def judge_relevance(state: SolveState, runtime: Runtime[RaIsfContext]) -> 
 
 
 def relevance_ask(question: str, excerpt: Excerpt, passages: Mapping[str, Passage]) -> ModelCall[PassageRelevance]:
-    """Make the question to a model whether one passage is relevant; the fallback is that it is not."""
+    """Return the request that asks whether one passage is relevant; the fallback is that it is not."""
     return ModelCall(
         "judge_relevance", _shown(question, [excerpt], passages), PassageRelevance, PassageRelevance(relevant=False)
     )

@@ -15,9 +15,9 @@ from hopgraph.tools.prompts import Value, clean
 from hopgraph.tools.text import split_sentences
 
 _ANSWER = re.compile(r"\banswer is\b\W*(?P<said>.*)", re.IGNORECASE)
-"""The end of a chain of thought, as the prompt words it."""
+"""The end of a chain of thought, as worded in the prompt."""
 _CONCLUDES = re.compile(r"(?:thus|so|therefore|hence|that is|it follows)\b", re.IGNORECASE)
-"""How a sentence begins that states no new fact to look up."""
+"""The beginning of a sentence that states no new fact to look up."""
 
 
 class Thought(ReplyModel):
@@ -29,8 +29,8 @@ class Thought(ReplyModel):
 async def next_thought(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
     """Ask for one more sentence from all passages so far, which becomes the next query (IRCoT's reasoning).
 
-    Of a longer reply the first sentence counts. A conclusion ("Thus, …") is not searched for: the query is the last
-    thought that is none, else the question, as in the authors' code. The chain ends, without a query, when the answer
+    Only a reply's first sentence counts. A conclusion ("Thus, …") is not searched for: the query is the last
+    other thought, else the question, as in the authors' code. The chain ends, without a query, when the answer
     is reached (that it is not given is not an answer), at `max_thoughts` or the budget's end, or when the sentence is
     missing or repeats an earlier one. Writes `thoughts`, `queries` and the next `iteration`.
     """

@@ -17,11 +17,11 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 async def nli_verify(state: MigresState, runtime: Runtime[MigresContext]) -> Update:
-    """Check every draft against the passages that it cites, whole and titled, in one batch (MIGRES section 3.2).
+    """Check every draft against its cited passages, whole and titled, in one batch (MIGRES section 3.2).
 
     Reads `drafts`, `evidence`, `knowledge`, `passages` and `shown`. Writes to `evidence` the entailed drafts that are
-    new; with `verify` off every new draft, as not verified. With `memory` also `shown` and `excluded`: what was shown
-    of the passages that a kept draft cites counts once more.
+    new; with `verify` off every new draft, as not verified. With `memory` also `shown` and `excluded`: the shown parts
+    of passages that a kept draft cites count once more.
     """
     drafts, passages = _without_repeats(state["drafts"]), passages_by_id(state["passages"])
     if not runtime.context.verify:
@@ -59,7 +59,7 @@ def _without_repeats(drafts: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Evidence]:
-    """Drop statements that are known already, and all but the first of those that say the same."""
+    """Drop statements that are already known, and repeats of the others."""
     said = {_said(each["statement"]) for each in known}
     first: dict[tuple[str, ...], Evidence] = {}
     for each in evidence:
@@ -68,5 +68,5 @@ def _new(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> list[Eviden
 
 
 def _said(statement: str) -> tuple[str, ...]:
-    """Return what equal statements share: their words without articles. One digit, letter or "not" makes another."""
+    """Return the comparison key of a statement: its words without articles. A digit, letter or "not" differs."""
     return tuple(word for word in normalized_query(statement).split() if word not in _ARTICLES) or (statement,)

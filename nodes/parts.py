@@ -1,4 +1,4 @@
-"""Break a question down into parts, or a rationale into questions, and take them up one after the other."""
+"""Decompose a question into parts, or a rationale into questions, and take them one after another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ from hopgraph.tools.text.comparison import contains
 
 
 def make_sub_questions_node(*, question_last: bool = False) -> Node:
-    """Return the node that breaks the question down; `question_last`: the question itself is the last part.
+    """Return the node that decomposes the question; `question_last`: the question itself is the last part.
 
     Writes `sub_questions`, in order; later ones may refer to earlier answers.
     """
@@ -44,7 +44,7 @@ def make_sub_questions_node(*, question_last: bool = False) -> Node:
 
 
 def report_parts(question: str, parts: Sequence[str], runtime: Runtime[Any], *, prefix: str = "0") -> None:
-    """Report the parts of the question as a `decomposed` event; another prefix of their ids for each decomposition."""
+    """Report the parts of the question as a `decomposed` event, with a new id prefix for each decomposition."""
     listed = [SubQuestion(id=f"{prefix}.{number}", question=text) for number, text in enumerate(parts, start=1)]
     emit(runtime, Decomposed(id="0", depth=0, question=question, sub_questions=listed))
 
@@ -52,8 +52,8 @@ def report_parts(question: str, parts: Sequence[str], runtime: Runtime[Any], *, 
 def make_next_sub_question_node(*, answers_in_query: bool = False) -> Node:
     """Return the node that opens a hop for the next part, with the answers that it refers to, as the only query.
 
-    A part whose answer is not known stands for it in quotation marks; `answers_in_query`: the answers so far are looked
-    up with the part. A question without parts stays the query. Writes `hops`, `queries` and `iteration`.
+    A part whose answer is unknown is replaced by itself in quotation marks; `answers_in_query`: the answers so far are
+    added to the query. A question without parts remains the query. Writes `hops`, `queries` and `iteration`.
     """
 
     async def next_sub_question(state: PartsState, runtime: Runtime[Context]) -> Update:
@@ -81,17 +81,17 @@ def make_next_sub_question_node(*, answers_in_query: bool = False) -> Node:
 
 
 next_sub_question = make_next_sub_question_node()
-"""Take up the next part; its query is what it asks."""
+"""Take the next part; its query is its question."""
 
 
 def verifying_ask(sentence: str, question: str, *, most: int) -> ModelCall[NewQueries]:
-    """Make the request for the questions that must be looked up to check a sentence; the fallback is to have none."""
+    """Return the request for the questions to look up to check a sentence; the fallback is no questions."""
     variables = {"sentence": sentence, "question": question, "max_queries": most}
     return ModelCall("verifying_questions", variables, NewQueries, NewQueries(queries=[]))
 
 
 async def verifying_questions(state: EditingState, runtime: Runtime[VerifyAndEditContext]) -> Update:
-    """Ask one question about each sentence of the rationale, all at the same time (Verify-and-Edit).
+    """Ask one question about each sentence of the rationale, all concurrently (Verify-and-Edit).
 
     The rationale is that of the first sample with the majority's answer. Its sentences are `claims`; one without a
     usable question is its own query, and without any the question is the only query. Writes `sub_questions` and

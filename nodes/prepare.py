@@ -1,4 +1,4 @@
-"""Begin a run: check everything before the first model call, and clear what an earlier run left."""
+"""Start a run: check everything before the first model call, and clear the state of an earlier run."""
 
 import asyncio
 import time
@@ -24,11 +24,11 @@ from hopgraph.tools.resources import get_entailment_checker, get_model, get_rera
 def prepare_for(
     state: type[Any], *, given: Collection[str] = ()
 ) -> Callable[[QuestionInput, Runtime[Context]], Awaitable[Update]]:
-    """Make the first node of a method, given the method's state and what a caller passes in addition to the question.
+    """Return the first node of a method, given the method's state and what a caller passes besides the question.
 
-    It sets every key of the state to empty: on a thread that answered before, the reducers would otherwise merge the
-    old run with the new one. A key with a reducer, which begins as empty, is written only there. The node that reads a
-    key in `given` must empty it.
+    It resets every key of the state: on a thread that answered before, the reducers would otherwise merge the
+    old run into the new one. A key in `given` that has a reducer is only written there; the node that reads it
+    must empty it.
     """
     hints = get_type_hints(state, include_extras=True)
     empty = {key: _empty(hint) for key, hint in hints.items() if key not in given}
@@ -41,7 +41,7 @@ def prepare_for(
         """
         settings = runtime.context
         if "question" not in state:
-            raise QuestionError("the input has no 'question'; give {'question': '…'}")
+            raise QuestionError("the input has no 'question'; pass {'question': '…'}")
         question = checked_question(state["question"])
         check_resumable(settings)
         await check_settings(settings)
@@ -56,7 +56,7 @@ def prepare_for(
             **carried_update(),
         }
 
-    prepare.__annotations__["state"] = whole_state  # by which the graph hands it all keys
+    prepare.__annotations__["state"] = whole_state  # so that the graph passes it all keys
     return prepare
 
 
@@ -82,7 +82,7 @@ def checked_question(question: str) -> str:
 
 
 def _check_roles(settings: Context) -> None:
-    """Refuse a model that is bound to a role of this method which does not exist."""
+    """Refuse a model bound to a role that this method does not have."""
     for role in settings.models:
         method, _, step = role.partition("/")
         if method == settings.method and step and settings.steps and step not in settings.all_steps():
@@ -106,7 +106,7 @@ def _check_prompts(settings: Context) -> None:
 
 
 async def check_settings(settings: Context) -> None:
-    """Check the settings and resolve what they name, before anything is spent; an error says what cannot work."""
+    """Check the settings and resolve the resources they name, before anything is spent; raise if they cannot work."""
     _check_roles(settings)
     if settings.cache_dir:
         await asyncio.to_thread(check_cache, settings.cache_dir)

@@ -15,11 +15,11 @@ from hopgraph.tools.text.comparison import lexical_similarity
 
 
 async def prune(state: ReviewTreeState, runtime: Runtime[TreeOfReviewsContext]) -> Update:
-    """Make a node of each retrieved paragraph (section 3.1), open or pruned (section 3.4); writes `tree`.
+    """Make a node for each retrieved paragraph (section 3.1), open or pruned (section 3.4); writes `tree`.
 
-    Under `prune_repetitive` a paragraph is pruned when the evidence pool or its own path holds it, or when another path
-    has the same paragraphs: a review judges them as a whole (Table 7), so their order changes nothing. A path whose
-    review could not be read does not count. The pool is that of before this retrieval, so that in a breadth search the
+    With `prune_repetitive`, a paragraph is pruned if it is in the evidence pool or on its own path, or if another path
+    has the same paragraphs: a review judges them as a whole (Table 7), so their order does not matter. A path whose
+    review could not be parsed does not count. The pool is the one before this retrieval, so that in breadth search the
     order of reviews within a level does not matter. Pruned paragraphs are not replaced.
     """
     settings, passages = runtime.context, passages_by_id(state["passages"])
@@ -73,7 +73,7 @@ def _similar(passages: Mapping[str, Passage], least: float, key: str, others: li
 def parents_of(state: ReviewTreeState) -> list[ReviewNode]:
     """List the nodes whose queries were searched, in the order of the candidates; at first the root.
 
-    QuestionError where there are not as many: queries that were put into the state by hand.
+    QuestionError if their numbers differ because queries were edited into the state.
     """
     if not state["tree"]:
         return [make_root(state["question"])]
@@ -86,7 +86,7 @@ def parents_of(state: ReviewTreeState) -> list[ReviewNode]:
 def grow_tree(
     state: ReviewTreeState, grown: list[ReviewNode], passages: Mapping[str, Passage], runtime: Runtime[Any]
 ) -> Update:
-    """Make a node's update of new tree nodes, and report them."""
+    """Return a node's update with new tree nodes, and report them."""
     for event, status in ((Grown, "open"), (Pruned, "pruned")):
         nodes = [
             TreeNode(
@@ -106,7 +106,7 @@ def grow_tree(
 
 
 async def extend_chain(state: ReviewTreeState, runtime: Runtime[ReviewContext]) -> Update:
-    """Add to `tree` one node of all retrieved paragraphs that are not on the path yet, if any (CoR, section 4.4)."""
+    """Add to `tree` one node with all retrieved paragraphs not yet on the path, if any (CoR, section 4.4)."""
     grown: list[ReviewNode] = []
     for parent, found in zip(parents_of(state), state["candidates"], strict=True):
         known = passages_on_path(state["tree"], parent)

@@ -1,8 +1,8 @@
-"""The questions of a tree: where a branch stands, how a question is broken down into parts, and how it is settled.
+"""The questions of a tree: where a branch is, how a question is decomposed, and how it is settled.
 
-A part may refer to the answer of an earlier one: `#1` is that of the first. It waits for those that it names. The
-number of the part itself, of a later or of no part is left as it is, and so is a number that the whole question has
-already ("Which song was #1 in 1964?").
+A part may refer to the answer of an earlier one: `#1` is that of the first. It waits for those that it names. A
+reference to the part itself, to a later one or to none is left as it is, and so is a number that is already in the
+whole question ("Which song was #1 in 1964?").
 """
 
 import re
@@ -38,27 +38,27 @@ class ReadingState(BranchState):
 
 
 def question_of(state: BranchState) -> QuestionNode:
-    """Get the question that the branch works on."""
+    """Return the question that the branch is working on."""
     return state["tree"][state["branch"]["id"]]
 
 
 def question_in_branch(state: BranchState) -> str:
-    """Get the text of the question that the branch works on."""
+    """Return the text of the question that the branch is working on."""
     return question_of(state)["question"]
 
 
 def reserved_by_branch(node: QuestionNode) -> int:
-    """Count the calls that the work on a question leaves over: the root's answer, unless that is what it is."""
+    """Return the calls to reserve while working on a question: the root's answer, unless it is the root."""
     return 1 if node["parent"] else 0
 
 
 def parts_of(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
-    """List the questions that a question was broken down into, in their order; empty for one that was not."""
+    """List the parts of a question, in order; empty if it was not decomposed."""
     return [node for node in tree.values() if node["parent"] == key]
 
 
 def path_to(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
-    """List a question and those that it is a part of, the root first."""
+    """List a question and its ancestors, the root first."""
     path: list[QuestionNode] = []
     while key:
         path.insert(0, tree[key])
@@ -67,7 +67,7 @@ def path_to(tree: Mapping[str, QuestionNode], key: str) -> list[QuestionNode]:
 
 
 def branch_input(state: RaIsfState, branch: Branch) -> dict[str, Any]:
-    """Make what a parallel task gets."""
+    """Return the input of a parallel task."""
     shared: dict[str, Any] = {"branch": branch, "calls": state["calls"]}
     shared |= {"started_at": state["started_at"], "settings": state["settings"]}
     if branch["step"] == "compose":
@@ -94,23 +94,23 @@ _REFERENCE = re.compile(
 
 
 def fill_references(text: str, names: Mapping[int, str]) -> str:
-    """Put what is named in the places of the references; one to a number without a name stays as it is."""
+    """Replace references with names; a number without a name stays as it is."""
     return _REFERENCE.sub(lambda found: names.get(int(found[1]), found[0]), text)
 
 
 def referred_numbers(text: str, *, before: int, whole: str) -> set[int]:
-    """List the parts before number `before` that a part refers to; `whole` is the question that it is a part of."""
+    """List the parts before number `before` that a part refers to; `whole` is the parent question."""
     literal = set(_REFERENCE.findall(whole))
     return {int(number) for number in _REFERENCE.findall(text) if number not in literal and 0 < int(number) < before}
 
 
 def describe(question: str) -> str:
-    """Return what stands for an answer that is not known: its question in quotation marks."""
+    """Return the placeholder for an unknown answer: its question in quotation marks."""
     return f"“{question.rstrip(' ?.!')}”"
 
 
 def parts_waited_for(tree: Mapping[str, QuestionNode], node: QuestionNode) -> dict[int, QuestionNode]:
-    """Return the parts that a question's own text refers to, by their numbers; empty for one that stands alone."""
+    """Return the parts that a question's own text refers to, by number; empty if it is standalone."""
     if not node["parent"]:
         return {}
     whole, own = tree[node["parent"]]["question"], number_of(node)
@@ -119,12 +119,12 @@ def parts_waited_for(tree: Mapping[str, QuestionNode], node: QuestionNode) -> di
 
 
 def number_of(node: QuestionNode) -> int:
-    """Return a part's number among the parts of its question, from 1."""
+    """Return a part's number among its siblings, from 1."""
     return int(node["id"].rpartition(".")[2])
 
 
 def with_answers(node: QuestionNode, named: Mapping[int, QuestionNode]) -> QuestionNode:
-    """Open a question that waited: each reference gives way to the answer, or to the question where it is unknown."""
+    """Open a waiting question: each reference is replaced by the answer, or by the question if it is unknown."""
     names = {number: part["answer"] or describe(part["question"]) for number, part in named.items()}
     return {**node, "status": "open", "question": fill_references(node["question"], names)[:MAX_TEXT_CHARACTERS]}
 
@@ -140,7 +140,7 @@ class SubQuestions(ReplyModel):
     @field_validator("sub_questions", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
-        """Take a numbered text for a list, and an object with a question for the question."""
+        """Convert numbered text to a list, and an object with a question to the question."""
         if isinstance(value, str):
             return value.splitlines()
         if isinstance(value, list):
@@ -153,7 +153,7 @@ def _question_of(entry: object) -> object:
 
 
 def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> ModelCall[SubQuestions]:
-    """Make the request for at most `most` sub-questions, which may refer to earlier answers (`#1`) if `in_order`."""
+    """Return the request for at most `most` sub-questions, which may refer to earlier answers (`#1`) if `in_order`."""
     variables: dict[str, Value] = {"question": question, "max_sub_questions": most}
     if in_order:
         variables["part_order"] = "in_order"
@@ -161,10 +161,10 @@ def decomposition_ask(question: str, *, most: int, in_order: bool = False) -> Mo
 
 
 def read_sub_questions(reply: SubQuestions, *, most: int, known: Sequence[str] = ()) -> list[str]:
-    """Read the sub-questions off a reply, at most `most`, in the model's order, each once, without numbering.
+    """Return a reply's sub-questions, at most `most`, in the model's order, without repeats and numbering.
 
-    Those that repeat a `known` question (those that it is a part of, and last the question itself) but for case and
-    punctuation are dropped, and so are texts that a retriever could not search for. References to earlier ones
+    Those that repeat a `known` question (its ancestors, and last the question itself), ignoring case and
+    punctuation, are dropped, and so are texts that a retriever could not search for. References to earlier ones
     (`#1`) are renumbered to match the list; one to a dropped question becomes its text.
     """
     seen = dict.fromkeys(map(normalized_query, known), 0)
@@ -184,7 +184,7 @@ def read_sub_questions(reply: SubQuestions, *, most: int, known: Sequence[str] =
 
 
 def evidence_under(tree: Mapping[str, QuestionNode], key: str) -> list[str]:
-    """List the ids of the evidence that an answered question rests on: its own, else that of its answered parts."""
+    """List the ids of the evidence for an answered question: its own, else that of its answered parts."""
     node = tree[key]
     if node["status"] != "answered":
         return []
@@ -201,7 +201,7 @@ def settle(
     reading: Draft | None = None,
     event: type[Solved] = Solved,
 ) -> Update:
-    """Make the update that settles a question, and report it; `Composed` is the event where others' answers made it."""
+    """Return the update that settles a question, and report it; as `Composed` if its parts' answers made it."""
     answer = reading["answer"] if reading else ""
     evidence = reading["evidence"] if reading else []
     settled: QuestionNode = {
@@ -217,9 +217,9 @@ def settle(
 
 
 def format_sub_answers(parts: Sequence[QuestionNode], whole: str = "") -> list[str]:
-    """Write questions with their answers and the reasoning behind these, `unknown` for those without.
+    """Return questions with their answers and the reasoning behind them, `unknown` for those without.
 
-    Left out are those that were not asked, since they refer to an unknown answer; `whole` is the question above them.
+    Questions not asked because they refer to an unknown answer are left out; `whole` is their parent question.
     """
     asked = [part for part in parts if part["answer"] or not _refers(part, whole)]
     return [
@@ -234,9 +234,9 @@ def _refers(part: QuestionNode, whole: str) -> bool:
 
 
 def settle_root(tree: Mapping[str, QuestionNode], used: list[str], *, limit: StopReason | None = None) -> Update:
-    """Make the update of a run whose question is settled; where the model gave no reason, the answered parts do.
+    """Return the update of a run whose question is settled; the explanation defaults to the answered parts.
 
-    `used` are the ids of the evidence that the answer rests on; a stop reason that an earlier step set stays (`limit`).
+    `used` are the ids of the evidence for the answer; an earlier stop reason (`limit`) is kept.
     """
     root, limit = tree[ROOT_QUESTION], limit or reached_limit(tree)
     answered = [part for part in parts_of(tree, ROOT_QUESTION) if part["answer"]]
@@ -254,7 +254,7 @@ def rest_on_evidence(used: list[str]) -> Update:
 
 
 def reached_limit(tree: Mapping[str, QuestionNode]) -> StopReason | None:
-    """Return the limit that cut a question off: the budget, or the depth where there is no answer; None for none."""
+    """Return the limit that cut a question off: the budget, or the depth if there is no answer; None for none."""
     ways = {node["how"] for node in tree.values()}
     if ways & {"budget", "questions"}:
         return "budget"

@@ -1,4 +1,4 @@
-"""Answer the question of a hop, and at the end the question itself from its hops."""
+"""Answer the question of a hop, and finally the question itself from its hops."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -43,7 +43,7 @@ from hopgraph.tools.text.comparison import contains
 
 
 class SureAnswer(DirectAnswer):
-    """A reply of the role `read_link`: the answer, with the confidence that the reader states."""
+    """A reply of the role `read_link`: the answer, with the reader's confidence."""
 
     confidence: Confidence = None
 
@@ -59,11 +59,11 @@ def make_read_hop_node(
 ) -> Node:
     """Return the node that answers the last hop's question in one call, from its passages under `key`; closes the hop.
 
-    The reader sees the hops before it, too, unless it answers each `alone`. Only the whole question may be answered
-    with yes or no. What was `generated` is grounded where the reader agrees with it. It stays as the model's own
-    knowledge where the reader has no answer, or contradicts it by a `SureAnswer` with less confidence than the settings
-    ask for; such an answer to a hop without one is not grounded. `edits`: the reader's words replace even what they
-    agree with. No passage: no call, or, with `own_knowledge`, an answer from that. Writes `hops` and `evidence`.
+    The reader also sees the previous hops, unless it answers each `alone`. Only the whole question may be answered
+    with yes or no. What was `generated` is grounded if the reader agrees with it. It stays as the model's own
+    knowledge if the reader has no answer, or contradicts it with less confidence (`SureAnswer`) than the settings
+    require; such an answer to a hop without one is not grounded. `edits`: the reader's words replace even what they
+    agree with. No passages: no call or, with `own_knowledge`, an answer from that. Writes `hops` and `evidence`.
     """
 
     @with_passage_review(key, lambda state: state["hops"][-1]["question"])
@@ -122,7 +122,7 @@ class Information(ReplyModel):
 async def reason_in_documents(state: HopsState, runtime: Runtime[HopsContext]) -> Update:
     """Condense the last search's passages to what helps the reasoning (Search-o1, section 3.4); closes the hop.
 
-    No passage: no call. Information that names no passage shown is kept, as not grounded.
+    Without passages there is no call. Information that names no shown passage is kept, as not grounded.
     """
     hops, passages = state["hops"], passages_by_id(state["passages"])
     hop, excerpts = hops[-1], candidate_excerpts(state["candidates"], passages)
@@ -158,9 +158,9 @@ async def answer_from_memory(state: MethodState, runtime: Runtime[Context]) -> U
 
 @with_passage_review("candidates")
 async def observe(state: HopsState) -> Update:
-    """Take what the search brought as the hop's observation (ReAct); the model reads it in its next thought.
+    """Record the search results as the hop's observation (ReAct); the model reads it in its next thought.
 
-    What the first search, for the question, brought is not a hop: writes `knowledge` then.
+    The results of the first search, for the question, are not a hop: then `knowledge` is written.
     """
     if not state["hops"]:
         excerpts = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
@@ -170,10 +170,10 @@ async def observe(state: HopsState) -> Update:
 
 
 def make_best_answer_node(*, show_passages: bool = False) -> Node:
-    """Return the node that must answer when no further hop is asked (*ours*): one call of the role `answer`.
+    """Return the node that must answer if no further hop is asked (*ours*): one call of the role `answer`.
 
-    It shows the passages of all hops, or else the hops' answers, with what was retrieved for the last one where the
-    budget kept that from being answered. Without a reply the last hop's answer is kept. Writes the keys of a final
+    It shows the passages of all hops, or else the hops' answers, with the passages of the last one if the
+    budget prevented answering it. Without a reply the last hop's answer is kept. Writes the keys of a final
     answer.
     """
 
@@ -196,7 +196,7 @@ def make_best_answer_node(*, show_passages: bool = False) -> Node:
 
 
 def _unread(state: HopsState, settings: Context) -> list[Excerpt]:
-    """List what was retrieved for a hop that the budget kept from being answered; without hops, for the question."""
+    """List the passages of a hop that the budget prevented from being answered; without hops, for the question."""
     if not state["hops"]:
         return excerpts_of_all_queries(state["knowledge"])
     if state["stop_reason"] != "budget" or state["hops"][-1]["answer"]:
@@ -214,5 +214,5 @@ async def accept_last_answer(state: HopsState, runtime: Runtime[HopsContext]) ->
 
 
 def last_answer(hops: Sequence[Hop]) -> AnswerReply:
-    """Take the answer of the latest hop that has one as the answer to the question; unanswerable without."""
+    """Return the answer of the latest hop that has one as the answer to the question; unanswerable without."""
     return AnswerReply(answer=next((hop["answer"] for hop in reversed(hops) if hop["answer"]), UNANSWERABLE))

@@ -1,7 +1,7 @@
-"""Read an answer off what is given: passages, answered sub-questions, thoughts, or own knowledge.
+"""Read an answer from what is given: passages, answered sub-questions, thoughts, or own knowledge.
 
-Every node that answers a question asks its reader by `ask_reader`: which passages it is shown, and which question it is
-asked, are arguments; where the answer goes is the node's own update.
+Every node that answers a question calls its reader through `ask_reader`: the shown passages and the question
+are arguments; the node's own update decides where the answer goes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class AnswerReply(ReplyModel):
 
 
 class DirectAnswer(AnswerReply):
-    """A reply of the role `answer`, which is not asked for its reasons."""
+    """A reply of the role `answer`, which is not asked for its reasoning."""
 
     reasoning: SkipJsonSchema[LongText] = ""
 
@@ -69,9 +69,9 @@ def reader_ask(
     sub_answers: Sequence[str] | None = None,
     thoughts: Sequence[str] = (),
 ) -> ModelCall[AnswerReply]:
-    """Make the question to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
+    """Return the request to a reader, with `answer`, or with `answer_step_by_step` for a chain of thought.
 
-    `passages`, numbered from 1, and `sub_answers`, as "Who directed it? Ada Brink", stay out of the prompt where None;
+    `passages`, numbered from 1, and `sub_answers`, e.g. "Who directed it? Ada Brink", are omitted if None;
     so do `thoughts`, which only `answer_step_by_step` reads, if there are none.
     """
     variables: dict[str, Value] = {"question": question, **answer_type_variable(settings)}
@@ -93,7 +93,7 @@ def read_answer(
     evidence_id: str = "1.1.1",
     question: str = "",
 ) -> Draft:
-    """Turn a reader's reply into an answer with its evidence; numbers of passages that were not shown are ignored.
+    """Turn a reader's reply into an answer with its evidence; invalid passage numbers are ignored.
 
     The evidence's statement is the reasoning, else the question with its answer, so that a citation's quote fits both.
     """
@@ -123,9 +123,9 @@ async def ask_reader(
     short: bool = False,
     reserve_calls: int | None = None,
 ) -> tuple[Draft, CallResult[AnswerReply]]:
-    """Ask a reader a question, over these excerpts of the state's passages (None: over none), and read its answer.
+    """Ask a reader a question, over these excerpts of the state's passages (None: over none), and parse its answer.
 
-    `short`: never yes or no, as a part of the question is answered. The others are those of `reader_ask`, `read_answer`
+    `short`: never yes or no, for a part of the question. The other arguments are those of `reader_ask`, `read_answer`
     and `ask`.
     """
     settings: Context = without_yes_no(runtime.context) if short else runtime.context
@@ -155,7 +155,7 @@ def make_answer_node(step: str = "answer", *, own_knowledge: bool = False) -> No
 async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContext]) -> Update:
     """Answer step by step from this turn's passages alone (ITER-RETGEN's generation); writes `generated`, too.
 
-    *Ours*: a turn without an answer leaves an earlier turn's; the budget may end the run before the last turn.
+    *Ours*: a turn without an answer keeps an earlier turn's; the budget may end the run before the last turn.
     """
     settings, turn = runtime.context, state["iteration"]
     excerpts, step = excerpts_of_all_queries(state["knowledge"]), "answer_step_by_step"
@@ -172,7 +172,7 @@ async def answer_again(state: IterRetgenState, runtime: Runtime[IterRetgenContex
 
 
 async def extend_query(state: IterRetgenState) -> Update:
-    """Make what was generated, before the question, the next turn's query; writes `queries` and `iteration`."""
+    """Put the generated text before the question as the next turn's query; writes `queries` and `iteration`."""
     query = Query(text=f"{state['generated']} {state['question']}", why="")
     return {"queries": [query], "iteration": state["iteration"] + 1}
 
@@ -190,13 +190,13 @@ async def answer_from_thoughts(state: IrcotState, runtime: Runtime[IrcotContext]
 def answer_update(
     reading: Draft, answered: CallResult[Any], runtime: Runtime[Any], *, limit: StopReason | None = None
 ) -> Update:
-    """Make a node's update of a final reading, and report it as `decided`; a stop reason set before (`limit`) stays."""
+    """Return a node's update for a final reading, reported as `decided`; an earlier stop reason (`limit`) stays."""
     budget: StopReason | None = "budget" if answered.outcome == "budget" else None
     return {**reading_update(reading, runtime, limit=limit or budget), "calls": calls_of([answered])}
 
 
 def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason | None = None) -> Update:
-    """Make a node's update of a final reading that took no call; else as `answer_update`."""
+    """Return a node's update for a final reading without a call; else as `answer_update`."""
     used = [each["id"] for each in reading["evidence"]]
     said = {"answer": reading["answer"], "explanation": reading["reasoning"]}
     emit(runtime, Decided(**said, confidence=None, missing="", used=list(used), final=True))
@@ -209,13 +209,13 @@ def reading_update(reading: Draft, runtime: Runtime[Any], *, limit: StopReason |
 
 
 def kept_passages(state: MethodState) -> tuple[list[Excerpt], list[dict[str, str]]]:
-    """Return the excerpts of all queries, each passage once, and the same as a prompt shows them."""
+    """Return the excerpts of all queries, each passage once, also in the form for a prompt."""
     excerpts = excerpts_of_all_queries(state["knowledge"])
     return excerpts, prompt_passages(excerpts, passages_by_id(state["passages"]))
 
 
 def excerpts_of_all_queries(knowledge: Sequence[Knowledge]) -> list[Excerpt]:
-    """List the excerpts of all queries in their order, each passage once, at its first place."""
+    """List the excerpts of all queries in order, each passage once, at its first position."""
     first: dict[str, Excerpt] = {}
     for entry in knowledge:
         for excerpt in entry["excerpts"]:

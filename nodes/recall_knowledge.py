@@ -1,4 +1,4 @@
-"""Let the model write what it knows itself: knowledge, a passage, or a document that is written again."""
+"""Let the model write from its own knowledge: statements, a passage, or a document that is rewritten."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ class WrittenPassage(ReplyModel):
 
 
 def knowledge_ask(question: str) -> ModelCall[WrittenPassage]:
-    """Make the question to a model that writes a passage from own knowledge; the fallback is to have none."""
+    """Return the request for a passage from own knowledge; the fallback is none."""
     return ModelCall("write_passage", {"question": question}, WrittenPassage, WrittenPassage(passage=""))
 
 
@@ -81,10 +81,10 @@ async def write_passage(state: PartsState, runtime: Runtime[GenReadContext]) -> 
 
 
 async def write_document(state: ItrgState, runtime: Runtime[ItrgContext]) -> Update:
-    """Write a document from what this round found, the first time from the passages for the question (ITRG).
+    """Write a document from this round's passages, the first time from the passages for the question (ITRG).
 
     The next query is the question with the document, which is knowledge for a reader, too. No queries: the last round,
-    the end of the budget, or a document that stayed as it was; nothing new takes no call. Writes `document`, `queries`,
+    the end of the budget, or an unchanged document; if nothing is new, there is no call. Writes `document`, `queries`,
     `round_before` and the next `iteration`, which counts the searches.
     """
     settings, passages, number = runtime.context, passages_by_id(state["passages"]), state["iteration"]

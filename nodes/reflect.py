@@ -1,4 +1,4 @@
-"""Decide whether to look anything up, answer from each passage, and take the answer that is criticized best."""
+"""Decide whether to retrieve, answer from each passage, and choose the answer with the best critique."""
 
 import math
 import re
@@ -33,7 +33,7 @@ RETRIEVAL = {"[Retrieval]": 1.0, "[No Retrieval]": 0.0}
 RELEVANCE = {"[Relevant]": 1.0, "[Irrelevant]": 0.0}
 SUPPORT = {"[Fully supported]": 1.0, "[Partially supported]": 0.5, "[No support / Contradictory]": 0.0}
 UTILITY = {f"[Utility:{stars}]": (stars - 3) / 2 for stars in range(1, 6)}
-"""Groups of tokens, one of which is written in its place; each with what it is worth."""
+"""Groups of tokens of which one is written at a position; each with its value."""
 
 _TOKENS = [*RETRIEVAL, *RELEVANCE, *SUPPORT, *UTILITY, "[Continue to Use Evidence]"]
 _WRITTEN = re.compile("|".join(map(re.escape, [*_TOKENS, "<s>", "</s>"])))
@@ -44,7 +44,7 @@ _MOST_TOKENS = 100  # of an answer with its reflection tokens
 
 
 class CritiqueReply(ReplyModel):
-    """A reply of the role `critique`: an answer from one passage, and what it is worth."""
+    """A reply of the role `critique`: an answer from one passage, and its ratings."""
 
     relevant: bool
     answer: ShortText
@@ -53,10 +53,10 @@ class CritiqueReply(ReplyModel):
 
 
 async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Update:
-    """Look up what the model does not know itself: retrieve if the share of Retrieval exceeds the threshold (Self-RAG).
+    """Retrieve if the share of Retrieval exceeds the threshold, since the model does not know the answer (Self-RAG).
 
     With reflection tokens it is the share among the two retrieval tokens; with records 1 where the model says that it
-    cannot answer, else 0. An unusable reply leads to a retrieval. A threshold of 0 or 1 takes no call. Writes
+    cannot answer, else 0. An unusable reply leads to a retrieval. A threshold of 0 or 1 needs no call. Writes
     `needs_retrieval`.
     """
     settings, question = runtime.context, state["question"]
@@ -80,10 +80,10 @@ async def decide_retrieval(state: SelfRagState, runtime: Runtime[SelfRagContext]
 
 @with_passage_review("knowledge")
 async def critique(state: SelfRagState, runtime: Runtime[SelfRagContext]) -> Update:
-    """Answer from each kept passage, side by side, and choose the answer with the highest score (Self-RAG).
+    """Answer from each kept passage, concurrently, and choose the answer with the highest score (Self-RAG).
 
-    The score is the likelihood of what was written (0 for records) and, by their weights, relevance and support, in [0,
-    1], and utility, in [-1, 1]. Of a tie the first is chosen; an empty answer never. No passages: from own knowledge.
+    The score is the likelihood of the text (0 for records) plus the weighted relevance and support, in [0,
+    1], and utility, in [-1, 1]. Ties go to the first; an empty answer never wins. No passages: from own knowledge.
     Writes the keys of a final answer.
     """
     settings, (excerpts, shown) = runtime.context, kept_passages(state)
@@ -133,13 +133,13 @@ def _score(record: Any, settings: SelfRagContext) -> float:
 
 
 def instruction(question: str, *, yes_no: bool = False) -> str:
-    """Return what comes before the first token that the model writes."""
+    """Return the prompt up to the first token that the model writes."""
     asked = f"{_plain(question)} Answer yes or no." if yes_no else _plain(question)
     return f"### Instruction:\n{asked}\n\n### Response:\n"
 
 
 def with_passage(before: str, passage: Mapping[str, str]) -> str:
-    """Return what comes before the answer from a passage, none of whose text is a token or a tag."""
+    """Return the prompt up to the answer from a passage, whose text contains no token or tag."""
     return f"{before}[Retrieval]<paragraph>{_plain(passage['title'])}\n{_plain(passage['text'])}</paragraph>"
 
 
@@ -148,7 +148,7 @@ def _plain(text: str) -> str:
 
 
 def worth(written: TokenLogprobs, group: Mapping[str, float], missing: float = 0.0) -> float:
-    """Average what a group's tokens are worth by their probabilities where the first of them stands, if one does."""
+    """Return the probability-weighted value of a group's tokens at the first position that has one, if any."""
     for token in written.tokens:
         if token.text.strip() in group:
             likely = {name.strip(): math.exp(each) for name, each in ({token.text: token.logprob} | token.top).items()}
@@ -163,5 +163,5 @@ def likelihood(written: TokenLogprobs) -> float:
 
 
 def plain_text(written: TokenLogprobs) -> str:
-    """Return what is written, without reflection tokens."""
+    """Return the text without reflection tokens."""
     return _WRITTEN.sub("", "".join(token.text for token in written.tokens)).strip()

@@ -36,13 +36,13 @@ class RetrieveState(BudgetState):
 def make_retrieve_node(
     count: Callable[[ContextT, int], int], *, allow_added_queries: bool = False
 ) -> Callable[[RetrieveState, Runtime[ContextT]], Awaitable[Update]]:
-    """Return the node that searches all queries at once, without the passages that memory excludes.
+    """Return the node that searches all queries concurrently, excluding the passages that memory excludes.
 
-    It writes `passages`, `asked` and `candidates`: per proposed query at most `count(settings, iteration)` passages of
+    It writes `passages`, `asked` and `candidates`: per proposed query up to `count(settings, iteration)` passages from
     each retriever, in its order; a second retriever's follow the first's, for a reranker to sort (MIGRES, Table 9).
-    With `exclude_question_text` passages that contain the question are left out, and others take their places. A search
-    that the deadline ends has found nothing. Where a person has reviewed the queries, those approved are sent: a
-    rejected query has empty candidates, and what was found for an added one joins the first query's; or, with
+    With `exclude_question_text`, passages that contain the question are replaced by others. A search
+    stopped by the deadline finds nothing. If a person has reviewed the queries, the approved ones are sent: a
+    rejected query has empty candidates, and the results of an added one join the first query's; or, with
     `allow_added_queries`, there are candidates for each query that was sent.
     """
 
@@ -57,7 +57,7 @@ def make_retrieve_node(
 
 
 def top_k(settings: Context, _iteration: int) -> int:
-    """Count what each query gets, by the setting of this name."""
+    """Return the passages to retrieve per query, from the setting of this name."""
     return settings.top_k
 
 
@@ -110,20 +110,20 @@ async def _retrieve(
 def _in_places(
     proposed: Sequence[str], approved: Sequence[Query | None], found: Sequence[Candidates], *, allow_added_queries: bool
 ) -> list[Candidates]:
-    """Put what each query that was sent found where later nodes look: at the place of the query that was proposed."""
+    """Put the results of each query that was sent at the index of the proposed query, where later nodes look."""
     if allow_added_queries:
         return list(found) or [Candidates(query=text, passage_ids=[], scores=[]) for text in proposed[:1]]
     unplaced = iter(found)
     places = [
         next(unplaced) if query else Candidates(query=text, passage_ids=[], scores=[])
-        for text, query in zip(proposed, approved, strict=False)  # what was added has no place
+        for text, query in zip(proposed, approved, strict=False)  # added queries have no index
     ]
     added = list(unplaced)
     return [_joined([places[0], *added]), *places[1:]] if added else places
 
 
 def _joined(found: Sequence[Candidates]) -> Candidates:
-    """Merge what several queries found, as found by the first one."""
+    """Merge the results of several queries under the first one."""
     scores: dict[str, float] = {}
     for each in found:
         for key, score in zip(each["passage_ids"], each["scores"], strict=True):

@@ -25,7 +25,7 @@ ReviewContextT = TypeVar("ReviewContextT", bound=ReviewContext)
 
 
 class Review(ReplyModel):
-    """A reply of the role `review`, which thinks before each judgement (Table 7)."""
+    """A reply of the role `review`, which reasons before each judgement (Table 7)."""
 
     relevance_thought: LongText = ""
     relevant: JudgedTrue
@@ -50,7 +50,7 @@ class Review(ReplyModel):
 
 
 class ReviewWithQuery(Review):
-    """A review that must write the next query itself."""
+    """A review that must also write the next query."""
 
     @model_validator(mode="after")
     def _searchable(self) -> "ReviewWithQuery":
@@ -60,7 +60,7 @@ class ReviewWithQuery(Review):
 
 
 class DirectReview(ReviewWithQuery):
-    """A reply of the role `review_directly`, which is not asked for its thoughts."""
+    """A reply of the role `review_directly`, which is not asked for its reasoning."""
 
     relevance_thought: SkipJsonSchema[LongText] = ""
     support_thought: SkipJsonSchema[LongText] = ""
@@ -69,9 +69,9 @@ class DirectReview(ReviewWithQuery):
 def make_review_node(
     choose: Callable[[list[ReviewNode], ReviewContextT], list[ReviewNode]],
 ) -> Callable[[ReviewTreeState, Runtime[ReviewContextT]], Awaitable[Update]]:
-    """Return the node that reviews open paths, one call each, side by side (section 3.2).
+    """Return the node that reviews open paths, one call each, concurrently (section 3.2).
 
-    `choose` takes from the open nodes, in the tree's order, those to review now. The node writes `tree`, `evidence`
+    `choose` selects those to review now from the open nodes, in tree order. The node writes `tree`, `evidence`
     (accepted paths, with the node's id) and `frontier` (nodes to expand next). An unusable reply leaves a node
     `unread`.
     """
@@ -114,7 +114,7 @@ def every_open(opened: list[ReviewNode], _settings: ReviewContext) -> list[Revie
 
 
 def by_search_order(opened: list[ReviewNode], settings: TreeOfReviewsContext) -> list[ReviewNode]:
-    """Choose a whole level at once, or in a depth search the first node in the tree's order."""
+    """Choose a whole level at once or, in a depth search, the first node in tree order."""
     return opened if settings.search == "breadth" else opened[:1]
 
 
@@ -152,17 +152,17 @@ def _reviewed(node: ReviewNode, answered: CallResult[Review], settings: ReviewCo
 
 
 def is_to_expand(node: ReviewNode, settings: ReviewContext) -> bool:
-    """Return whether a reviewed path is to be searched further: what it needs, and the depth limit."""
+    """Return whether a reviewed path should be searched further: it needs more, and the depth allows it."""
     return needs_more(node, settings) and node["depth"] < settings.max_depth
 
 
 def needs_more(node: ReviewNode, settings: ReviewContext) -> bool:
-    """Return whether a path was reviewed as not enough; an irrelevant one counts without relevance pruning."""
+    """Return whether a path was judged insufficient; an irrelevant one counts without relevance pruning."""
     return node["verdict"] == "search" or (node["verdict"] == "reject" and not settings.prune_relevance)
 
 
 def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
-    """Write an accepted path as evidence: its brief analysis, which ends in the answer, and its paragraphs.
+    """Return an accepted path as evidence: its brief analysis, which ends with the answer, and its paragraphs.
 
     An analysis may name the answer among other names, or imply a yes or no: the statement says which it is.
     """
@@ -175,7 +175,7 @@ def _evidence(node: ReviewNode, path: list[str], question: str) -> Evidence:
 def _ends(
     state: ReviewTreeState, answers: Sequence[CallResult[Review]], expands: bool, settings: ReviewContext
 ) -> bool:
-    """Return whether the budget ends the search: for one step more it takes a review, and the fusion."""
+    """Return whether the budget ends the search: one more step needs a review and the fusion."""
     if ran_out_of_budget(answers):
         return True
     calls = merge_calls(state["calls"], calls_of(answers))

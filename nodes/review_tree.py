@@ -12,7 +12,7 @@ ReviewTree = Mapping[str, ReviewNode]
 
 
 def make_root(question: str) -> ReviewNode:
-    """Make the root: the question, which is also the first query."""
+    """Return the root: the question, which is also the first query."""
     return ReviewNode(
         id=ROOT,
         parent="",
@@ -28,7 +28,7 @@ def make_root(question: str) -> ReviewNode:
 
 
 def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, why: str = "") -> ReviewNode:
-    """Make the child of this number, from 1 in the order of retrieval; open, or pruned where `why` gives a reason."""
+    """Return the child of this number, from 1 in retrieval order; open, or pruned if `why` gives a reason."""
     return {
         **make_root(""),
         "id": f"{parent['id']}.{number}",
@@ -42,12 +42,12 @@ def make_child(parent: ReviewNode, number: int, passage_ids: Sequence[str], *, w
 
 
 def nodes_with_status(tree: ReviewTree, status: str) -> list[ReviewNode]:
-    """List the nodes of a status, each before its children."""
+    """List the nodes with a status, each before its children."""
     return [node for node in tree.values() if node["status"] == status]
 
 
 def passages_on_path(tree: ReviewTree, node: ReviewNode) -> list[str]:
-    """List the passages on the path from the root to a node, each once; empty at the root."""
+    """List the passages on the path from the root to a node, without repeats; empty at the root."""
     found: list[str] = []
     while node["parent"]:
         found = [*node["passage_ids"], *found]
@@ -56,12 +56,12 @@ def passages_on_path(tree: ReviewTree, node: ReviewNode) -> list[str]:
 
 
 def accepted_nodes(tree: ReviewTree, evidence: Sequence[Evidence]) -> dict[str, ReviewNode]:
-    """Return the nodes of the tree that are in the evidence pool: all accepted ones that no reviewer rejected."""
+    """Return the tree nodes that are in the evidence pool: all accepted ones that no reviewer rejected."""
     return {piece["id"]: tree[piece["id"]] for piece in evidence}
 
 
 def majority_nodes(tree: ReviewTree) -> list[ReviewNode]:
-    """List the accepted nodes whose answer most give, but for case, articles and punctuation; of a tie the first."""
+    """List the accepted nodes with the most frequent answer, but for case, articles and punctuation; first in a tie."""
     groups: dict[str, list[ReviewNode]] = defaultdict(list)
     for node in tree.values():
         if node["verdict"] == "accept" and node["answer"]:
@@ -70,5 +70,5 @@ def majority_nodes(tree: ReviewTree) -> list[ReviewNode]:
 
 
 def whole_excerpts(passage_ids: Sequence[str], passages: Mapping[str, Passage]) -> list[Excerpt]:
-    """Make excerpts that are whole passages, in their order."""
+    """Return excerpts that are whole passages, in order."""
     return [whole_excerpt(passages[key], passages[key]["score"]) for key in passage_ids]

@@ -1,4 +1,4 @@
-"""Choose what a reader sees of the passages that were retrieved."""
+"""Choose which retrieved passages a reader sees."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from hopgraph.tools.text import split_sentences
 
 
 def make_take_top_node(count: Callable[[Any], int]) -> Node:
-    """Return the node that keeps each query's first candidates, whole: as many as `count` gets from the settings."""
+    """Return the node that keeps each query's first candidates, whole: as many as `count` returns for the settings."""
 
     async def take_top(state: FoundState, runtime: Runtime[Context]) -> Update:
         passages, most = passages_by_id(state["passages"]), count(runtime.context)
@@ -44,7 +44,7 @@ def make_take_top_node(count: Callable[[Any], int]) -> Node:
 
 
 take_top = make_take_top_node(attrgetter("top_k"))
-"""Take as many passages as were asked for, in the retriever's order."""
+"""Keep as many passages as were requested, in the retriever's order."""
 
 
 async def rerank(state: FoundState, runtime: Runtime[RerankedContext]) -> Update:
@@ -76,11 +76,11 @@ async def rerank(state: FoundState, runtime: Runtime[RerankedContext]) -> Update
 
 
 take_best = make_take_top_node(attrgetter("context_passages"))
-"""Take the k best passages of the ranking."""
+"""Keep the k best passages of the ranking."""
 
 
 async def add_passages(state: IrcotState, runtime: Runtime[IrcotContext]) -> Update:
-    """Add to `knowledge` what each query newly found, whole, in rank order, up to `max_passages` in all (IRCoT)."""
+    """Add each query's new results to `knowledge`, whole, in rank order, up to `max_passages` in total (IRCoT)."""
     passages = passages_by_id(state["passages"])
     knowledge = list(state["knowledge"])
     for each in state["candidates"]:
@@ -93,7 +93,7 @@ async def add_passages(state: IrcotState, runtime: Runtime[IrcotContext]) -> Upd
 
 
 def reason_of_search(hop: int, why: str) -> list[Passage]:
-    """Return the reason for a hop's search as a passage that stands before what it found; none for the first hop."""
+    """Return the reason for a hop's search as a passage to put before its results; None for the first hop."""
     return [knowledge_passage(str(hop), why, title="Reason for the search", hop=hop)] if why and hop > 1 else []
 
 
@@ -135,14 +135,14 @@ async def append_written_passage(state: MethodState) -> Update:
 
 
 async def merge_branches(state: BlendFilterState, runtime: Runtime[Context]) -> Update:
-    """Write one entry of `knowledge`: all that was kept for the queries, each passage once, in order (section 3.3)."""
+    """Write one entry of `knowledge`: all passages kept for the queries, without repeats, in order (section 3.3)."""
     kept = excerpts_of_all_queries(state["knowledge"])
     emit(runtime, United(passage_ids=[excerpt["passage_id"] for excerpt in kept]))
     return {"knowledge": [Knowledge(query=state["question"], excerpts=kept)]}
 
 
 async def nearest_sentences(state: FoundState, runtime: Runtime[VerifyAndEditContext]) -> Update:
-    """Keep of all of a query's passages the `nearest_sentences` best, however low they score (Verify-and-Edit).
+    """Keep the `nearest_sentences` best of all of a query's passages, however low their scores (Verify-and-Edit).
 
     The reranker compares each sentence, below its passage's title, with the query. Writes `knowledge`: an entry per
     query, the passage with the best sentence first; of a passage its kept sentences, in its own order.

@@ -1,4 +1,4 @@
-"""Self-knowledge: does the model know the answer, by its own word or by similar questions?"""
+"""Self-knowledge: does the model know the answer, by its own statement or judging by similar questions?"""
 
 import asyncio
 import re
@@ -25,7 +25,7 @@ _NO = _UNKNOWN | {"irrelevant", "irrelevance", "not enough", "none", "unsupporte
 
 
 def read_verdict(value: object) -> object:
-    """Take "Yes, …", `know`, [UNSUPPORTED] and the like for what they mean; anything else is left to be refused."""
+    """Interpret "Yes, …", `know`, [UNSUPPORTED] and similar words; anything else is left to be refused."""
     if not isinstance(value, str):
         return value
     said = re.split(r"[.,;:!\n\]]", value.casefold().replace("\u2019", "'").strip(" [*"), maxsplit=1)[0].strip(" *")
@@ -35,7 +35,7 @@ def read_verdict(value: object) -> object:
 
 
 JudgedTrue = Annotated[bool, BeforeValidator(read_verdict)]
-"""True or false, also in the words of a trained module, e.g. `irrelevance`."""
+"""True or false, also as worded by a trained module, e.g. `irrelevance`."""
 
 
 class SelfKnowledge(ReplyModel):
@@ -45,7 +45,7 @@ class SelfKnowledge(ReplyModel):
 
     @classmethod
     def read_paper_form(cls, text: str) -> dict[str, JsonValue]:
-        """Read the bare word that the paper's module writes: know, or unknow."""
+        """Parse the bare word that the paper's module writes: know, or unknow."""
         return {"known": text}
 
 
@@ -61,7 +61,7 @@ async def self_knowledge(state: BranchState, runtime: Runtime[Context]) -> Updat
 
 
 async def vote_of_neighbours(state: MethodState, runtime: Runtime[SkrKnnContext]) -> Update:
-    """Let the k labelled questions that are nearest vote (SKR).
+    """Let the k nearest labelled questions vote (SKR).
 
     Where retrieval helps at least as many of all labelled questions as it harms, they must say clearly that it helps;
     else, that it harms: by a majority of the margin that the authors' code has, the difference of all labels scaled
@@ -84,7 +84,7 @@ def needs_retrieval(votes: Mapping[str, int], labels: Mapping[str, int]) -> bool
 
 
 def _vote(question: str, settings: SkrKnnContext) -> tuple[Counter[str], bool]:
-    """Count the labels of the neighbours, and decide."""
+    """Count the neighbours' labels, and decide."""
     from hopgraph.tools.retrieval.index_manifest import corpus_fingerprint  # here in the thread, as it brings NumPy
 
     if settings.labels is None:

@@ -1,4 +1,4 @@
-"""Drop irrelevant passages, and irrelevant sentences of the rest."""
+"""Drop irrelevant passages, and irrelevant sentences of the others."""
 
 import logging
 import re
@@ -30,7 +30,7 @@ _POINTS_BACK = re.compile(
     r"|il|elle|ils|elles|son|sa|ses|leur|leurs|ce|cet|cette|ces|[eé]l|ella|ellos|ellas|su|sus|est[aeo]s?)\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that is not understood without the one before it (English, German, French, Spanish)."""
+"""The beginning of a sentence that depends on the previous one (English, German, French, Spanish)."""
 _SHORT_TITLE = 200  # characters of a title up to which a passage's parts, each below the title, are cached
 
 
@@ -96,7 +96,7 @@ async def sentence_filter(state: SentenceFilterState, runtime: Runtime[FilterCon
 
 
 def relevance_threshold(settings: FilterContext, reranker: Reranker, best: float) -> float:
-    """Choose δ: the setting if it holds for this reranker, else the reranker's calibrated value, else minus infinity.
+    """Return δ: the setting if it applies to this reranker, else the reranker's calibrated value, else minus infinity.
 
     `best` is the score of the query's best passage, by which an `AdaptiveReranker` lowers its own value.
     """
@@ -125,14 +125,14 @@ class _Remaining(NamedTuple):
     """The part of a passage that is not set aside."""
 
     texts: list[str]
-    """All of it and then each sentence, with the title, as a reranker reads them."""
+    """All of it and then each sentence, with the title, in the form for a reranker."""
     sentences: list[tuple[int, int]]
-    """Empty where passages are not split."""
+    """Empty if passages are not split."""
     is_whole: bool
 
 
 def _remaining(passage: Passage, memory: Mapping[str, list[list[int]]] | None) -> _Remaining:
-    """Find what remains of a passage; `memory` is `shown`, None where passages are not split."""
+    """Return what remains of a passage; `memory` is `shown`, None if passages are not split."""
     title = with_title(passage, "")
     if memory is None:
         return _Remaining([title + passage["text"]], [], is_whole=True)
@@ -157,7 +157,7 @@ def _all_parts(title: str, text: str) -> _Remaining:
 
 
 def _excerpt(passage: Passage, remaining: _Remaining, scores: Sequence[float], threshold: float) -> Excerpt:
-    """Make the excerpt of a relevant passage; `scores` are those of `remaining.texts`."""
+    """Return the excerpt of a relevant passage; `scores` are those of `remaining.texts`."""
     score, *sentence_scores = scores
     wins = score > max(sentence_scores, default=float("-inf"))
     if wins and remaining.is_whole:

@@ -35,7 +35,7 @@ _PASSAGE_NUMBERS = re.compile(
     rf"|(?<!\s)\s*(?P<brackets>\((?:see )?passages? {_NUMBERS}\)|\[\d{{1,2}}(?:, ?\d{{1,2}})*\])",
     re.IGNORECASE,
 )
-"""How a reasoning names passages by their numbers."""
+"""A reference to passages by number in a reasoning."""
 
 
 def make_answer_question_node(*, own_knowledge: bool) -> Node:
@@ -64,7 +64,7 @@ def make_answer_question_node(*, own_knowledge: bool) -> Node:
 
 
 def grounded(node: QuestionNode, reading: Draft, passage_ids: list[str]) -> Draft:
-    """Let an answer without evidence rest on these passages; one without an answer, or with evidence, stays."""
+    """Base an answer without evidence on these passages; one without an answer, or with evidence, is unchanged."""
     if not reading["answer"] or reading["evidence"] or not passage_ids:
         return reading
     statement = reading["reasoning"] or f"{node['question']} {reading['answer']}"
@@ -100,7 +100,7 @@ async def compose(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
 
 
 def _carried(parts: Sequence[QuestionNode], state: RaIsfState, settings: RaIsfContext) -> list[Excerpt]:
-    """Show the passages again that the parts' answers rest on, if `carry_evidence`; own knowledge is in the answers."""
+    """Show the passages behind the parts' answers again, if `carry_evidence`; own knowledge is in the answers."""
     if not settings.carry_evidence:
         return []
     below = [key for part in parts for key in evidence_under(state["tree"], part["id"])]
@@ -117,7 +117,7 @@ def _excerpts(passages: Sequence[Passage], settings: RaIsfContext) -> list[Excer
 
 
 def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
-    """List the passages for a best effort: those that the tree's highest answers rest on, and the question's own."""
+    """List the passages for a best effort: those behind the tree's topmost answers, and the question's own."""
     carried = _carried(_highest_answered(state["tree"], ROOT_QUESTION), state, settings)
     found = _excerpts([each for each in state["passages"] if each["hop"] == 1], settings)
     first = {each["passage_id"]: each for each in reversed([*carried, *found])}
@@ -126,7 +126,7 @@ def at_hand(state: RaIsfState, settings: RaIsfContext) -> Knowledge:
 
 @with_passage_review("knowledge")
 async def best_effort(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
-    """Answer the question from what was found (*ours*), when nothing solved it or with the budget's last call.
+    """Answer the question from what was found (*ours*), if nothing solved it or with the budget's last call.
 
     That is the highest answered questions of the tree, and the passages in `knowledge`; without either, own knowledge.
     Writes `answer`, `explanation`, `evidence`, `used`, `stop_reason` and `tree`.
@@ -193,7 +193,7 @@ async def read_in_branch(
 
 
 def with_titles(text: str, titles: Sequence[str]) -> str:
-    """Put the titles of passages in the places of their numbers, as in `passages 1 and 3` or `[2]`.
+    """Replace passage numbers with their titles, as in `passages 1 and 3` or `[2]`.
 
     The number of no passage is left out, and so is that of one without a title.
     """

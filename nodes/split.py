@@ -1,4 +1,4 @@
-"""Grow a question tree: plant the question, break it down into its parts, and choose what can be worked on now."""
+"""Grow a question tree: start with the question, decompose it into parts, and choose what to work on next."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +38,7 @@ async def init_tree(state: QuestionInput, runtime: Runtime[Context]) -> Update:
 
 
 async def split(state: BranchState, runtime: Runtime[RaIsfContext]) -> Update:
-    """Ask for the sub-questions of the branch's question and plant them; writes `tree`.
+    """Ask for the sub-questions of the branch's question and add them; writes `tree`.
 
     Without any the question is unknown (RA-ISF, section 3.1). Where parts are `in_order` (*ours*) they may refer to the
     answers of earlier ones, and wait for them; else they are asked with their questions in the places of their answers.
@@ -91,7 +91,7 @@ def _open(question: str, key: str, *, parent: str, depth: int) -> QuestionNode:
 
 
 async def frontier(state: RaIsfState, runtime: Runtime[RaIsfContext]) -> Update:
-    """List what can be worked on side by side: open questions, and split ones whose parts are all settled.
+    """List what can be worked on in parallel: open questions, and split ones whose parts are all settled.
 
     A question that refers to parts opens when these are settled, with their answers in it; it is unknown without a call
     where one of them is (the question above asked for as much and was not solved), and beyond `max_questions`. Writes
@@ -126,7 +126,7 @@ def is_left_unsolved(root: QuestionNode, settings: RaIsfContext) -> bool:
 
 
 def _release(tree: dict[str, QuestionNode], runtime: Runtime[RaIsfContext]) -> dict[str, QuestionNode]:
-    """Open the questions that wait for nothing any more, and settle those beyond `max_questions`, in the tree itself.
+    """Open the questions that no longer wait, and settle those beyond `max_questions`, modifying the tree itself.
 
     Returns the questions that it changed. One pass is enough: only earlier parts are referred to.
     """
@@ -153,7 +153,7 @@ def _is_ready(tree: Mapping[str, QuestionNode], node: QuestionNode) -> bool:
 
 
 def _needs(node: QuestionNode, settings: RaIsfContext) -> int:
-    """Count the fewest calls of a branch, with those it leaves over; the root starts in any case."""
+    """Return the minimum calls of a branch, including its reserve; the root starts in any case."""
     if node["status"] == "split":
         return 1 + reserved_by_branch(node)
     return 2 + reserved_by_branch(node) if node["parent"] and node["depth"] <= settings.max_depth else 0

@@ -1,4 +1,4 @@
-"""Take the passages that the caller gives in place of a retriever's."""
+"""Use the passages that the caller supplies instead of a retriever's."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ _GIVEN = TypeAdapter(list[GivenPassage])
 
 
 async def use_gold_passages(state: GoldInput, runtime: Runtime[GoldPassagesContext]) -> Update:
-    """Turn the given passages, of the input or else of the setting, into knowledge, whole and in their order.
+    """Turn the supplied passages, from the input or else the setting, into knowledge, whole and in order.
 
     Empties `gold_passages`, so that the next question of a conversation is not answered from them. A SettingsError says
     that none are given, or which entry cannot be used. Writes `passages`, `knowledge` and `gold_passages`.
@@ -43,7 +43,7 @@ async def use_gold_passages(state: GoldInput, runtime: Runtime[GoldPassagesConte
 
 
 def check_given(given: object) -> list[GivenPassage]:
-    """Check what came from outside: a SettingsError for no list, an empty one, or an entry without a text."""
+    """Validate external input: a SettingsError for anything but a non-empty list of entries with a text."""
     try:
         found = _GIVEN.validate_python(given)
     except ValidationError as error:

@@ -26,7 +26,7 @@ _SAME = 0.9  # how similar the words of two queries are that ask the same
 
 
 class ChainLink(ReplyModel):
-    """A query with its answer; empty where it is unsolved."""
+    """A query with its answer; empty if it is unsolved."""
 
     query: ShortText
     answer: ShortText = ""
@@ -39,7 +39,7 @@ class QueryChain(ReplyModel):
 
 
 async def write_chain(state: SearchainState, runtime: Runtime[SearchainContext]) -> Update:
-    """Ask for a chain of queries that leads to the answer, given the nodes that were checked (SearChain).
+    """Ask for a chain of queries that leads to the answer, given the checked nodes (SearChain).
 
     The feedback shows the passages of the last node, too. The model may keep its answer: one to a node that it gives
     again, with another answer, takes the place of that node's, as not grounded. A query that is still unsolved may

@@ -1,4 +1,4 @@
-"""Write the next turn between tags: a search, or the answer (Search-R1)."""
+"""Write the next tagged turn: a search, or the answer (Search-R1)."""
 
 import re
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ from hopgraph.tools.models.completions import TextRequest, WrittenText
 from hopgraph.tools.prompts import Value, clean, escape, unescape
 from hopgraph.tools.text import contains, content_terms
 
-# The weights were trained on exactly these words and forms, so they are an interface, as the authors published it.
+# The weights were trained on exactly these words and formats, so they are an interface, as published by the authors.
 PROTOCOL = (
     "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get new "
     "information. After reasoning, if you find you lack some knowledge, you can call a search engine by <search> query "
@@ -46,16 +46,16 @@ class _Turn(NamedTuple):
     """The text and the action of one turn."""
 
     text: str
-    """Up to the tag that ends it, which is added where the model left it out; or to the hint that it does nothing."""
+    """Up to its closing tag, which is added if the model omitted it; or up to the hint that it does nothing."""
     thought: str
     query: str
     answer: str | None
-    """None where it gives none; empty where it says that there is none."""
+    """None if it gives none; empty if it says that there is none."""
 
 
 @with_passage_review("knowledge")
 async def write_turn(state: SearchR1State, runtime: Runtime[SearchR1Context]) -> Update:
-    """Let the model write on after all turns and what their searches found: the next search, or the answer.
+    """Let the model continue after all turns and search results: the next search, or the answer.
 
     A turn that does neither is followed by the hint that the weights know from training. The answer rests on the
     passages that contain it, else on those of the last search. The budget's last call is for an answer, *ours*, before
@@ -89,20 +89,20 @@ async def write_turn(state: SearchR1State, runtime: Runtime[SearchR1Context]) ->
 
 
 async def show_found(state: SearchR1State) -> Update:
-    """Keep what the last search found, whole, as one more entry of `knowledge`."""
+    """Append the last search results, whole, as one more entry of `knowledge`."""
     found = candidate_excerpts(state["candidates"], passages_by_id(state["passages"]))
     return {"knowledge": [*state["knowledge"], Knowledge(query=state["queries"][0]["text"], excerpts=found)]}
 
 
 def route_turn(state: SearchR1State) -> Literal["search", "answer", "neither"]:
-    """Route after a turn: carry out its search, end with its answer, or let the model try again."""
+    """Route after a turn: run its search, end with its answer, or let the model try again."""
     if state["queries"]:
         return "search"
     return "answer" if state["stop_reason"] else "neither"
 
 
 def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> ModelCall[WrittenText]:
-    """Ask for the next turn, or where the run ends for the answer, whose tag is opened."""
+    """Ask for the next turn or, if the run must end, for the answer, whose tag is opened."""
     variables: dict[str, Value] = {
         "passages": kept_passages(state)[1],
         "history": _history(state),
@@ -117,7 +117,7 @@ def _ask(state: SearchR1State, settings: SearchR1Context, ends: bool) -> ModelCa
 
 
 def prompt_of(state: SearchR1State, settings: SearchR1Context) -> str:
-    """Return what the model's next turn follows: the protocol with the question, all turns, and what they found."""
+    """Return the text before the model's next turn: the protocol with the question, all turns, and search results."""
     question = escape(state["question"]).strip()
     asked = f"{PROTOCOL}{question}{'' if question.endswith('?') else '?'}"
     asked += " Answer yes or no.\n" if settings.answer_type == "yes_no" else "\n"
@@ -133,7 +133,7 @@ def prompt_of(state: SearchR1State, settings: SearchR1Context) -> str:
 
 
 def _documents(shown: list[dict[str, str]]) -> str:
-    """Write passages as the weights know them, none of whose text is a tag or a role's marker."""
+    """Return passages in the format that the weights know, without tags or role markers in their text."""
     lines = (
         f'Doc {number}(Title: "{" ".join(escape(each["title"]).split())}") {escape(each["text"])}'
         for number, each in enumerate(shown, start=1)
@@ -142,7 +142,7 @@ def _documents(shown: list[dict[str, str]]) -> str:
 
 
 def _history(state: SearchR1State) -> list[str]:
-    """List the turns, each search with the numbers of its passages among all."""
+    """List the turns, each search with the numbers of its passages among all passages."""
     found = iter(state["knowledge"])
     numbers = {each["passage_id"]: str(number) for number, each in enumerate(kept_passages(state)[0], start=1)}
     lines = list[str]()
@@ -154,7 +154,7 @@ def _history(state: SearchR1State) -> list[str]:
 
 
 def _read_turn(text: str, settings: SearchR1Context, ends: bool) -> _Turn:
-    """Read a turn up to its first closing tag, by the last tag that opens before; its end may be missing.
+    """Parse a turn up to its first closing tag, by the last opening tag before it; its end may be missing.
 
     All later prompts repeat it, so of one that is too long the last part counts, where its tag is.
     """
@@ -175,7 +175,7 @@ def _thought(text: str) -> str:
 
 
 def _evidence(state: SearchR1State, answer: str) -> list[Evidence]:
-    """Rest an answer on the kept passages that contain it; else, as "yes", on those of the last search."""
+    """Support an answer with the kept passages that contain it; else, e.g. for "yes", with those of the last search."""
     excerpts, passages = kept_passages(state)[0], passages_by_id(state["passages"])
     if not answer or not excerpts:
         return []

@@ -152,7 +152,7 @@ def assert_as_asked(printed: str) -> None:
         assert citation["title"] in printed
 
 
-_CLOSED = "400 documents: 'hr' is not open to you; leave it out, or use all"
+_CLOSED = "400 documents: 'hr' is not available to you; leave it out, or use all"
 
 
 @pytest.mark.parametrize("snippet", BY_ITSELF, ids=range(1, len(BY_ITSELF) + 1))

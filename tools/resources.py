@@ -43,7 +43,7 @@ def find_model_spec(settings: Context, role: str) -> str | Runnable[Any, Any]:
 async def get_retriever(given: str | Runnable[str, Any] | None, *, links: bool = True) -> Runnable[str, Any]:
     """Return a retriever; None is the sample corpus. CorpusError where an index cannot be opened."""
     if isinstance(given, BaseChatModel):
-        raise SpecError(f"the retriever is a model ({type(given).__name__}); give a LangChain retriever, or a spec")
+        raise SpecError(f"the retriever is a model ({type(given).__name__}); pass a LangChain retriever or a spec")
     return await open_retriever(given if isinstance(given, Runnable) else given or DEFAULT_RETRIEVER, links=links)
 
 

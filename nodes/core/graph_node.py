@@ -81,7 +81,7 @@ class GraphNode(Runnable[Any, Any]):
 
 
 class _SyncRouter(RunnableLambda[Any, Any]):
-    """A sync router, which is run without LangChain's preparations where no callback handler watches."""
+    """A sync router, run without LangChain's setup if no callback handler is listening."""
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         if config is None or callback_handlers(config):
@@ -91,15 +91,15 @@ class _SyncRouter(RunnableLambda[Any, Any]):
 
 
 Ways = Mapping[str, tuple[str, str]]
-"""Target that a router chooses → the setting that asks for a review there, and the review's node."""
+"""Target of a router → the setting that asks for a review there, and the review's node."""
 
 
 def make_router(
     name: str, router: StepFunction, cls: type[Context], *, gets_settings: bool, led: Ways | None = None
 ) -> Runnable[Any, Any]:
-    """Make a router's function a runnable; a sync one runs on the event loop, where `StateGraph` would take a thread.
+    """Return a router function as a runnable; a sync one runs on the event loop, where `StateGraph` would use a thread.
 
-    Its `runtime.context` is the settings if it `gets_settings`, else what the caller gave.
+    Its `runtime.context` is the settings if it `gets_settings`, else what the caller passed.
     """
 
     def given(state: Any) -> tuple[Runtime[Any], Context]:

@@ -1,4 +1,4 @@
-"""Make a method out of any compiled LangGraph graph that takes a `question` and gives an `answer`.
+"""Turn any compiled LangGraph graph with a `question` input and an `answer` output into a method.
 
 It runs in one node and keeps its own models, retriever and context; a callback counts its model calls and keeps them
 within `max_llm_calls` and `max_tokens`, and `deadline_seconds` ends it. What it writes to the `custom` stream becomes
@@ -53,8 +53,8 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 RUN_GRAPH = "run_graph"
 _NO_NAME = "LangGraph"  # what LangGraph calls a graph that was compiled without a name
 _LIMITS = frozenset({"max_llm_calls", "max_tokens", "deadline_seconds"})
-"""Settings that hold for every graph."""
-_GRAPH_LIMIT = 25  # LangGraph's own limit of steps, which holds for a graph that sets none
+"""Settings that apply to every graph."""
+_GRAPH_LIMIT = 25  # LangGraph's default step limit, used by a graph that sets none
 
 
 def _to_passages(given: Any) -> Any:
@@ -67,7 +67,7 @@ _Text = Annotated[str, BeforeValidator(lambda given: "" if given is None else gi
 
 
 class _HostedOutput(TypedDict, total=False):
-    """Keys read from the graph's last state."""
+    """Keys read from the graph's final state."""
 
     answer: _Text
     explanation: _Text
@@ -83,7 +83,7 @@ _OUTPUT = TypeAdapter(_HostedOutput)
 
 
 class _BudgetSpentError(ModelError):
-    """Raised in the graph by a model call that the budget does not cover; it may catch it and answer without."""
+    """Raised in the graph by a model call beyond the budget; the graph may catch it and answer without the call."""
 
 
 class HostedContext(Context):
@@ -94,10 +94,10 @@ class HostedContext(Context):
     resources = ()
     presets: ClassVar[Presets] = {}
     given: ClassVar[frozenset[str]] = frozenset()
-    """The settings that go into its context."""
+    """The settings passed into its context."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let a process that has hosted the same graph restore the settings; their class has no place in a module."""
+        """Let a process that has hosted the same graph restore the settings; their class is not in any module."""
         return _restored, (self.method, self.__getstate__())
 
 
@@ -117,7 +117,7 @@ def keys_of(graph: AnyGraph, end: Literal["input", "output"]) -> list[str]:
 
 
 def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
-    """Return a graph as a method of this name; SpecError where it takes no `question`, or gives no `answer`."""
+    """Return a graph as a method of this name; SpecError if it has no `question` input or no `answer` output."""
     for key, verb, keys in (
         ("question", "takes", keys_of(graph, "input")),
         ("answer", "gives", keys_of(graph, "output")),
@@ -136,7 +136,7 @@ def host_graph(graph: AnyGraph, name: str) -> CompiledMethod:
 
 
 def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
-    """Make settings of the fields of a graph's own context: a dataclass, a pydantic model or a TypedDict."""
+    """Make settings from the fields of a graph's own context: a dataclass, a pydantic model or a TypedDict."""
     given = _fields_of(schema) if schema else {}
     made: Any = cast("Any", create_model)(
         f"{name}_context",
@@ -154,7 +154,7 @@ def _settings_of(schema: type[Any] | None, name: str) -> type[HostedContext]:
 
 
 def _fields_of(schema: type[Any]) -> dict[str, tuple[Any, Any]]:
-    """List the fields of a context: name → (type, default); `...` where it has to be given."""
+    """List the fields of a context: name → (type, default); `...` if required."""
     hints = get_type_hints(schema, include_extras=True)
     if issubclass(schema, BaseModel):
         fields = schema.model_fields.items()
@@ -174,7 +174,7 @@ def _default_of(field: "DataclassField[Any]") -> Any:
 
 
 class _CallCounter(BaseCallbackHandler):
-    """Counts the model calls of a run, and their tokens where the model tells them; refuses those beyond the budget."""
+    """Counts the model calls of a run, and their tokens if the model reports them; refuses calls beyond the budget."""
 
     run_inline = True
     raise_error = True
@@ -207,7 +207,7 @@ def _run(graph: AnyGraph, name: str) -> Node:
     limit = (graph.config or {}).get("recursion_limit", _GRAPH_LIMIT)
 
     async def run_graph(state: QuestionInput, runtime: Runtime[Context]) -> Update:
-        """Run the graph; writes what every method gives, with what the graph does not say left empty."""
+        """Run the graph; writes the output of every method, leaving empty what the graph does not provide."""
         settings, limits = runtime.context, Context()
         context: Any = settings
         if isinstance(settings, HostedContext):
@@ -244,7 +244,7 @@ def _run(graph: AnyGraph, name: str) -> Node:
 
 
 def _report(runtime: Runtime[Any], written: object) -> None:
-    """Report what the graph wrote to its `custom` stream; our own nodes in it write step events already."""
+    """Report what the graph wrote to its `custom` stream; our own nodes in it already write step events."""
     if is_step_event(written):
         runtime.stream_writer(written)
         return
@@ -257,7 +257,7 @@ def _read(last: object, name: str, counter: _CallCounter, runtime: Runtime[Any])
     try:
         found = _OUTPUT.validate_python(last)
     except ValidationError as error:
-        raise SpecError(f"method {name!r}: what its graph gives cannot be used: {format_error(error)}") from None
+        raise SpecError(f"method {name!r}: the output of its graph cannot be used: {format_error(error)}") from None
     answer = found.get("answer", "")
     passages, citations = found.get("passages", []), found.get("citations", [])
     usage = cast("Usage", {**total([], iterations=1), **counter.used, **cast("Any", found).get("usage", {})})

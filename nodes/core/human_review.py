@@ -1,16 +1,16 @@
-"""Let a person approve, edit or reject what a run is about to use: its queries, or its evidence.
+"""Let a person approve, edit or reject what a run is about to use: its queries or its evidence.
 
 The run pauses by LangGraph's `interrupt`. A node that was interrupted runs again from its top when the run is
 resumed, so each review is its own node, which does nothing else: no model is called twice and no event is
-reported twice. What can be resumed with:
-
+resumed, so each review is a separate node that does nothing else: no model is called twice and no event is
+reported twice. It can be resumed with:
 * `True` or "approve": use everything as shown;
-* `False` or "reject": use nothing of it;
-* a list: use these in its place;
+* `False` or "reject": use none of it;
+* a list: use these instead;
 * `{"action": "approve" | "edit" | "reject"}`, with the list under "queries" or "evidence" for "edit";
 * what Agent Chat UI and Agent Inbox send (`review_forms`), e.g. `{"decisions": [{"type": "approve"}]}`.
 
-Anything else pauses again, with the reason under "problem". The time that a person takes is not part of
+Anything else pauses again, with the reason under "problem". The person's time does not count towards
 `deadline_seconds`.
 """
 
@@ -32,10 +32,10 @@ from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
 
 MOST_QUERIES = 50
-"""Queries that a person can send in place of those shown."""
+"""Maximum queries that a person can send instead of those shown."""
 _ACTIONS = {"approve": "approve", "accept": "approve", "yes": "approve", "reject": "reject", "no": "reject"}
 _GREGORIAN = 0x01B21DD213814000
-"""100-nanosecond steps from the beginning of a UUID's time to that of the epoch."""
+"""100-nanosecond steps between the start of UUID time and the epoch."""
 
 ReadT = TypeVar("ReadT")
 
@@ -46,21 +46,21 @@ class Item(NamedTuple):
     id: str
     text: str
     titles: list[str]
-    """Ids of the passages that it is, or rests on."""
+    """Ids of the passages that it is, or cites."""
     editable: bool
     """A statement's text can be changed, a passage's cannot: it would not be what the corpus says."""
 
 
 def check_resumable(settings: Context) -> None:
-    """Refuse a review, with a SettingsError, where the run could not be resumed: without any checkpointer."""
+    """Raise a SettingsError for a review in a run that cannot be resumed because it has no checkpointer."""
     wanted = [name for name in ("review_queries", "review_evidence") if getattr(settings, name)]
     if wanted:
         check_checkpointer(wanted[0], "--review")
 
 
 def check_checkpointer(what: str, option: str) -> None:
-    """Refuse, with a SettingsError, what pauses a run that nothing can resume; `option` is the command line's."""
-    # LangGraph hands the checkpointer down under this key, to nested graphs too; it has no public name.
+    """Raise a SettingsError for a pause in a run that nothing can resume; `option` is the command line's."""
+    # LangGraph passes the checkpointer down under this key, also to nested graphs; it has no public name.
     if not get_config().get("configurable", {}).get("__pregel_checkpointer"):
         raise SettingsError(
             f"{what} pauses the run and needs a checkpointer to resume: compile the graph with "
@@ -69,16 +69,16 @@ def check_checkpointer(what: str, option: str) -> None:
 
 
 def question_of_others(payload: object) -> str:
-    """Return as text what an external graph pauses with, to be answered in words; empty for our own reviews."""
+    """Return an external graph's interrupt as text, to be answered in text; empty for our own reviews."""
     if isinstance(payload, Mapping) and cast("Mapping[str, object]", payload).get("kind") in ("queries", "evidence"):
         return ""
     return payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False, default=str)
 
 
 async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> Update:
-    """Pause until a person has seen the `queries`, if any, that are about to be sent; writes `approved`.
+    """Pause until a person has reviewed the `queries`, if any, about to be sent; writes `approved`.
 
-    In an edited list, a text that was shown keeps its place; the others take the free places, and the rest is added.
+    In an edited list, an unchanged text keeps its position; the others fill the free positions, and the rest is added.
     """
     queries: list[Query] = state["queries"]
     hop: int = state["iteration"]
@@ -89,7 +89,7 @@ async def review_queries(state: Mapping[str, Any], runtime: Runtime[Any]) -> Upd
         "question": state["question"],
         "hop": hop,
         "queries": [{"text": query["text"], "why": query["why"]} for query in queries],
-        "instructions": "Approve, reject, or edit: give the list of queries to send instead.",
+        "instructions": "Approve, reject, or edit: pass the list of queries to send instead.",
     }
     action, texts = _ask_person(payload, read_queries)
     if action == "edit":
@@ -106,7 +106,7 @@ def approve_evidence(
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Pause until a person has reviewed the evidence, if any, for the next answer.
 
-    Gives the texts that stay by their ids, in the person's order, and the update that says that the review took place.
+    Returns the remaining texts by id, in the person's order, and the update that records the review.
     """
     everything = {item.id: item.text for item in items}
     if not items:
@@ -116,8 +116,8 @@ def approve_evidence(
         "question": question,
         "hop": hop,
         "evidence": [item._asdict() for item in items],
-        "instructions": 'Approve, reject, or edit: give the list of what to keep, by "id", with a new "text" for '
-        "statements (editable) that are to say something else.",
+        "instructions": 'Approve, reject, or edit: pass the list of what to keep, by "id", with a new "text" for '
+        "statements (editable) to change.",
     }
     action, edited_texts = _ask_person(payload, lambda given: read_evidence(given, items))
     kept = {"approve": everything, "reject": {}}.get(action, edited_texts)
@@ -127,7 +127,7 @@ def approve_evidence(
 
 
 def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]], ReadT]) -> tuple[str, ReadT]:
-    """Pause until a resume value can be used; gives the action and the list that was read."""
+    """Pause until a resume value can be used; returns the action and the parsed list."""
     problem: dict[str, JsonValue] = {}
     while True:
         try:
@@ -139,10 +139,10 @@ def _ask_person(payload: Mapping[str, JsonValue], read: Callable[[list[object]],
 
 
 def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
-    """Read what to do ("approve", "edit" or "reject"), and the list in place of the one shown; empty without "edit".
+    """Parse the action ("approve", "edit" or "reject"), and the list that replaces the one shown; empty without "edit".
 
-    `kind`, "queries" or "evidence", is the name of the list in an object. UnusableError: it is none of what can be
-    sent.
+    `kind`, "queries" or "evidence", is the key of the list in an object. UnusableError: it is none of the accepted
+    forms.
     """
     word, entries = given, given
     if isinstance(given, Mapping):
@@ -161,23 +161,23 @@ def read_decision(given: object, kind: str) -> tuple[str, list[object]]:
 
 
 def read_queries(given: Sequence[object]) -> list[str]:
-    """Read a list of queries as their texts, each once, in order; UnusableError says why one cannot be sent."""
+    """Parse a list of queries into texts, without repeats, in order; UnusableError says why one cannot be sent."""
     texts: list[str] = []
     for entry in given:
         text = cast("Mapping[str, object]", entry).get("text") if isinstance(entry, Mapping) else entry
         shown = " ".join(clean(text).split()) if isinstance(text, str) else ""
         if not shown:
-            raise UnusableError(f'a query must be a text, or an object with one under "text"; got {entry!r:.80}')
+            raise UnusableError(f'a query must be a string, or an object with one under "text"; got {entry!r:.80}')
         if len(shown) > MAX_TEXT_CHARACTERS:
-            raise UnusableError(f"a query has {len(shown):,} characters; at most {MAX_TEXT_CHARACTERS:,} are taken")
+            raise UnusableError(f"a query has {len(shown):,} characters; the limit is {MAX_TEXT_CHARACTERS:,}")
         texts.append(shown)
     if len(texts) > MOST_QUERIES:
-        raise UnusableError(f"at most {MOST_QUERIES} queries are taken, got {len(texts):,}")
+        raise UnusableError(f"at most {MOST_QUERIES} queries are allowed, got {len(texts):,}")
     return list(dict.fromkeys(texts))
 
 
 def read_evidence(given: Sequence[object], items: Sequence[Item]) -> dict[str, str]:
-    """Read a list of evidence, as texts by id, in its order; UnusableError says what is wrong with an entry."""
+    """Parse a list of evidence into texts by id, in order; UnusableError says what is wrong with an entry."""
     by_id = {item.id: item for item in items}
     kept: dict[str, str] = {}
     for entry in given:
@@ -198,7 +198,7 @@ def read_evidence(given: Sequence[object], items: Sequence[Item]) -> dict[str, s
 
 
 def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> list[Query | None]:
-    """Put an edited list in the places of the queries that were proposed, then what has no place."""
+    """Put an edited list into the positions of the proposed queries, then append the rest."""
     shown = {query["text"] for query in queries}
     new = iter([text for text in texts if text not in shown])
     placed: list[Query | None] = []
@@ -212,7 +212,7 @@ def _in_places(queries: Sequence[Query], texts: Sequence[str]) -> list[Query | N
 
 
 def step_start_time(runtime: Runtime[Any]) -> float:
-    """Return when the node's superstep began, by its checkpoint's id, else now; in seconds since the epoch."""
+    """Return when the node's superstep started, by its checkpoint's id, else now; in seconds since the epoch."""
     info = runtime.execution_info
     if info is None or not info.checkpoint_id:
         return time.time()
@@ -220,7 +220,7 @@ def step_start_time(runtime: Runtime[Any]) -> float:
 
 
 def _reviewed(runtime: Runtime[Any] | None) -> Update:
-    """Write down that the review took place and, with its runtime, how long a person took, for the deadline."""
+    """Record that the review took place and, given its runtime, how long the person took, for the deadline."""
     where = current_position()
     if runtime is None:
         return {"reviewed": [where.node]}

@@ -1,8 +1,8 @@
-"""Long answers: a model's Markdown rewritten from what a parser reads that knows no HTML, links or images.
+"""Long answers: a model's Markdown, rewritten by a parser that supports no HTML, links or images.
 
-What is written is inert for any client that draws Markdown, and settles for each statement what supports it: the marks
-are numbered in the order in which they come, those that name no source go, and a statement without any is marked `[?]`.
-A statement is a sentence, or a row of a table; headings, code, and what ends with a colon state nothing.
+The result is inert for any client that renders Markdown, and shows what supports each statement: marks
+are numbered in order of appearance, those that name no source are removed, and a statement without any is marked `[?]`.
+A statement is a sentence or a table row; headings, code, and anything that ends with a colon state nothing.
 """
 
 import re
@@ -29,7 +29,7 @@ _ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
 
 
 def markdown_parser(*, xhtml: bool = False) -> MarkdownIt:
-    """Make a parser of long answers: blocks, tables, code and emphasis, and nothing active."""
+    """Return a parser of long answers: blocks, tables, code and emphasis, and nothing active."""
     return MarkdownIt("zero", {"maxNesting": _MAX_NESTING, "xhtmlOut": xhtml}).enable([*_BLOCKS, *_INLINE, *_STYLES])
 
 
@@ -40,34 +40,34 @@ def _parser() -> MarkdownIt:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a long answer, with the sources that it names."""
+    """A statement of a long answer, with the sources that it cites."""
 
     text: str
     """Without marks and Markdown."""
     sources: tuple[int, ...]
-    """Their numbers, as the model was shown them; empty for none."""
+    """Their numbers, as shown to the model; empty if there are none."""
 
 
 @dataclass
 class LongAnswer:
-    """A long answer as it is written: `write` once, then read."""
+    """A long answer being written: call `write` once, then read the fields."""
 
     sources: int
     """Number of passages shown to the model."""
     rejected: Collection[int] = ()
-    """The places among `statements` of those that are marked although they name sources."""
+    """Indexes of the `statements` that are marked as unsupported although they cite sources."""
     statements: list[Statement] = field(default_factory=list[Statement])
     cited: dict[int, int] = field(default_factory=dict[int, int])
-    """Number that the model was shown → number of the source in the text, in order of the latter."""
+    """Number shown to the model → number of the source in the text, ordered by the latter."""
 
     def write(self, text: str) -> str:
-        """Return the text as inert Markdown with settled marks; what is written of its beginning begins the same."""
+        """Return the text as inert Markdown with final marks; a prefix of the text gives a prefix of the result."""
         return self._join(SyntaxTreeNode(_parser().parse(clean(text))).children, "\n\n")
 
     def _join(self, blocks: Iterable[SyntaxTreeNode], gap: str) -> str:
         written, before = "", ""
         for block in blocks:
-            # Only a list that begins at 1 can follow a paragraph without an empty line.
+            # Only a list that starts at 1 can follow a paragraph without an empty line.
             is_near = block.type == "bullet_list" or (block.type == "ordered_list" and block.attrs.get("start", 1) == 1)
             written += (gap if before == "paragraph" and is_near else "\n\n") if before else ""
             written += self._block(block)
@@ -116,7 +116,7 @@ class LongAnswer:
             yield _row([*cells, f"{last}{added}".strip()])
 
     def _paragraph(self, content: str) -> str:
-        """Write a paragraph on one line, but for the lines that it breaks itself, and mark what nothing supports."""
+        """Write a paragraph on one line, except for explicit line breaks, and mark unsupported statements."""
         lines = [" ".join(part.split()) for part in re.split(r"(?: {2,}|\\)\n", content)]
         return "  \n".join(self._sentences(each) for each in lines)
 
@@ -135,7 +135,7 @@ class LongAnswer:
         return written
 
     def _settle(self, text: str, mask: str) -> str:
-        """Record a statement; return what marks it, empty where its sources support it."""
+        """Record a statement; return its mark, empty if its sources support it."""
         if not re.search(r"\w", text) or text.endswith((":", "\uff1a")):
             return ""
         shown = [*self.cited]
@@ -144,7 +144,7 @@ class LongAnswer:
         return "" if named and len(self.statements) - 1 not in self.rejected else f" {UNSUPPORTED}"
 
     def _line(self, content: str) -> tuple[str, str]:
-        """Return a line of text, and as long a one with blanks for its emphasis and without the words of its code."""
+        """Return a line of text, and one of equal length with emphasis blanked out and code removed."""
         line = mask = ""
         for token in _parser().parseInline(content)[0].children or ():
             if token.type == "text":
@@ -163,14 +163,14 @@ class LongAnswer:
 
 
 def _plain(line: str, mask: str) -> str:
-    """Return a line without its marks and its emphasis, by its mask."""
+    """Return a line without its marks and emphasis, using its mask."""
     marks = {place for found in _MARK.finditer(mask) for place in range(*found.span())}
     kept = (sign for place, sign in enumerate(line) if place not in marks and (sign == " " or mask[place] != " "))
     return re.sub(r" (?=[.,;!?](?:\s|$))", "", " ".join(unescape_markup("".join(kept)).split()))
 
 
 def write_so_far(text: str, sources: int) -> str:
-    """Return how a long answer begins of which so much has come: lines that stay as they are; none before a mark."""
+    """Return the stable beginning of a partial long answer: complete lines; empty before the first mark."""
     answer = LongAnswer(sources)
     written = answer.write(text.rpartition("\n")[0]).rpartition("\n")[0].rstrip("\n")
     return written if answer.cited else ""

@@ -9,47 +9,47 @@ from hopgraph.tools.prompts import clean
 _MARKUP = re.compile(
     r"""
     `                                     # code
-    | \\(?=[!-/:-@\[-`{-~]|\Z)            # what escapes a sign
-    | (?<=\S)[*~] | \A[*~](?!\w)          # what can end emphasis, which then does not begin either
-    | (?<!\s)_(?![^\W_])                  # the same; within a word it is none
+    | \\(?=[!-/:-@\[-`{-~]|\Z)            # an escape character
+    | (?<=\S)[*~] | \A[*~](?!\w)          # could end emphasis, so it does not begin it either
+    | (?<!\s)_(?![^\W_])                  # the same; no emphasis within a word
     | (?<=\S)\$(?!\d) | \A\$(?!\w)       # the end of a formula, not a price
     | <(?=[A-Za-z/!?])                    # HTML
     | &(?=\#?\w+;)
     | \[(?=\d{1,3}\]) | \](?=[(\[:])      # a mark, a link
     | (?<=\[\d)\] | (?<=\[\d\d)\] | (?<=\[\d\d\d)\]
-    | (?: (?<=\[\d\]) | (?<=\[\d\d\]) | (?<=\[\d\d\d\]))\(    # what would make a mark a link
+    | (?: (?<=\[\d\]) | (?<=\[\d\d\]) | (?<=\[\d\d\d\]))\(    # would turn a mark into a link
     | (?: (?<=\A\[\d\]) | (?<=\A\[\d\d\]) | (?<=\A\[\d\d\d\])):
     | \A(?:> | \#(?=\#{0,5}(?:\s|\Z)) | [-+](?=[\s-]|\Z))  # a quotation, a heading, a list
     """,
     re.VERBOSE,
 )
-"""Characters that Markdown, HTML or a formula would read as markup where they stand."""
+"""Characters that Markdown, HTML or a formula would read as markup at their position."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WRITTEN_MARKS = re.compile(r"( ?)\[(\d{1,3}(?: ?[,;] ?\d{1,3})*)\]")  # as models write them: [1], [1, 2]
 _MARK = re.compile(r"(\[\d{1,3}\])")
 
 
 UNSUPPORTED = "[?]"
-"""Stands in a long answer behind a statement that names no source, or whose sources do not entail it."""
+"""Follows a statement in a long answer that cites no source, or is not entailed by its sources."""
 
 
 def escape_markup(text: str) -> str:
-    """Write untrusted text so that a chat client shows it as it is: on one line, with its markup escaped."""
+    """Escape untrusted text so that a chat client shows it literally: on one line, with its markup escaped."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(clean(text).split()))
 
 
 def unescape_markup(reply: str) -> str:
-    """Take out what `escape_markup` wrote before markup, for a place where nothing reads the text as Markdown."""
+    """Remove the escapes of `escape_markup`, for a place where the text is not rendered as Markdown."""
     return _ESCAPED.sub(r"\1", reply)
 
 
 def settle_marks(text: str, citations: int) -> str:
-    """Write the marks of a model's text as [1][2], and leave out those that name none of so many citations."""
+    """Write the marks of a model's text as [1][2], and drop those beyond the number of citations."""
     return rename_marks(" ".join(clean(text).split()), lambda number: number if 1 <= number <= citations else None)
 
 
 def rename_marks(text: str, rename: Callable[[int], int | None]) -> str:
-    """Write the marks of a model's text as [1][2], each with the number that it is given, and leave out the others."""
+    """Write the marks of a model's text as [1][2], each with its new number, and drop the others."""
 
     def renamed(found: re.Match[str]) -> str:
         numbers = (rename(int(each)) for each in re.findall(r"\d+", found[2]))
@@ -60,7 +60,7 @@ def rename_marks(text: str, rename: Callable[[int], int | None]) -> str:
 
 
 def split_at_marks(text: str, citations: int) -> list[str]:
-    """Split an answer at its marks: text and mark in turn, text first and last; one part if it has none."""
+    """Split an answer at its marks: alternating text and mark, text first and last; one part if it has none."""
     parts = _MARK.split(text)
     for at in range(len(parts) - 2, 0, -2):
         if not 1 <= int(parts[at][1:-1]) <= citations:
@@ -69,12 +69,12 @@ def split_at_marks(text: str, citations: int) -> list[str]:
 
 
 def escape_but_marks(text: str, citations: int) -> str:
-    """Write untrusted text as `escape_markup` does, but for its marks."""
+    """Escape untrusted text as `escape_markup` does, except for its marks."""
     return escape_piece(" ".join(clean(text).split()), citations)
 
 
 def escape_piece(text: str, citations: int = 999) -> str:
-    """Escape a piece of a line as `escape_but_marks` does a whole one, with its blanks as they are."""
+    """Escape a piece of a line as `escape_but_marks` does a whole one, keeping its spaces."""
     parts = split_at_marks(text, citations)
     ends = list(accumulate(map(len, parts)))
     marks = {place for start, end in zip(ends[::2], ends[1::2], strict=False) for place in (start, end - 1)}
@@ -82,16 +82,16 @@ def escape_piece(text: str, citations: int = 999) -> str:
 
 
 def marked_answer(answer: str, citations: int) -> str:
-    """Write an answer with its marks for a chat client: those that it has, else one for each citation after it."""
+    """Return an answer with its marks for a chat client: its own, else one for each citation at the end."""
     text = escape_but_marks(answer, citations)
     return text if len(split_at_marks(answer, citations)) > 1 else append_marks(text, citations)
 
 
 def answer_text(answer: str, citations: int, *, markdown: bool) -> str:
-    """Write an answer for a chat client, which reads Markdown: a long one as it is."""
+    """Return an answer for a chat client, which renders Markdown: a long one as it is."""
     return answer if markdown else marked_answer(answer, citations)
 
 
 def append_marks(answer: str, citations: int) -> str:
-    """Put a mark for each citation after an answer."""
+    """Append a mark for each citation to an answer."""
     return f"{answer} {''.join(f'[{number}]' for number in range(1, citations + 1))}".rstrip()

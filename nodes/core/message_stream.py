@@ -1,7 +1,7 @@
-"""The answer on LangGraph's `messages` stream, while a model writes it.
+"""The answer on LangGraph's `messages` stream, as a model writes it.
 
-The models' own replies are records that are not read as they come, so their requests are tagged `nostream`. What is
-pushed here is the text of the answer alone.
+The models' own replies are records that are not meant to be streamed, so their requests are tagged `nostream`. Only
+the text of the answer is pushed here.
 """
 
 import re
@@ -19,40 +19,40 @@ from hopgraph.tools.io.framework_internals import message_handlers
 from hopgraph.tools.models.parse import read_unfinished
 
 MESSAGE_ID = "hopgraph_message"
-"""The metadata key under which a chat says what the id of its reply will be."""
+"""The metadata key under which a chat announces the id of its reply."""
 ID_PREFIX = "reply-"
 _SIGN = r"[-+\\`*_\[\]<>~$#]"
 _UNFINISHED = re.compile(rf"(?<!{_SIGN})(?:\[\d[\d,; ]*\]|{_SIGN})*(?:\[[\d,; ]*|&[\w#]*)?\Z")
-"""At the end of what has come: signs whose meaning what follows decides, and a mark that may be half there."""
+"""At the end of the text so far: signs whose meaning depends on what follows, and a possibly incomplete mark."""
 
 
 def reply_id(turn: BudgetState) -> str:
-    """Return the id of a turn's reply, which is known before the reply is there."""
+    """Return the id of a turn's reply, which is known before the reply exists."""
     return f"{ID_PREFIX}{round(turn['started_at'] * 1e6):x}"
 
 
 def is_streamed(message_id: str) -> bool:
-    """Return whether something of a message was pushed in this run already."""
+    """Return whether part of a message was already pushed in this run."""
     return any(message_id in each.seen for each in message_handlers(ensure_config()))
 
 
 def push_text(message_id: str, text: str) -> None:
-    """Push a piece of a message; empty text is not a piece."""
+    """Push a piece of a message; ignore empty text."""
     if text:
         push_message(AIMessageChunk(content=text, id=message_id), state_key=None)
 
 
 class AnswerStream:
-    """Pushes a text field of a reply while it is written, as far as it can be told how it will look in the end."""
+    """Pushes a text field of a reply while it is being written, as far as its final form is certain."""
 
     def __init__(self, field: str, show: Callable[[str], str], *, by_line: bool = False) -> None:
         """Push it as the message that the chat announced, else as a new one.
 
-        `show` makes what is pushed of as much text as has come; of a text `by_line` only whole lines are given to it.
+        `show` converts the text so far into what is pushed; with `by_line` it only gets whole lines.
         """
         metadata: dict[str, Any] = ensure_config().get("metadata") or {}
         identity = metadata.get(MESSAGE_ID) or f"{ID_PREFIX}{uuid4().hex}"
-        # The model's reply may come in another thread.
+        # The model's reply may arrive in another thread.
         context = copy_context()
         self._push: Callable[[str], None] = lambda text: context.run(push_text, identity, text)
         self._field, self._show, self._by_line = field, show, by_line
@@ -60,11 +60,11 @@ class AnswerStream:
 
     @staticmethod
     def if_wanted(field: str, show: Callable[[str], str], *, by_line: bool = False) -> "AnswerStream | None":
-        """Return a stream; None where the messages of this run are not streamed."""
+        """Return a stream; None if the messages of this run are not streamed."""
         return AnswerStream(field, show, by_line=by_line) if message_handlers(ensure_config()) else None
 
     def feed(self, reply: str) -> None:
-        """Push what is new in all that has come of a reply."""
+        """Push what is new in the reply so far."""
         written = read_unfinished(reply, self._field)
         ready = written[: written.rfind("\n") + 1] if self._by_line else _UNFINISHED.sub("", written)
         if ready != self._shown:
@@ -72,7 +72,7 @@ class AnswerStream:
             self._advance(self._show(ready))
 
     def end(self, text: str) -> None:
-        """Push what is left of the final text; all of it, after an empty line, if it begins otherwise."""
+        """Push the rest of the final text; all of it, after an empty line, if it begins differently."""
         if not text.startswith(self._pushed):
             self._push("\n\n")
             self._pushed = ""

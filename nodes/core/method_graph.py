@@ -1,4 +1,4 @@
-"""The state graph of a method: nodes and routers for sync and async code, reviews by people, steps to be changed."""
+"""The state graph of a method: nodes and routers for sync and async code, human reviews, replaceable steps."""
 
 import inspect
 from collections import defaultdict
@@ -30,7 +30,7 @@ _CONDITION = "condition"  # what `StateGraph` calls a router without a name
 
 
 def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
-    """Let a person review what a node is about to use: `MethodGraph` puts the review in front of the node."""
+    """Let a person review the input of a node: `MethodGraph` puts the review in front of the node."""
 
     def mark(node: NodeT) -> NodeT:
         cast("Any", node).human_review = review
@@ -40,15 +40,15 @@ def reviewed_by(review: HumanReview) -> Callable[[NodeT], NodeT]:
 
 
 class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
-    """A `StateGraph` whose nodes and routers work in sync and in async code, and whose steps can be changed.
+    """A `StateGraph` whose nodes and routers work in sync and async code, and whose steps can be changed.
 
-    Nodes and routers are whatever `StateGraph` takes. A function's `runtime.context` is always the method's own
-    Context, whatever the caller or a host graph gave, and a run that is resumed under other settings (but for limits
-    and operation) is refused. With a context schema that is not our Context, external functions get what was given.
+    Nodes and routers are whatever `StateGraph` accepts. A function's `runtime.context` is always the method's own
+    Context, whatever the caller or a host graph passed, and resuming a run with other settings (except limits
+    and operation) is refused. With a context schema that is not our Context, external functions get what was passed.
 
-    A node that people can review (`reviewed_by`) brings the review along, as a node in front of it: in runs whose
-    settings ask for that, the edges that lead to the node lead to its review. A `Send`, an edge from several nodes or a
-    router without known ends cannot lead there, so give the node a subgraph for them.
+    A reviewable node (`reviewed_by`) brings its review along, as a node in front of it: in runs whose
+    settings ask for it, the edges to the node lead to its review. A `Send`, an edge from several nodes or a
+    router without known targets cannot lead there, so wrap such a node in a subgraph.
     """
 
     def __init__(self, state_schema: type[Any], context_schema: type[Any] | None = None, **options: Any) -> None:
@@ -63,22 +63,22 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
     def add_node(  # pyright: ignore[reportIncompatibleMethodOverride] - the overloads are for callers
         self, node: Any, action: Any = None, *, reserve_calls: int | None = None, **options: Any
     ) -> Self:
-        """Add a node; its input schema is its first parameter's type, so that it gets only the keys it names.
+        """Add a node; its input schema is its first parameter's type, so that it only gets the keys named there.
 
-        `reserve_calls` are, under a budget, the model calls that the node leaves for those after it, and with them the
-        final answer's share of tokens and time. None: the node asks no model, gives the final answer, or computes its
+        `reserve_calls` are the model calls of a budget that the node leaves for later nodes, and with them the
+        final answer's share of tokens and time. None: the node calls no model, gives the final answer, or computes its
         own reserve. The other arguments are those of `StateGraph.add_node`. A SettingsError names a parameter that
-        LangGraph has nothing for.
+        LangGraph cannot fill.
         """
         name, step = (node, action) if action is not None else (_name_of(node), node)
         self._options[name] = {"reserve_calls": reserve_calls, **options}
         if _is_function(step):
             step = self._node(name, step, reserve_calls, options)
-        # The overloads of `StateGraph.add_node` are for its callers, not for a subclass that forwards.
+        # The overloads of `StateGraph.add_node` are for callers, not for a forwarding subclass.
         return cast("Any", super()).add_node(name, step, **options)
 
     def _node(self, name: str, step: Any, reserve_calls: int | None, options: dict[str, Any]) -> GraphNode:
-        """Make a function a node, with its review in front; adds to the options what LangGraph reads off functions."""
+        """Make a function a node, with its review in front; adds to the options what LangGraph infers from them."""
         function = StepFunction.of(f"node {name}", step, self.state_schema)
         function = replace(function, schema=options.get("input_schema") or function.schema)
         keys = state_keys(function.schema)
@@ -119,10 +119,10 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return super().add_conditional_edges(source, self._route(name, router), path_map)
 
     def replace_node(self, name: str, node: Any, **options: Any) -> Self:
-        """Put another node in a node's place: its edges, its review, and what it was added with stay as they are.
+        """Replace a node; its edges, its review and its options are kept.
 
-        `options` are those of `add_node` that change. `outer.inner` names a node of a subgraph. A SettingsError names a
-        node that is not there.
+        `options` are the changed options of `add_node`. `outer.inner`: a node of a subgraph. A SettingsError names a
+        node that does not exist.
         """
         outer, _, inner = (name, "", "") if name in self._options else name.partition(".")
         if outer not in self._options:
@@ -137,10 +137,10 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return self
 
     def insert_between(self, source: str, target: str, node: Any, name: str = "", **options: Any) -> Self:
-        """Put a node, by its name or the function's own, on every edge from one node to another.
+        """Insert a node, named explicitly or after its function, on every edge from one node to another.
 
-        `options` are those of `add_node`. `outer.inner` names a node of a subgraph; both must be of the same one. A
-        SettingsError names an edge that is not there, or one that a `Send` takes, which would pass the node by.
+        `options` are those of `add_node`. `outer.inner` names a node of a subgraph; both must be in the same one. A
+        SettingsError names a missing edge, or one taken by a `Send`, which would bypass the node.
         """
         (outer, _, first), (_, _, last) = source.partition("."), target.partition(".")
         if first and target.startswith(f"{outer}.") and source not in self._options:
@@ -157,7 +157,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         if any(
             "Send" in str(self._routers[source, each].returns) for each in routed if (source, each) in self._routers
         ):
-            raise SettingsError(f"a Send leads from {source!r} to {target!r}, which no node stops; replace {target!r}")
+            raise SettingsError(f"a Send leads from {source!r} to {target!r}, which bypasses nodes; replace {target!r}")
         self.add_node(name, node, **options)
         self.edges.discard((source, target))
         for starts in joined:
@@ -171,7 +171,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return self.add_edge(name, target) if is_edge or routed else self
 
     def copy(self) -> Self:
-        """Return a graph with the same nodes and edges; changes of it leave this one as it is."""
+        """Return a graph with the same nodes and edges; changes to it do not affect this one."""
         made = copy(self)
         made.nodes, made.edges, made.waiting_edges = {**self.nodes}, {*self.edges}, {*self.waiting_edges}
         made.branches = defaultdict(dict, {source: {**each} for source, each in self.branches.items()})
@@ -180,9 +180,9 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return made
 
     def compile(self, *args: Any, **options: Any) -> CompiledMethod[StateT, ContextT, InputT, OutputT]:
-        """Compile the graph; arguments are those of `StateGraph.compile`. Without a `name`, it has the method's.
+        """Compile the graph; arguments are those of `StateGraph.compile`. `name` defaults to the method's.
 
-        Event streams show the step events, too.
+        Event streams also show the step events.
         """
         led = self.copy()
         led._lead_to_reviews()
@@ -194,7 +194,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return CompiledMethod.of(compiled) if self._converts else compiled
 
     def compile_as(self, other: Any) -> CompiledMethod:
-        """Compile the graph with the name and the options of another one that was compiled."""
+        """Compile the graph with the name and options of another compiled graph."""
         kept = {key: getattr(other, key) for key in ("checkpointer", "store", "cache", "name")}
         stops = {"interrupt_before": other.interrupt_before_nodes, "interrupt_after": other.interrupt_after_nodes}
         return self.compile(**kept, **stops)
@@ -214,7 +214,7 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         return make_router(name, router, self._settings, gets_settings=self._converts or router.is_ours, led=led)
 
     def _lead_to_reviews(self) -> None:
-        """Let all that leads to a node with a review lead to the review in runs that ask for it."""
+        """Redirect everything that leads to a reviewed node to its review in runs that ask for it."""
         for source, branches in self.branches.items():
             for name, branch in branches.items():
                 ends = branch.ends or {}
@@ -245,7 +245,7 @@ _typed_dict: Callable[..., Any] = TypedDict
 
 
 def _is_function(step: object) -> bool:
-    """Return whether a step is called with the state, rather than being a runnable, or something that becomes one."""
+    """Return whether a step is called with the state, rather than being (or becoming) a runnable."""
     is_generator = inspect.isgeneratorfunction(step) or inspect.isasyncgenfunction(step)
     return callable(step) and not isinstance(step, Runnable) and not is_generator
 
@@ -255,7 +255,7 @@ def _name_of(step: Any) -> str:
 
 
 def _destinations(returned: object) -> tuple[str, ...]:
-    """Return where a node goes that is annotated to return `Command[Literal[…]]`, alone or among others."""
+    """Return the targets of a node annotated to return `Command[Literal[…]]`, alone or in a union."""
     for each in (returned, *get_args(returned)):
         if get_origin(each) is Command and get_origin(ways := get_args(each)[0]) is Literal:
             return get_args(ways)

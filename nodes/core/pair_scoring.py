@@ -16,9 +16,9 @@ from hopgraph.tools.scoring.pair_scorers import check_scores
 async def score_pairs(
     runtime: Runtime[Any], scorer: Reranker | EntailmentChecker, pairs: Sequence[tuple[str, str]]
 ) -> tuple[list[float], dict[str, Call]]:
-    """Score pairs, in order, without holding up the event loop; give a model's calls, too, each reported as `asked`.
+    """Score pairs, in order, without blocking the event loop; also return a model's calls, each reported as `asked`.
 
-    A ModelError says that the scorer failed, or gave something else than a finite number for each pair.
+    A ModelError: the scorer failed, or did not return a finite number for each pair.
     """
     if not pairs:
         return [], {}

@@ -40,9 +40,9 @@ _ABSTAINS = re.compile(
     )""",
     re.VERBOSE,
 )
-"""An answer that says that there is none, but no answer that merely begins so, as "Not Given Lightly" or "No Answer".
+"""An answer that says that there is none, but not one that only begins like that, e.g. "Not Given Lightly".
 
-What follows such words in a sentence is in lower case; in a name it is not.
+In a sentence, such words are followed by lower case; in a name they are not.
 """
 _KNOWS_NOTHING = re.compile(
     r"""(?:(?:sorry|unfortunately|as[ ]an[ ]ai\b[^,]{0,40})\W+)?
@@ -52,7 +52,7 @@ _KNOWS_NOTHING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _TURN = re.compile(r"\b(?:but|however|though|although)\b", re.IGNORECASE)
-"""Where a sentence turns from what is not known to what is."""
+"""The point where a sentence turns from what is not known to what is known."""
 
 
 def _short(text: str) -> str:
@@ -62,18 +62,18 @@ def _short(text: str) -> str:
 
 
 def schema_hint(**limit: int) -> Any:
-    """Return a `maxLength` or `maxItems` for the schema that servers are sent; pydantic reads also what is longer."""
+    """Return a `maxLength` or `maxItems` for the schema sent to servers; pydantic also accepts longer values."""
     return Field(json_schema_extra={**limit})
 
 
 ShortText = Annotated[str, AfterValidator(_short), schema_hint(maxLength=1000)]
-"""A question or an answer: a longer text than `MAX_TEXT_CHARACTERS` is neither, and is refused."""
+"""A question or an answer; texts longer than `MAX_TEXT_CHARACTERS` are refused."""
 LongText = Annotated[str, AfterValidator(lambda text: text[:MAX_TEXT_CHARACTERS]), schema_hint(maxLength=2000)]
-"""An explanation, a statement or a passage: what follows `MAX_TEXT_CHARACTERS` is cut off."""
+"""An explanation, a statement or a passage; truncated to `MAX_TEXT_CHARACTERS`."""
 
 
 class ReplyModel(BaseModel):
-    """A record that a model writes: a number may stand for a text, and `null` for what may be left out."""
+    """A record written by a model: a number may replace a string, and `null` an optional field."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -98,32 +98,32 @@ def short_answer(text: str, *, yes_no: bool = False) -> str:
 
 
 def abstains(answer: str) -> bool:
-    """Return whether an answer of one line says, in whatever words, that the question cannot be answered."""
+    """Return whether a one-line answer says, in any wording, that the question cannot be answered."""
     return _ABSTAINS.match(answer) is not None
 
 
 def normalized_query(query: str) -> str:
-    """Write the words of a query, without case and accents, to compare it with others; "" for signs alone.
+    """Return a query's words without case and accents, for comparison; "" if it has only punctuation.
 
-    Signs that are part of a name or number stay: C++ is not C#, and 1.5 not 15.
+    Signs that are part of a name or number are kept: C++ is not C#, and 1.5 not 15.
     """
     return " ".join(DEFAULT_ANALYSER.words(query.casefold()))
 
 
 def is_dont_know(text: str) -> bool:
-    """Return whether all of a reply says that the model does not know; "I don't know who, but in Rome" does not."""
+    """Return whether a whole reply says that the model does not know; "I don't know who, but in Rome" does not."""
     whole = text.strip()
     said = [part for start, end in split_sentences(whole) for part in _TURN.split(whole[start:end])]
     return all(_KNOWS_NOTHING.match(part.strip(" ,")) or abstains(part.strip(" ,")) for part in said)
 
 
 def knowledge_passage(number: str, text: str, *, title: str = "Model knowledge", hop: int = 1) -> Passage:
-    """Return the model's own knowledge as a passage; it is cited as such, and never ranked."""
+    """Return the model's own knowledge as a passage, which is cited as such and never ranked."""
     return Passage(id=f"model:{number}", title=title, text=text, score=0.0, source=MODEL_SOURCE, hop=hop)
 
 
 def read_numbers(value: object) -> object:
-    """Read passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list; anything else is left."""
+    """Parse passage numbers as models write them: 3, "3", "[3]", "Passage 3", or a list; leave anything else."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -137,14 +137,14 @@ def read_numbers(value: object) -> object:
 
 
 ShownNumbers = Annotated[list[int], BeforeValidator(read_numbers), schema_hint(maxItems=20)]
-"""Numbers from 1 of what a prompt shows."""
+"""Numbers, from 1, of items shown in a prompt."""
 
 
 def read_name(value: object) -> object:
-    """Return one of a field's names as its schema writes it, in whatever case and with whatever spaces it comes."""
+    """Return one of a field's names as spelled in its schema, ignoring case and spaces."""
     return value.strip().lower().replace("-", "_").replace(" ", "_") if isinstance(value, str) else value
 
 
 def read_list(value: object) -> object:
-    """Take a text or an object where a list is expected for the only entry of one."""
+    """Wrap a string or an object in a list where a list is expected."""
     return [cast("object", value)] if isinstance(value, str | dict) else value

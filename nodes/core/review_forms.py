@@ -1,8 +1,8 @@
-"""Reviews in the forms of LangChain's front ends: what they show as buttons, and what they send back.
+"""Reviews in the formats of LangChain's front ends: what they show as buttons, and what they send back.
 
 Agent Chat UI shows `action_requests` with `review_configs` (those of LangChain's `HumanInTheLoopMiddleware`) and sends
 `{"decisions": […]}`; Agent Inbox shows `action_request` with `config` and sends a list of one response. Each review is
-one action, whose arguments a person can edit as text: all queries, one on each line, or each piece of evidence.
+one action, whose arguments a person can edit as text: all queries, one per line, or each piece of evidence.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ _MEANT = {"approve": "approve", "accept": "approve", "reject": "reject", "ignore
 
 
 class UnusableError(ValueError):
-    """The reply to a review is unusable; the message, shown to the person, says why."""
+    """The reply to a review is unusable; the message says why and is shown to the person."""
 
 
 def pause_for_decision(payload: Mapping[str, Any]) -> object:
-    """Pause with a payload, as front ends show it, too; return what the run was resumed with, in the payload's form.
+    """Pause with a payload in front ends' formats, too; return the resume value in the payload's format.
 
-    UnusableError: it is a front end's decision that says nothing usable.
+    UnusableError: it is a front end's decision with nothing usable.
     """
     kind = str(payload["kind"])
     decisions = ["approve", "edit", "reject", *(["respond"] if kind == "queries" else [])]
@@ -73,7 +73,7 @@ def _plain_decision(given: object, kind: str) -> object:
     if not all(isinstance(each, Mapping) and "type" in each for each in entries) or not entries:
         return cast("object", given)
     if len(entries) > 1:
-        raise UnusableError(f"one decision is taken for the whole review, got {len(entries)}")
+        raise UnusableError(f"expected one decision for the whole review, got {len(entries)}")
     decision = cast("Mapping[str, Any]", entries[0])
     said, content = decision["type"], decision.get("args")
     if isinstance(said, str) and said in _MEANT:
@@ -85,11 +85,11 @@ def _plain_decision(given: object, kind: str) -> object:
     message = decision.get("message", content)
     if said in ("respond", "response") and kind == "queries" and isinstance(message, str):
         return {"action": "edit", kind: _lines(message)}
-    raise UnusableError(f"a decision must be of a type that is offered, with what it takes; got {decision!r:.80}")
+    raise UnusableError(f"a decision must be of an offered type, with its arguments; got {decision!r:.80}")
 
 
 def _edited(arguments: object, kind: str) -> object:
-    """Read the arguments of an edited action: queries as a list or as lines; evidence without what was emptied."""
+    """Parse the arguments of an edited action: queries as a list or as lines; evidence without emptied entries."""
     edited = cast("dict[str, object]", arguments) if isinstance(arguments, dict) else {}
     if kind == "queries":
         queries = edited.get(kind)

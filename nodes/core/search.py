@@ -1,4 +1,4 @@
-"""Ask LangChain retrievers for passages, and merge what several of them find."""
+"""Query LangChain retrievers for passages, and merge the results of several."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ _OWN_FIELDS = frozenset({"id", "title", "score", "relevance_score"})
 _OWN_SOURCES = (MODEL_SOURCE, REVIEWER_SOURCE)
 _clean_text = once_per_passage(clean)
 _ROUNDS = 5
-"""Searches for one query at most, each for twice as many passages, until enough lack the text to leave out."""
+"""Maximum searches for one query, each for twice as many passages, until enough lack the excluded text."""
 
 
 class SearchRequest(NamedTuple):
@@ -36,7 +36,7 @@ class SearchRequest(NamedTuple):
     excluded: frozenset[str]
     hop: int
     leave_out: str
-    """Passages that contain this text are left out; empty for none."""
+    """Passages that contain this text are excluded; empty for none."""
 
 
 class SearchResult(NamedTuple):
@@ -45,21 +45,21 @@ class SearchResult(NamedTuple):
     passages: list[Passage]
     """Best first."""
     left_out: int
-    """Passages that contain the text to leave out."""
+    """Number of passages that contain the excluded text."""
 
 
 async def search_all(
     retrievers: Sequence[Runnable[str, Any]], search: SearchRequest, seconds: float | None = None
 ) -> SearchResult:
-    """Search with one or several retrievers at once: what each found within the seconds, one after the other."""
+    """Search with one or several retrievers concurrently; return each one's results within the time, in order."""
     found = await gather_or_cancel(_search_within(seconds, retriever, search) for retriever in retrievers)
     passages = [passage for each in found for passage in each.passages]
-    distinct = passages if len(found) == 1 else _distinct(passages)  # two corpora may use one id for two texts
+    distinct = passages if len(found) == 1 else _distinct(passages)  # corpora may share an id for different texts
     return SearchResult(distinct, sum(each.left_out for each in found))
 
 
 def retrieval_calls(key: str, retrievers: Sequence[Runnable[str, Any]], passages: int) -> dict[str, Call]:
-    """Count a search that found so many passages as a call of each retriever; `key` tells it from the step's others."""
+    """Count a search with these results as a call of each retriever; `key` distinguishes the searches of a step."""
     where = current_position()
     return {
         f"{where.step:05}:{where.path}:{key}:{number}": {
@@ -71,7 +71,7 @@ def retrieval_calls(key: str, retrievers: Sequence[Runnable[str, Any]], passages
 
 
 async def _search_within(seconds: float | None, retriever: Runnable[str, Any], search: SearchRequest) -> SearchResult:
-    """Search; a synchronous retriever that is late goes on in its thread, which nothing waits for."""
+    """Search; a late synchronous retriever continues in its thread, but is not waited for."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -83,7 +83,7 @@ async def _search_within(seconds: float | None, retriever: Runnable[str, Any], s
 
 
 async def _search(retriever: Runnable[str, Any], search: SearchRequest) -> SearchResult:
-    # Excluded passages are dropped after the search, so we ask for that many more.
+    # Excluded passages are dropped after the search, so request that many more.
     wanted = search.limit + len(search.excluded)
     found, name = SearchResult([], 0), type(retriever).__name__
     for _ in range(_ROUNDS):
@@ -97,19 +97,19 @@ async def _search(retriever: Runnable[str, Any], search: SearchRequest) -> Searc
 
 
 def _checked(found: object, retriever: str) -> list[Document]:
-    """Return what a retriever gave as a list; CorpusError for something else than LangChain documents."""
+    """Return a retriever's results as a list; CorpusError if they are not LangChain documents."""
     given: list[object] = list(cast("Iterable[object]", found)) if isinstance(found, Iterable) else [found]
     for each in given:
         if not isinstance(each, Document):
             raise CorpusError(f"{retriever} returned {type(each).__name__}; a retriever returns LangChain Documents")
-        # Nothing holds a subclass, or an assignment, to the declared types.
+        # Nothing enforces the declared types on subclasses or assignments.
         if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):  # pyright: ignore[reportUnnecessaryIsInstance, reportUnknownMemberType]
             raise CorpusError(f"{retriever} returned a Document without text or with invalid metadata")
     return cast("list[Document]", given)
 
 
 def _found_in(documents: Sequence[Document], retriever: str, search: SearchRequest) -> SearchResult:
-    """Keep the best of the documents that are neither excluded nor contain the text to leave out."""
+    """Return the best documents that are neither excluded nor contain the excluded text."""
     found, kept, left_out = to_passages(documents, retriever, search.hop), list[Passage](), 0
     if not search.excluded and not search.leave_out:
         return SearchResult(found[: search.limit], 0)
@@ -126,11 +126,11 @@ def _found_in(documents: Sequence[Document], retriever: str, search: SearchReque
 
 
 def to_passages(documents: Sequence[Document], retriever: str, hop: int) -> list[Passage]:
-    """Turn a LangChain retriever's documents into passages, in their order.
+    """Convert a LangChain retriever's documents into passages, in order.
 
-    A document without an id gets a hash of its text; without a title, the name of its source; without a score that is a
-    finite number, a score by its rank. A passage that is given twice is kept once; of two texts with one id, as the
-    chunks of a document may have, the later gets a new one.
+    A document without an id gets a hash of its text; without a title, the name of its source; without a finite
+    score, a score by rank. A repeated passage is kept once; of two texts with the same id, e.g. chunks of
+    a document, the later one gets a new id.
     """
     passages: list[Passage] = []
     unnamed = _foreign(retriever)
@@ -163,7 +163,7 @@ def _named(metadata: Mapping[str, Any], key: str) -> str:
 
 
 def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return what a document carries beyond a passage's fields; an index is not a source to cite."""
+    """Return a document's metadata beyond a passage's fields; an index is not a source to cite."""
     carried = plain_metadata({key: value for key, value in metadata.items() if key not in _OWN_FIELDS})
     if INDEX in carried and carried[INDEX] == carried.get("source"):
         del carried[INDEX], carried["source"]
@@ -171,7 +171,7 @@ def _carried(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 
 def _foreign(name: str) -> str:
-    """Mark an id or a source that would make a passage the model's or a reviewer's own words."""
+    """Mark an id or a source that would pass for the model's or a reviewer's own words."""
     return f"corpus:{name}" if name.partition(":")[0] in _OWN_SOURCES else name
 
 
@@ -199,7 +199,7 @@ def _distinct(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def distinguish_texts(passages: Iterable[Passage], known: dict[str, Passage]) -> list[Passage]:
-    """Give each passage whose id has another text in `known` its own id; adds all passages to `known`."""
+    """Give each passage whose id has another text in `known` a new id; adds all passages to `known`."""
     marked: list[Passage] = []
     for passage in passages:
         if known.setdefault(passage["id"], passage)["text"] != passage["text"]:

@@ -1,4 +1,4 @@
-"""Read what a person writes into a run's state, by `update_state` or a `Command`."""
+"""Validate what a person writes into a run's state, through `update_state` or a `Command`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -16,7 +16,7 @@ from hopgraph.state.errors import did_you_mean, format_error
 from hopgraph.state.schemas import RUN_KEYS
 
 for_a_caller: ContextVar[bool] = ContextVar("hopgraph_for_a_caller", default=False)
-"""True if a server's caller, and not the code around the graph, writes by `update_state`: then not to `RUN_KEYS`."""
+"""True if a server's caller, not the surrounding code, uses `update_state`: then not on `RUN_KEYS`."""
 _KINDS: dict[str, type[Any]] = {"queries": Query, "passages": Passage, "evidence": Evidence}
 
 _Values = Mapping[str, Any]
@@ -25,23 +25,23 @@ _Values = Mapping[str, Any]
 def complete_edits(
     supersteps: Sequence[Sequence[StateUpdate]], state: _Values, types: _Values
 ) -> list[list[StateUpdate]]:
-    """Complete what is written to a thread's state, given the state as it is and its keys' types.
+    """Complete what is written to a thread's state, given the current state and the types of its keys.
 
-    A query may be a text, or lack its `why`. Evidence may lack its `id` (it follows those of this iteration), its
+    A query may be a string, or lack its `why`. Evidence may lack its `id` (it follows those of this iteration), its
     `quote` (the best-matching sentence of its first passage) and `verified` (False). A SettingsError names in one line
-    what cannot be read or is not of its key's type, and a passage that neither the state nor the same update has.
+    what cannot be parsed or has the wrong type, and a passage that neither the state nor the same update has.
     """
     return [[update._replace(values=_complete(update.values, state, types)) for update in step] for step in supersteps]
 
 
 def check_command(update: object, goto: object, types: _Values) -> None:
-    """Refuse, with a SettingsError, what a `Command`, or its JSON, writes to `RUN_KEYS` or to a key of another type."""
+    """Raise a SettingsError if a `Command`, or its JSON, writes to `RUN_KEYS` or to a key with the wrong type."""
     written = [{each[0]: each[1]} if _is_pair(each) else each for each in _as_list(update)]
     for each in _as_list(goto):
         if isinstance(each, Send | Mapping):
             sent: object = each.arg if isinstance(each, Send) else cast("_Values", each).get("input")
             if not isinstance(sent, Mapping):
-                raise SettingsError(f"goto: what a node is sent must be an object, got {sent!r:.80}")
+                raise SettingsError(f"goto: the input sent to a node must be an object, got {sent!r:.80}")
             written.append(cast("_Values", sent))
     for values in written:
         if isinstance(values, Mapping):
@@ -50,14 +50,14 @@ def check_command(update: object, goto: object, types: _Values) -> None:
 
 
 def refuse_run_keys(written: _Values, state: _Values) -> None:
-    """Refuse, with a SettingsError, what would change `RUN_KEYS`; some front ends send every key as it is."""
+    """Raise a SettingsError for a change to `RUN_KEYS`; some front ends send every key unchanged."""
     for key in sorted(RUN_KEYS & written.keys()):
         if key not in state or state[key] != _overwriting(written[key]):
             raise SettingsError(f"{key}: only the run itself writes this; leave it out")
 
 
 def check_types(written: _Values, types: _Values) -> None:
-    """Refuse, with a SettingsError, a value of another type than its key has; keys without a type are not checked."""
+    """Raise a SettingsError for a value whose type differs from its key's; untyped keys are not checked."""
     for key in written.keys() & types.keys():
         value = _overwriting(written[key])
         try:
@@ -114,7 +114,7 @@ def _complete(values: object, state: _Values, types: _Values) -> Any:
 
 
 def _passage_ids(value: object) -> Iterator[str]:
-    """Yield the ids of the passages that records within a value name."""
+    """Yield the passage ids that records within a value name."""
     if isinstance(value, Mapping):
         for name, each in cast("_Values", value).items():
             if name in ("passage_id", "passage_ids"):
@@ -127,7 +127,7 @@ def _passage_ids(value: object) -> Iterator[str]:
 
 
 def _overwriting(value: object) -> Any:
-    """Return what an `Overwrite` holds, or its form in JSON, which a server passes on; anything else as it is."""
+    """Return the content of an `Overwrite`, or of its JSON form, which a server passes on; anything else as it is."""
     if isinstance(value, Mapping):
         fields = cast("_Values", value)
         return fields.get("__overwrite__", fields)
@@ -135,7 +135,7 @@ def _overwriting(value: object) -> Any:
 
 
 def _read(place: str, kind: type[Any], entry: object) -> Any:
-    """Read one record; what evidence lacks is left empty."""
+    """Parse one record; fields that evidence lacks are left empty."""
     given = {"text": entry} if kind is Query and isinstance(entry, str) else entry
     if not isinstance(given, Mapping):
         raise SettingsError(f"{place}: expected an object with {', '.join(kind.__annotations__)}, got {entry!r:.80}")
@@ -165,7 +165,7 @@ def _complete_evidence(read: Sequence[Evidence], state: _Values) -> list[Evidenc
     for each in read:
         shown = f"evidence {each['statement']!r:.80}"
         if not each["passage_ids"]:
-            raise SettingsError(f"{shown}: passage_ids is empty; name the passages that it rests on")
+            raise SettingsError(f"{shown}: passage_ids is empty; name the passages that support it")
         if unknown := [key for key in each["passage_ids"] if key not in passages]:
             raise SettingsError(f"{shown}: no passage has the id {unknown[0]!r:.80}; write it into passages, too")
         while not each["id"]:
@@ -173,6 +173,6 @@ def _complete_evidence(read: Sequence[Evidence], state: _Values) -> list[Evidenc
             if (new := f"{hop}.0.{number}") not in used:
                 each = Evidence({**each, "id": new})
         if not all(part.isdecimal() for part in each["id"].split(".")):
-            raise SettingsError(f"{shown}: its id must be numbers, as 1.2.1, or left out; got {each['id']!r:.80}")
+            raise SettingsError(f"{shown}: its id must be numbers, e.g. 1.2.1, or omitted; got {each['id']!r:.80}")
         completed.append(each if each["quote"] else quoted(each, passages))
     return completed

@@ -1,4 +1,4 @@
-"""Emit step events to LangGraph's `custom` stream, and to callback handlers that take LangChain's custom events."""
+"""Emit step events to LangGraph's `custom` stream, and to callback handlers of LangChain's custom events."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ from hopgraph.state.events import UnknownEvent
 from hopgraph.tools.io.runnables import callback_handlers
 
 _OUTER = "hopgraph_outer"
-"""The metadata key under which a graph inside another finds the position of the task that runs it."""
+"""The metadata key under which a nested graph finds the position of the task that runs it."""
 
 
 STEP_EVENT = "hopgraph_step"
@@ -29,20 +29,20 @@ _INHERITED = (BaseCallbackHandler.on_custom_event, AsyncCallbackHandler.on_custo
 
 @dataclass
 class Listeners:
-    """The callback handlers of a node's run that take custom events; each event is dispatched after the one before."""
+    """The callback handlers of a node's run that accept custom events, dispatched one after another."""
 
     config: RunnableConfig
     waiting: deque[StepEvent] = field(default_factory=deque[StepEvent])
     dispatching: asyncio.Task[None] | None = None
 
     def dispatch(self, event: StepEvent) -> None:
-        """Queue an event behind those before it, without waiting."""
+        """Queue an event behind earlier ones, without waiting."""
         self.waiting.append(event)
         if self.dispatching is None or self.dispatching.done():
             self.dispatching = asyncio.create_task(self._dispatch_all())
 
     async def drain(self) -> None:
-        """Wait until every event was dispatched."""
+        """Wait until every event has been dispatched."""
         if self.dispatching is not None:
             await self.dispatching
 
@@ -61,7 +61,7 @@ class Position:
     path: str = ""
     """The task's path within that superstep, through the graphs in between."""
     reserve_calls: int | None = None
-    """Model calls that the node leaves for those after it, as the graph says; None where nothing follows."""
+    """Model calls that the node leaves for later nodes, as the graph declares; None if nothing follows."""
     reserved: int = 0
     listeners: Listeners | None = None
     """Callback handlers that get its events in addition to the stream; None if none accepts them."""
@@ -92,7 +92,7 @@ def node_position(config: RunnableConfig, reserve_calls: int | None = None) -> G
 
 
 def _listeners(config: RunnableConfig) -> Listeners | None:
-    """Return the run's listeners; None if no callback handler takes custom events."""
+    """Return the run's listeners; None if no callback handler accepts custom events."""
     listening = any(
         not each.ignore_custom_event and type(each).on_custom_event not in _INHERITED
         for each in callback_handlers(config)
@@ -101,7 +101,7 @@ def _listeners(config: RunnableConfig) -> Listeners | None:
 
 
 def parent_task_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata with which a subgraph's tasks know the outer task that runs them; empty for none.
+    """Return the metadata from which a subgraph's tasks learn the outer task that runs them; empty if there is none.
 
     LangGraph's own identifiers of that task change from run to run, and a subgraph counts its supersteps from 1 again.
     """
@@ -122,7 +122,7 @@ def current_position() -> Position:
 
 
 def emit(runtime: Runtime[Any], event: Event, *, number: int | None = None) -> None:
-    """Report a step event; its `number` among those of its node is the one reserved for it, else the next."""
+    """Report a step event; `number` is its reserved number among the node's events, else the next one is used."""
     where = current_position()
     kind, data = (event.name, event.data) if isinstance(event, UnknownEvent) else (event.event, dict(vars(event)))
     step = StepEvent(

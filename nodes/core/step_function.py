@@ -1,4 +1,4 @@
-"""The function of a node or a router, called with what `StateGraph` gives it by its parameters' names."""
+"""The function of a node or a router, called with the arguments that its parameters name, as in `StateGraph`."""
 
 import asyncio
 import inspect
@@ -29,17 +29,17 @@ class StepFunction:
     schema: type[Any]
     """The type of its state: a TypedDict, a dataclass or a pydantic model."""
     takes: frozenset[str]
-    """Which of `INJECTED` it is given."""
+    """Which of `INJECTED` it receives."""
     returns: object
-    """Its annotated return type; None for none."""
+    """Its annotated return type; None if there is none."""
     is_async: bool
     is_ours: bool
 
     @classmethod
     def of(cls, what: str, function: Callable[..., Any], state: type[Any]) -> Self:
-        """Read a function's signature; its state is what its first parameter is annotated with, else `state`.
+        """Inspect a function's signature; its state type is its first parameter's annotation, else `state`.
 
-        A SettingsError names, after `what`, the parameter that nothing would be given to.
+        A SettingsError names, after `what`, a parameter that cannot be filled.
         """
         try:
             first, *others = inspect.signature(function).parameters.values()
@@ -55,7 +55,7 @@ class StepFunction:
                 each is not first and required
             ):
                 raise SettingsError(
-                    f"{what}: nothing is given to its parameter {each.name!r}; after the state it may take "
+                    f"{what}: its parameter {each.name!r} cannot be filled; after the state it may have "
                     f"{', '.join(INJECTED)}, or parameters with a default"
                 )
         hints = _hints(function)
@@ -68,7 +68,7 @@ class StepFunction:
         return cls(function, schema, frozenset(takes), hints.get("return"), is_async, is_ours)
 
     def call(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
-        """Call the function, whose result is a coroutine where it is async."""
+        """Call the function; the result is a coroutine if it is async."""
         known = {
             "config": config,
             "runtime": runtime,
@@ -88,19 +88,19 @@ class StepFunction:
 
     @contextmanager
     def explain_missing_key(self, what: str, state: Any) -> Generator[None]:
-        """Make a KeyError of the function's a SettingsError where it is a key that the state lacks."""
+        """Turn a KeyError for a key missing in the state into a SettingsError."""
         try:
             yield
         except KeyError as error:
             key = error.args[0] if error.args else None
             if isinstance(state, Mapping) and key not in state and key in state_keys(self.schema):
-                why = "begin at the graph's first node, or write it"
+                why = "start at the graph's first node, or write it"
                 raise SettingsError(f"{what}: the state has no {key!r}; {why}") from error
             raise
 
 
 def state_keys(schema: type[Any]) -> dict[str, Any]:
-    """List the keys of a state's type, with their types and reducers; empty for a type that has none."""
+    """List the keys of a state type, with their types and reducers; empty for a type without keys."""
     hints = get_type_hints(schema, include_extras=True)
     if issubclass(schema, BaseModel):
         return {name: hints[name] for name in schema.model_fields}
@@ -108,7 +108,7 @@ def state_keys(schema: type[Any]) -> dict[str, Any]:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations; none where they name what only type checkers import, as `StateGraph` has it."""
+    """Return the annotations; empty if they name what only type checkers import, as in `StateGraph`."""
     called: Any = function
     while isinstance(called, partial):
         called = cast("partial[Any]", called).func

@@ -1,1 +1,1 @@
-"""Shared by the steps that go hop by hop (GenGround, ReAct, Self-Ask)."""
+"""Shared by the hop-by-hop steps (GenGround, ReAct, Self-Ask)."""

@@ -1,4 +1,4 @@
-"""Hops as prompts and events show them, and the evidence of an answer that rests on them."""
+"""Hops as shown in prompts and events, and the evidence of an answer based on them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def asks_whole_question(hop: Hop, question: str) -> bool:
 
 
 def calls_after_hop(hop: Hop, question: str, settings: Context) -> int | None:
-    """Count the calls to leave over when a hop is read: 1 for a best effort, 0 for the question; None: the end."""
+    """Return the calls to reserve when a hop is read: 1 for a best effort, 0 for the question; None: the end."""
     if isinstance(settings, HopsContext) and settings.has_one_hop:
         return None
     return 0 if asks_whole_question(hop, question) else 1
@@ -43,7 +43,7 @@ def calls_after_hop(hop: Hop, question: str, settings: Context) -> int | None:
 def accept_generated(hops: Sequence[Hop], runtime: Runtime[Any], *, revised: str = "") -> Update:
     """Return the update that closes the last hop with its generated answer, or the `revised` one.
 
-    The answer, if any, becomes evidence that rests on the model's own knowledge, so that it is cited as such.
+    The answer, if any, becomes evidence from the model's own knowledge, so that it is cited as such.
     """
     hop = hops[-1]
     number, question, answer = hop["number"], hop["question"], revised or hop["generated"]
@@ -73,9 +73,9 @@ def close_hop(hops: Sequence[Hop], evidence: Sequence[Evidence], answer: str, ru
 
 
 def answered_lines(hops: Iterable[Hop], settings: Context) -> list[str]:
-    """Write each hop as a line: the question, the answer or `unknown`, and the sentences that carry it, if any do.
+    """Return each hop as a line: the question, the answer or `unknown`, and the sentences that support it, if any.
 
-    An answer that no passage carries is marked as not grounded, where there are passages.
+    An answer that no passage supports is marked as not grounded, if there are passages.
     """
     return [_answered(hop, settings) + (f" (source: {hop['quote']})" if hop["quote"] else "") for hop in hops]
 
@@ -86,25 +86,25 @@ def _answered(hop: Hop, settings: Context) -> str:
 
 
 def answers_so_far(hops: Sequence[Hop], settings: Context) -> dict[str, Value]:
-    """Return the variable of a prompt that shows the hops' questions with their answers."""
+    """Return the prompt variable that shows the hops' questions with their answers."""
     return {"history": answered_lines(hops, settings)}
 
 
 def reasoning_so_far(hops: Sequence[Hop], _settings: Context) -> dict[str, Value]:
-    """Return the variables of a prompt that shows the thought of each hop, and its query with what that brought."""
+    """Return the prompt variables that show the thought of each hop, and its query with the result."""
     found = [f"{hop['question']}\n{hop['answer'] or 'nothing helpful'}" for hop in hops]
     return {"thoughts": [hop["thought"] or "-" for hop in hops], "information": found}
 
 
 def observed_excerpts(state: HopsState, passages: dict[str, Passage]) -> list[Excerpt]:
-    """List the passages for the question and of all hops, whole, each once, in the order they were first seen in."""
+    """List the passages for the question and of all hops, whole, without repeats, in order of appearance."""
     for_question = [each["passage_id"] for entry in state["knowledge"] for each in entry["excerpts"]]
     ids = dict.fromkeys([*for_question, *(key for hop in state["hops"] for key in hop["passage_ids"])])
     return [whole_excerpt(passages[key], passages[key]["score"]) for key in ids]
 
 
 def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str]:
-    """Write each hop as thought, action and observation; passages by their numbers among the excerpts."""
+    """Return each hop as thought, action and observation; passages by their numbers among the excerpts."""
     numbers = {excerpt["passage_id"]: str(number) for number, excerpt in enumerate(excerpts, start=1)}
     return [
         f"Thought: {hop['thought'] or '-'} Action: search[{hop['question']}] "
@@ -114,7 +114,7 @@ def observed_lines(hops: Iterable[Hop], excerpts: Sequence[Excerpt]) -> list[str
 
 
 def evidence_of_hops(reading: Draft, state: HopsState, settings: Context) -> Draft:
-    """Let a final answer rest on the evidence of all hops, with their answers as its explanation."""
+    """Base a final answer on the evidence of all hops, with their answers as its explanation."""
     lines = [_answered(hop, settings) for hop in state["hops"] if hop["answer"]]
     return {
         "reasoning": reading["reasoning"] or "; ".join(lines),

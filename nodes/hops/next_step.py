@@ -1,4 +1,4 @@
-"""The reply of a model that is asked for the next question on the way to an answer, or for the answer."""
+"""The reply of a model asked for the next question on the way to an answer, or for the answer."""
 
 import re
 from dataclasses import dataclass, replace
@@ -28,11 +28,11 @@ class Deduction:
     question: str = ""
     """Empty when there is a final answer."""
     generated: str = ""
-    """The immediate answer to the question; empty where the model gave none."""
+    """The immediate answer to the question; empty if the model gave none."""
     thought: str = ""
     final: AnswerReply | None = None
     earlier: AnswerReply | None = None
-    """The answer to the question before, for the role that gives it in the same reply."""
+    """The answer to the previous question, for the role that gives it in the same reply."""
 
 
 def _said(text: str) -> str:
@@ -47,7 +47,7 @@ _Ignored = SkipJsonSchema[Annotated[str, BeforeValidator(lambda _: "")]]
 
 
 class FollowUp(ReplyModel):
-    """A reply of the role `follow_up`; the fields that other roles ask for as well do not count here."""
+    """A reply of the role `follow_up`; fields that only other roles use are ignored."""
 
     thought: _Ignored = ""
     intermediate_answer: _Ignored = ""
@@ -65,7 +65,7 @@ class FollowUp(ReplyModel):
         return self
 
     def deduction(self) -> Deduction:
-        """Read what the model wants; a final answer counts before a question, unless it answers nothing."""
+        """Return what the model wants; a final answer takes precedence over a question, unless it answers nothing."""
         final, used = _said(self.final_answer), self.used_passages
         earlier = AnswerReply(answer=_known(self.intermediate_answer), used_passages=used)
         if _said(self.sub_question) and (not short_answer(final) or is_dont_know(final)):
@@ -74,7 +74,7 @@ class FollowUp(ReplyModel):
 
     @classmethod
     def asking(cls, question: str) -> Self:
-        """Make the reply that asks a question."""
+        """Return the reply that asks a question."""
         return cls(sub_question=question)
 
 
@@ -92,7 +92,7 @@ class ReasoningStep(FollowUp):
 
     @override
     def deduction(self) -> Deduction:
-        """Read what the model wants; the thought explains a final answer."""
+        """Return what the model wants; the thought explains a final answer."""
         wish = super().deduction()
         final = wish.final and wish.final.model_copy(update={"reasoning": clean(self.thought).strip()})
         return replace(wish, final=final)
@@ -114,7 +114,7 @@ class Action(ReplyModel):
 
     thought: ShortText = ""
     action: str = Field(json_schema_extra={"pattern": r"^(search|finish)\[[^\[\]\n]{1,300}\]$"})
-    """The text in the brackets is as bounded as a `ShortText`."""
+    """The text in the brackets is limited like a `ShortText`."""
     used_passages: ShownNumbers = Field(default_factory=list[int])
 
     @field_validator("action")
@@ -127,7 +127,7 @@ class Action(ReplyModel):
         return action
 
     def deduction(self) -> Deduction:
-        """Read what the model wants."""
+        """Return what the model wants."""
         parts = _ACTION.match(self.action)
         text = _said(parts["text"]) if parts else ""
         if parts and parts["name"].casefold() == "finish":
@@ -137,7 +137,7 @@ class Action(ReplyModel):
 
     @classmethod
     def asking(cls, question: str) -> Self:
-        """Make the reply that asks a question."""
+        """Return the reply that asks a question."""
         return cls(action=f"search[{question}]")
 
 

@@ -32,7 +32,7 @@ async def test_no_key_makes_calls_without_end(way: str, tmp_path: Path, monkeypa
         assert first.status_code == 200
         assert "you have made" not in first.text
         refused = await ask_with(app, ANN, way)
-        assert "you have made 2 model calls today, which is all" in refused.text
+        assert "you have made 2 model calls today, which is the limit" in refused.text
         if way != "mcp":
             assert refused.status_code == 429
             assert "retry-after" not in refused.headers

@@ -273,7 +273,7 @@ async def test_a_function_that_fails_is_one_line(tmp_path: Path, caplog: pytest.
         ({"HOPGRAPH_OIDC_ISSUER": "https://login.example.org"}, "HOPGRAPH_OIDC_AUDIENCE: set it"),
         ({"HOPGRAPH_USER_OF": "nothing"}, "write MODULE:FUNCTION"),
         ({"HOPGRAPH_USER_OF": "os:sep"}, "is str, which cannot be called"),
-        ({"HOPGRAPH_USER_OF": "os:getcwd", "HOPGRAPH_USER_HEADER": "X-User"}, "by one of them only"),
+        ({"HOPGRAPH_USER_OF": "os:getcwd", "HOPGRAPH_USER_HEADER": "X-User"}, "by only one of them"),
     ],
 )
 def test_a_log_in_that_is_not_whole_is_refused_at_the_start(

@@ -52,7 +52,7 @@ async def test_a_users_threads_have_an_end(app: WebApp) -> None:
     """Those that there are go on, and another user is not held up."""
     replies = [await ask(app, ANN, f"thread-{number}") for number in range(7)]
     assert [each.status_code for each in replies] == [200] * 5 + [507] * 2
-    assert replies[-1].json()["detail"] == "you have 5 conversations, which is all; delete some on the page"
+    assert replies[-1].json()["detail"] == "you have 5 conversations, which is the limit; delete some on the page"
     assert (await ask(app, ANN, "thread-0")).status_code == 200
     assert (await ask(app, BEN, "thread-6")).status_code == 200
     threads = app.service.threads
@@ -116,7 +116,7 @@ def test_a_langgraph_servers_users_have_so_many_threads(small_server: str) -> No
             ann.post(f"/threads/{first}/copy"),
         ]
         assert [each.status_code for each in ways] == [507] * 4
-        assert ways[0].json()["detail"] == "you have 3 threads, which is all; delete some"
+        assert ways[0].json()["detail"] == "you have 3 threads, which is the limit; delete some"
         assert ann.post(f"/threads/{first}/runs/wait", json=RUN).status_code == 200
         assert ben.post("/threads", json={}).status_code == 200
         assert ann.delete(f"/threads/{first}").status_code == 204

@@ -152,7 +152,7 @@ def sizes(texts: list[str]) -> list[int]:
 
 
 def test_a_reply_beyond_any_use_is_cut() -> None:
-    with pytest.raises(UnusableReplyError, match="holds no JSON object"):
+    with pytest.raises(UnusableReplyError, match="contains no JSON object"):
         parse_reply("x" * 300_000 + '{"answer": "late"}', Answer)
     assert parse_reply(f'<think>{"x" * 300_000}</think>{{"answer": "thought"}}', Answer).answer == "thought"
     assert parse_reply('{"answer": "early"}' + "x" * 300_000, Answer).answer == "early"

@@ -216,7 +216,7 @@ def test_the_default_place_is_the_users_data_folder(monkeypatch: pytest.MonkeyPa
 
 async def test_a_file_is_one_process_at_a_time(tmp_path: Path) -> None:
     async with open_threads(tmp_path / "threads.sqlite"):
-        with pytest.raises(SettingsError, match="in use by another process; end it, or name another file"):
+        with pytest.raises(SettingsError, match="in use by another process; stop it, or name another file"):
             async with open_threads(tmp_path / "threads.sqlite"):
                 pass
     async with open_threads(tmp_path / "threads.sqlite"):

@@ -219,7 +219,7 @@ def test_events_of_others_become_steps(tmp_path: Path) -> None:
         ("mine.py:nope", PLAIN, "has no 'nope'"),
         ("mine.py:S", PLAIN, "is a _TypedDictMeta, not a compiled LangGraph graph"),
         ("mine.py:messages", PLAIN, "takes no `question`; its graph takes messages"),
-        ("mine.py:bad", PLAIN, "what its graph gives cannot be used: passages"),
+        ("mine.py:bad", PLAIN, "the output of its graph cannot be used: passages"),
         ("gone.py", "", "gone.py: there is no such file"),
         ("mine.py", "import no_such_thing", r"mine.py, line 1: ModuleNotFoundError: No module named 'no_such_thing'"),
         ("mine.py", "x = (\n1 +\n", "mine.py, line 1: SyntaxError"),

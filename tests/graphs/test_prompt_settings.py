@@ -74,7 +74,7 @@ def test_a_prompt_of_the_settings_stands_for_the_file(whole: bool) -> None:
 @pytest.mark.parametrize(
     ("step", "text", "problem"),
     [
-        ("decide", "Read {{passage}}.", "variable 'passage' is unknown; this step gives: answer_type, information"),
+        ("decide", "Read {{passage}}.", "variable 'passage' is unknown; this step has: answer_type, information"),
         ("decide", "{{#passage}}x{{/passage}}", "'passage'"),
         ("generate_queries", "Write one query.", "variable 'max_queries' is missing"),
         ("decide", "variables: information\n--- instructions\nSay.\n--- input\n{{information}}", "missing"),

@@ -1,4 +1,4 @@
-"""SVG pictures that stand alone: no script, no font to load, their own background. The widths of their texts; PNG."""
+"""Self-contained SVG pictures: no script or external font, an own background. Text widths; PNG."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.prompts import clean
 
 MARGIN = 26.0
-"""Around a picture's content."""
+"""Margin around a picture's content."""
 _FONTS = (
     "Segoe UI, Helvetica Neue, Arial, DejaVu Sans, Liberation Sans, Noto Sans, Roboto, Ubuntu, Cantarell, FreeSans, "
     "Open Sans, Lato, sans-serif"
 )
-"""Sans-serif fonts of common systems. The renderer of PNG drops a text if none of them is installed."""
+"""Sans-serif fonts of common systems. The PNG renderer drops a text if none of them is installed."""
 _FRAME_STYLE = """
 .background{fill:#ffffff;stroke:#d0d7de}
 .title{font-size:17px;font-weight:600;fill:#1f2328}
@@ -25,7 +25,7 @@ _FRAME_STYLE = """
 def frame_svg(
     parts: Iterable[str], heading: str, width: float, height: float, *, style: str, title: str = "", about: str = ""
 ) -> str:
-    """Return a picture of parts that are SVG already, with a heading; `title` and `about` are for screen readers."""
+    """Return a picture made of SVG parts, with a heading; `title` and `about` are for screen readers."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" font-family="{_FONTS}" role="img">',
@@ -41,12 +41,12 @@ def frame_svg(
 
 
 _SCALE, _MOST_PIXELS = 2, 100_000_000
-"""Pixels to each of the picture's units, so that small text stays sharp; and altogether."""
+"""Pixels per unit of the picture, so that small text stays sharp; and the maximum in total."""
 _PROBE = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{_FONTS}" width="20" height="20">{{}}</svg>'
 
 
 def render_png(svg: str) -> bytes:
-    """Return the PNG of one of our pictures at twice its size, or smaller where that would exceed 100 megapixels."""
+    """Return a PNG of one of our pictures at twice its size, or smaller if that would exceed 100 megapixels."""
     resvg = require("resvg_py", "png")
     empty, letter = (_PROBE.format(text) for text in ("", '<text x="2" y="16">A</text>'))
     if resvg.svg_to_bytes(svg_string=empty) == resvg.svg_to_bytes(svg_string=letter):
@@ -101,6 +101,6 @@ def wrap_text(text: str, size: float, width: float, *, most: int, bold: bool = F
 
 
 def _fitting(text: str, ems: float) -> int:
-    """Return how many of a text's characters have room."""
+    """Return how many of a text's characters fit."""
     widths = accumulate(map(_ems, text))
     return next((count for count, wide in enumerate(widths) if wide > ems), len(text))

@@ -1,1 +1,1 @@
-"""Reading documents (PDF, DOCX, HTML, …): the elements of each, in their order."""
+"""Reading documents (PDF, DOCX, HTML, …): the elements of each, in order."""

@@ -27,11 +27,11 @@ from hopgraph.tools.io.process_limits import limit_process, stop_timer
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
 """Limits for one file: seconds (a dense PDF page needs a fifth of a second); bytes of address space."""
 _LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
-"""Bytes of a file, of everything that is packed in it, and characters that it may become."""
+"""Maximum bytes of a file and of everything packed in it, and characters of its text."""
 _MOST_ENTRIES, _MOST_TIMES = 20_000, 200
-"""Files in an archive, and how many times its own size it may unpack to, beyond 16 MiB."""
+"""Maximum files in an archive, and times its own size it may unpack to, beyond 16 MiB."""
 _DAMAGED = (LookupError, ValueError, SyntaxError, AttributeError, TypeError, ArithmeticError)
-"""What libraries raise on damaged files."""
+"""Exceptions that libraries raise on damaged files."""
 _OLE = b"\xd0\xcf\x11\xe0"
 _SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -48,11 +48,11 @@ _READERS = {
     **dict.fromkeys((".docm", ".docx"), ("docx", "read_docx")),
     ".pdf": ("pdf", "read_pdf"),
 }
-"""Suffix → the module and its function, imported when it is needed."""
+"""Suffix → the module and its function, imported when needed."""
 CONVERTED = frozenset(_READERS)
 _ARCHIVES = frozenset({".docm", ".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsm", ".xlsx", ".xltm", ".xltx", ".epub"})
 _DISGUISED = {_OLE: ".xls", b"PK": ".xlsx", b"<?xml": ".xml", b"<": ".html", b"MIME": ".mhtml"}
-"""How files begin that are named `.xls`, as spreadsheet programs open them; others are tables in text."""
+"""Magic bytes of files named `.xls`, as spreadsheet programs open them; others are tables in text."""
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
 
 
@@ -98,7 +98,7 @@ class DocumentConverter:
             self._process = self._begun = None
 
     def convert(self, path: Path, next_path: Path | None = None) -> Document:
-        """Return what a document says, and convert the next one while the caller works on this one.
+        """Return a document's content, and convert the next one while the caller works on this one.
 
         UnreadableFileError where it cannot be read, SettingsError where nothing can.
         """
@@ -141,11 +141,11 @@ class DocumentConverter:
             )
         except OSError as error:
             problem = f"{sys.executable} cannot be started: {error.strerror or error}"
-            raise SettingsError(f"documents are read in a process of their own, and {problem}") from None
+            raise SettingsError(f"documents are read in a separate process, and {problem}") from None
 
 
 def convert_document(path: Path, ocr: str = "") -> Document:
-    """Read a file here and now, as `DocumentConverter.convert` does elsewhere; scanned pages in the `ocr` languages."""
+    """Read a file in this process, as `DocumentConverter.convert` does elsewhere; `ocr` languages for scanned pages."""
     with open_source(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _LARGEST_FILE:
@@ -160,7 +160,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
         except UnreadableFileError:
             raise
         except (BadZipFile, zlib.error, EOFError, NotImplementedError):
-            raise UnreadableFileError("it is damaged, or of another kind than its name says") from None
+            raise UnreadableFileError("it is damaged, or its format does not match its name") from None
         except _DAMAGED as error:
             raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
     length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
@@ -173,7 +173,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
 
 def _check_archive(file: BinaryIO, size: int) -> None:
     if file.read(len(_OLE)) == _OLE:
-        raise UnreadableFileError("it is encrypted, or of an older format; save it again without a password")
+        raise UnreadableFileError("it is encrypted or in an older format; save it again without a password")
     entries = ZipFile(file).infolist()
     total = sum(each.file_size for each in entries)
     if any(each.flag_bits & 1 for each in entries):
@@ -184,7 +184,7 @@ def _check_archive(file: BinaryIO, size: int) -> None:
 
 
 def main() -> None:
-    """Convert the files whose paths come on the standard input."""
+    """Convert the files whose paths arrive on standard input."""
     seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
     for line in sys.stdin.buffer:

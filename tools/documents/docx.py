@@ -65,7 +65,7 @@ def _show(value: str, form: str) -> str:
 _MAIN = "word/document.xml"
 _MARGINS = ("word/header", "word/footer")
 _CONTENTS = ("toc ", "table of figures")
-"""How the names of styles begin whose paragraphs list headings and captions."""
+"""Prefixes of styles whose paragraphs list headings and captions."""
 _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
@@ -82,7 +82,7 @@ _SYMBOLS = {
     ),
     "Wingdings": dict(zip(b"\x6f\xa8\xdf\xe0\xfb\xfc\xfd\xfe", "☐☐←→✗✓☒☑", strict=True)),
 }
-"""Font → code → what it shows."""
+"""Font → code → character shown."""
 _PLACE = re.compile(r"%(\d)")
 """Where a mark has the number of a level, from 1."""
 
@@ -114,7 +114,7 @@ class _Style(NamedTuple):
 
 
 def read_docx(file: BinaryIO) -> Document:
-    """Read a DOCX as it would be printed, without what changes deleted; page headers and footers once, at its start.
+    """Read a DOCX as it would be printed, without tracked deletions; page headers and footers once, at its start.
 
     The paragraph in the style Title is its title. Formulas are their letters in their order.
     """
@@ -345,7 +345,7 @@ def _form_field(node: Any) -> str:
 
 
 def _symbol(node: Any) -> str:
-    """Return a letter of a font of symbols, whose codes may begin with F0; empty for an unknown one."""
+    """Return the character of a symbol font's code, which may begin with F0; empty for an unknown one."""
     try:
         code = int(_attribute(node, "char"), 16)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The elements that every reader of documents yields, and what the readers share."""
+"""The elements that every document reader yields, and code that the readers share."""
 
 import posixpath
 import re
@@ -33,11 +33,11 @@ _OTHERS = re.compile(f"[\xad\u200b\ufeff{''.join(_SHOWN)}]")
 
 
 class UnreadableFileError(ValueError):
-    """A document that cannot be read; the message says why. A folder's other documents are read all the same."""
+    """An unreadable document; the message says why. A folder's other documents are still read."""
 
 
 class Element(NamedTuple):
-    """A part of a document that belongs together."""
+    """A coherent part of a document."""
 
     kind: Literal["heading", "text", "item", "code", "table", "page", "sheet"]
     """A page (a slide) and a sheet begin where they stand; an item is one of a list, with its mark."""
@@ -49,7 +49,7 @@ class Element(NamedTuple):
     links: Sequence[tuple[str, str]] = ()
     """Text and relative address of its links to other documents."""
     mark: str = ""
-    """Number of a heading, as `4.2`, which stands before it in paths; language of code, by its file suffix."""
+    """Number of a heading, e.g. `4.2`, which precedes it in paths; language of code, by its file suffix."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ def join_text(elements: Iterable[Element]) -> str:
 
 
 def write_table(rows: Sequence[Row]) -> str:
-    """Write rows between pipes, a line for each, with a rule below the column names if there are any."""
+    """Return rows as a pipe table, one line each, with a rule below the column names if there are any."""
     head, *body = [f"| {' | '.join(tidy(cell) for cell in row)} |" for row in rows]
     rule = f"|{'---|' * len(rows[0])}"
     return "\n".join([head, rule, *body] if any(cell.strip() for cell in rows[0]) else body)

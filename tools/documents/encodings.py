@@ -91,7 +91,7 @@ def detect_encoding(path: Path) -> str:
     return UTF_8
 
 
-_NO_TEXT = "it is not UTF-8, nor text in another known encoding"
+_NO_TEXT = "it is neither UTF-8 nor text in another known encoding"
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _ISO_2022_JP = b"\x1b$B"
 """What begins Japanese letters in its bytes, all of which are ASCII."""

@@ -126,7 +126,7 @@ def read_msg(file: BinaryIO) -> Document:
                 content = found.elements
             return _message(tidy(read("0037")), headers, content, named)
     except OSError:
-        raise UnreadableFileError("it is damaged, or no message of Outlook") from None
+        raise UnreadableFileError("it is damaged, or not an Outlook message") from None
 
 
 def _read_values(message: Any) -> dict[int, int]:

@@ -106,7 +106,7 @@ def _plain_pages(content: bytes) -> tuple[list[str], list[dict[str, str]]]:
         document = library.PdfDocument(content)
     except library.PdfiumError as error:
         encrypted = "password" in str(error).lower()
-        raise UnreadableFileError("it is encrypted" if encrypted else "it is damaged, or no PDF") from None
+        raise UnreadableFileError("it is encrypted" if encrypted else "it is damaged, or not a PDF") from None
     if len(document) > MOST_PAGES:
         raise UnreadableFileError(f"it has more than {MOST_PAGES:,} pages")
     pages, scripts = list[str](), [dict[str, str]() for _ in range(len(document))]

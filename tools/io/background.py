@@ -92,7 +92,7 @@ def run_in_background(work: Coroutine[Any, Any, ResultT]) -> ResultT:
     if threading.current_thread().name == _THREAD:
         work.close()
         raise RuntimeError(
-            "a sync method cannot be called from inside a node of a graph that runs in sync code, as it would wait for "
+            "a sync method cannot be called inside a node of a graph that runs in sync code, as it would wait for "
             "itself; await ainvoke (of a graph or a retriever) instead"
         )
     future = asyncio.run_coroutine_threadsafe(work, loop)

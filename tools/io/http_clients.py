@@ -66,7 +66,7 @@ def read_key(variable: str) -> str:
     """
     key = os.environ.get(variable, "").strip(_BLANKS)
     if key and (not _PLAIN.fullmatch(key) or key[0] in "\"'" or key.startswith(f"{variable}=")):
-        raise SpecError(f"{variable} holds more than a key, or half of one: set it without quotes, blanks and 'Bearer'")
+        raise SpecError(f"{variable} is not a complete key: set it without quotes, spaces and 'Bearer'")
     return key
 
 
@@ -176,7 +176,7 @@ def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> 
         if (to.scheme, to.host, to.port) != (home.scheme, home.host, home.port):
             there = redact(f"{to.scheme}://{to.netloc.decode()}")
             raise ModelError(
-                f"{redact(str(home))} redirects to {there}, to which nothing is sent; if it is the right server, give "
+                f"{redact(str(home))} redirects to {there}, which is not followed; if that is the right server, use "
                 "its address",
                 "refusal",
             )

@@ -125,7 +125,7 @@ def describe_unreachable(error: BaseException, address: str, *variables: str) ->
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     kinds = tuple(kind for each in clients for kind in (each.RemoteProtocolError, each.ProxyError))
     if said := next((" ".join(str(each).split()) for each in _causes(error) if isinstance(each, kinds)), ""):
-        return f"{address}, or the proxy to it, gave no reply in HTTP ({said:.200})"
+        return f"{address}, or the proxy to it, did not reply in HTTP ({said:.200})"
     proxy = describe_proxy(address, *variables)
     return f"cannot reach {address} {proxy}" if proxy else f"cannot reach {address}; is the server running?"
 

@@ -77,7 +77,7 @@ class JsonServer:
             return parse(answer)
         except (ValueError, LookupError, TypeError) as error:
             shown = redact(f"{_reason(error)}: {answer!r:.120}")
-            raise self._failure(f"the answer is not as expected: {shown}") from None
+            raise self._failure(f"unexpected answer: {shown}") from None
 
     async def _send_with_retries(self, method: str, content: dict[str, Any]) -> Any:
         retries = RETRIES if self.retries is None else self.retries
@@ -116,7 +116,7 @@ class JsonServer:
         ):
             received = await response.aread()
             if response.is_redirect:
-                raise self._failure(f"HTTP {response.status_code}: it redirects, which is not followed")
+                raise self._failure(f"HTTP {response.status_code}: redirects are not followed")
             if response.is_error:
                 message = received[:2000].decode(errors="replace")
                 raise httpx.HTTPStatusError(message, request=response.request, response=response)

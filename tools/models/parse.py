@@ -98,7 +98,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
     if read and (value := read(content)) is not None:
         with suppress(ValidationError):
             return schema.model_validate(_restored(value))
-    raise UnusableReplyError(problem or "the reply holds no JSON object")
+    raise UnusableReplyError(problem or "the reply contains no JSON object")
 
 
 def is_complete(text: str) -> bool:

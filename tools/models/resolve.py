@@ -286,7 +286,7 @@ async def resolve_model(given: str | AnyRunnable, sampling: Sampling) -> ModelHa
     """
     if not isinstance(given, str):
         if isinstance(given, BaseRetriever):
-            raise SpecError(f"the model is a retriever ({type(given).__name__}); give a chat model, or a spec")
+            raise SpecError(f"the model is a retriever ({type(given).__name__}); pass a chat model or a spec")
         if id(given) not in _state_by_id:
             _state_by_id[id(given)] = SharedModelState()
             weakref.finalize(given, _state_by_id.pop, id(given), None)
@@ -343,7 +343,7 @@ def _build(given: str, sampling: Sampling) -> BaseChatModel:
         if isinstance(error, HopgraphError):
             raise
         said = f"{type(error).__name__}: {redact(str(error))}"[:300]
-        raise SpecError(f"model {redact(given)!r}: the package that offers it failed: {said}") from None
+        raise SpecError(f"model {redact(given)!r}: the package that provides it failed: {said}") from None
     takes_seed = sampling.seed is not None and "seed" in type(model).model_fields
     return (
         model.model_copy(update={"seed": sampling.seed, "temperature": sampling.temperature}) if takes_seed else model
@@ -359,7 +359,7 @@ def _openai(rest: str, sampling: Sampling) -> BaseChatModel:
     wrong = [name for name in _SENT_BY_CLIENTS if not _VALUE.fullmatch(os.environ.get(name, ""))]
     lines = [line.strip() for line in os.environ.get(_HEADERS, "").split("\n")]
     if wrong or not all(_HEADER.fullmatch(line) for line in lines if ":" in line):
-        raise SpecError(f"{(wrong or [_HEADERS])[0]} holds what cannot be sent in a header; correct it, or unset it")
+        raise SpecError(f"{(wrong or [_HEADERS])[0]} cannot be sent in a header; correct it, or unset it")
     if not key and not base_url:
         local = f"name a local server with openai:{name}?base_url=http://HOST:PORT/v1"
         raise SpecError(f"model {redact(f'openai:{name}')!r} needs a key: set OPENAI_API_KEY, or {local}")

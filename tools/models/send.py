@@ -77,7 +77,7 @@ def as_model_error(handle: ModelHandle, error: Exception) -> Exception:
         said = f"HTTP {status}: {detail}{hint}{describe_wait(error)}"
     elif isinstance(error, (TimeoutError, httpx.TimeoutException, openai_class("APITimeoutError"))):
         own = not handle.from_spec and type(error) is not TimeoutError
-        timeout = "the timeout that the model was made with" if own else "request_timeout"
+        timeout = "the model's own timeout" if own else "request_timeout"
         said = f"no reply in time; raise {timeout} or try again"
     elif isinstance(error, ReportedError):
         said = f"the server reports an error: {detail}"
@@ -118,7 +118,7 @@ _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 60.0
 _REFUSAL_HOLDS_SECONDS = 1.0
 """How long after a refused key other requests are refused unsent: until what sends them has stopped."""
 _TRUNCATED = "the reply was cut off at the token limit"
-_BROKEN_OFF = "the server broke the reply off"
+_BROKEN_OFF = "the server cut the reply off"
 _LONG = 1 << 14
 """Characters of a reply; a longer one is passed on again only when it has grown by a quarter."""
 _ADDED_AT_ONCE = 256
@@ -294,7 +294,7 @@ async def send_request(
         if isinstance(reply, str):  # of a chain that ends with a parser of texts
             reply = AIMessage(reply)
         if not isinstance(reply, AIMessage):  # pyright: ignore[reportUnnecessaryIsInstance] - of another Runnable
-            raise ModelError(f"{handle.name} replied with {type(reply).__name__}; a chat model gives an AIMessage")
+            raise ModelError(f"{handle.name} replied with {type(reply).__name__}; a chat model returns an AIMessage")
         return _read_reply(reply, messages, read)
     except Exception as error:
         if type(error) is openai_class("APIError"):  # within a stream of a client that is not ours

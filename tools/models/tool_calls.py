@@ -105,10 +105,10 @@ async def _call_tools(
                     handle.shared.forces_tools = False
                     continue
                 handle.shared.takes_tools = False
-                raise ToolsRefusedError(f"{handle.name} takes no tools: {said:.200}") from None
+                raise ToolsRefusedError(f"{handle.name} does not support tools: {said:.200}") from None
             if choice and not reply.problem and reply.text.endswith('"calls":[]}'):
                 handle.shared.takes_tools = False  # the server was told to force a call, and pays no heed
-                raise ToolsRefusedError(f"{handle.name} calls no tools")
+                raise ToolsRefusedError(f"{handle.name} does not call tools")
             return reply
 
 

@@ -196,7 +196,7 @@ def _refuse_other_variables(prompt: PromptFile, built_in: PromptFile) -> None:
         name = min(different)
         problem = "unknown" if name in prompt.variables else "missing"
         allowed = ", ".join(sorted(built_in.variables))
-        raise PromptError(f"{prompt.source}: variable {name!r} is {problem}; this step gives: {allowed}")
+        raise PromptError(f"{prompt.source}: variable {name!r} is {problem}; this step has: {allowed}")
     if required := built_in.optional - prompt.optional:
         name = min(required)
         raise PromptError(f"{prompt.source}: variable {name!r} is not always given; declare it as '{name}?'")

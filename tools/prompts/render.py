@@ -102,7 +102,7 @@ def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
         raise PromptError(f"{prompt.source}: variable {min(missing)!r} was not given")
     unknown = given - prompt.variables
     if unknown:
-        raise PromptError(f"{prompt.source}: variable {min(unknown)!r} is given but the prompt has no place for it")
+        raise PromptError(f"{prompt.source}: variable {min(unknown)!r} was given, but the prompt does not use it")
 
     def choose(match: re.Match[str]) -> str:
         return match[3] if (match[2] in given) == (match[1] == "#") else ""

@@ -65,7 +65,7 @@ def load_query_model(path: Path, facts: DenseFacts, given: str | Embeddings | No
     recorded = facts.embedding
     if given is None and (address := untrusted_address(recorded.model)):
         raise SpecError(
-            f"{path}: uses an embedding server at {address}, which would get your queries and key; "
+            f"{path}: uses an embedding server at {address}, which would receive your queries and key; "
             f"confirm it explicitly: faiss:{path}?model={recorded.model}"
         )
     model = resolve_embeddings(given or recorded.model)
@@ -137,7 +137,7 @@ def plan_vectors(
     require("faiss")
     if old and have:
         if kind not in (None, have.kind):
-            raise SettingsError(f"{goal} stays {have.kind} when it is updated; rebuild it for {kind} with --replace")
+            raise SettingsError(f"{goal} remains {have.kind} when updated; rebuild it as {kind} with --replace")
         return VectorPlan(load_query_model(goal, have, dense), have.kind, have)
     model = resolve_embeddings(dense or "")
     _ = model.facts  # a server that does not answer fails now

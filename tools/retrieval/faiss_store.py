@@ -153,7 +153,7 @@ class VectorStore:
         classes = {"flat": faiss.IndexFlat, "hnsw": faiss.IndexHNSWFlat, "ivfpq": faiss.IndexIVFPQ}
         is_kind = isinstance(index, classes[kind]) and index.metric_type == faiss.METRIC_INNER_PRODUCT
         if not is_kind or (index.ntotal, index.d) != (passages, dimension):
-            raise damaged(path, f"it is no {kind} index by inner product of {passages:,} × {dimension} numbers")
+            raise damaged(path, f"it is not a {kind} inner-product index of {passages:,} × {dimension} numbers")
         if kind == "hnsw":
             index.hnsw.efSearch = _HNSW_SEARCH
         if kind == "ivfpq":

@@ -236,7 +236,7 @@ def index_in_memory(records: Iterable[SourceRecord], source: str, analyser: Anal
     for passage in passages:
         term_ids.add(searchable_text(passage))
     if not term_ids.vocab:
-        raise CorpusError(f"{source}: no word that could be searched for")
+        raise CorpusError(f"{source}: no searchable word")
     return Index(source, passages, compute_ranking(term_ids, ids), analyser)
 
 

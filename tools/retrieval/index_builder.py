@@ -156,7 +156,7 @@ def _replace(writer: IndexWriter, plans: list[SourcePlan]) -> IndexReport:
     try:
         with stage_folder(goal) as folder:
             if writer.old and read_manifest(goal) != writer.old:
-                raise CorpusError(f"{goal}: another build has changed it meanwhile; start again")
+                raise CorpusError(f"{goal}: another build changed it in the meantime; start again")
             report = writer.write(folder, plans)
         if writer.vectors:
             for kept in find_kept_vectors(goal):

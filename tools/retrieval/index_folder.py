@@ -64,4 +64,4 @@ def open_one_build(folder: Path, open_files: Callable[[], OpenedT]) -> OpenedT:
             if build == build_of(folder):
                 return opened
         time.sleep(_SECONDS_BETWEEN)
-    raise CorpusError(f"{folder}: it is replaced faster than it can be opened; try again")
+    raise CorpusError(f"{folder}: it is being replaced faster than it can be opened; try again")

@@ -20,7 +20,7 @@ from hopgraph.tools.text import Analyser, get_analyser
 
 COLBERT = "colbert"
 """The folder of the token vectors, which are added to a complete index."""
-REBUILD = "build the index again with `hopgraph index --replace`"
+REBUILD = "rebuild the index with `hopgraph index --replace`"
 DAMAGE = (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, SyntaxError, TokenError)
 """Exceptions that libraries raise for a damaged file."""
 _LIBRARIES = ("hopgraph", "bm25s", "numpy", "PyStemmer")

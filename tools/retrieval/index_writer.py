@@ -164,10 +164,10 @@ class IndexWriter:
                 waiting = next(records, None) if is_read else waiting
             written.append(source.model_copy(update={"files": tuple(done)}))
         if waiting:
-            raise CorpusError(f"{waiting[0]}: the files changed while they were read; start again")
+            raise CorpusError(f"{waiting[0]}: the files changed while being read; start again")
         if not self._term_ids.vocab:
             place = self.corpus.path if self.corpus else "what is left"
-            reasons = ["no passage with a word that could be searched for", *self.reading.first_skipped[:1]]
+            reasons = ["no passage has a searchable word", *self.reading.first_skipped[:1]]
             raise CorpusError(f"{place}: {'; '.join(reasons)}")
         self.progress("read", size, size)
 
@@ -217,9 +217,9 @@ class IndexWriter:
         """Return which passage has the same id; empty for none, and for the same text in the old index."""
         copied = self._copied.get(passage.id)
         if copied is not None and self._old_passages[copied][:3] != passage[:3]:  # the old one's metadata stays
-            return f"the id {passage.id!r} is in the index already, with another text"
+            return f"the id {passage.id!r} is already in the index, with another text"
         if copied is None and passage.id in self._rows:
-            return f"the id {passage.id!r} is that of line {self._rows[passage.id]}, too"
+            return f"the id {passage.id!r} is also on line {self._rows[passage.id]}"
         return ""
 
     def _add(self, passage: StoredPassage, line: int, origin: int) -> StoredPassage:

@@ -294,7 +294,7 @@ def _encode(
 def _read_fitting_facts(folder: Path) -> LateInteractionFacts:
     facts = read_late_interaction_facts(folder)
     if facts.corpus_fingerprint != read_manifest(folder).corpus.fingerprint:
-        raise CorpusError(f"{folder / COLBERT}: made from other passages; {REBUILD}")
+        raise CorpusError(f"{folder / COLBERT}: built from other passages; {REBUILD}")
     return facts
 
 

@@ -48,7 +48,7 @@ def stage_folder(goal: Path) -> Generator[Path]:
     goal.parent.mkdir(parents=True, exist_ok=True)
     recover_stages(goal)
     if _stages(goal):
-        raise CorpusError(f"{goal}: another build of it is running; wait for it, or choose another place")
+        raise CorpusError(f"{goal}: another build of it is running; wait for it, or choose another folder")
     stage = Path(tempfile.mkdtemp(prefix=_prefix(goal), dir=goal.parent))
     try:
         with (stage / LOCK).open("wb") as lock:

@@ -113,5 +113,5 @@ def model_entailment(spec: str) -> EntailmentChecker:
 def _model_of(spec: str) -> str:
     model = spec.removeprefix("model:")
     if not model:
-        raise SpecError(f"{spec!r} lacks a model: write model:openai:NAME")
+        raise SpecError(f"{spec!r} names no model: write model:openai:NAME")
     return model

@@ -99,7 +99,7 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
         role = str(json.loads(summary)["role"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         what = f"{error} is missing in {SUMMARY}" if isinstance(error, KeyError) else format_error(error)
-        raise CorpusError(f"{data} is not a folder of `hopgraph distill`: {what}") from None
+        raise CorpusError(f"{data} was not written by `hopgraph distill`: {what}") from None
     examples: list[StudentExample] = []
     for number, line in enumerate(lines.splitlines(), 1):
         try:
@@ -107,7 +107,7 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
         except ValidationError as error:
             raise CorpusError(f"{data / EXAMPLES}, line {number}: {format_error(error)}") from None
     if not examples:
-        raise CorpusError(f"{data / EXAMPLES} holds no example")
+        raise CorpusError(f"{data / EXAMPLES} has no examples")
     digests = [hashlib.sha256(each).hexdigest() for each in (lines, summary)]
     return examples, DataFacts(role=role, examples=len(examples), examples_sha256=digests[0], summary_sha256=digests[1])
 

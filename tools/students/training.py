@@ -168,7 +168,7 @@ def _begin(plan: TrainingPlan) -> StudentRecord:
     )
     if not (plan.out / RECORD).exists():
         if plan.out.exists() and any(plan.out.iterdir()):
-            raise SettingsError(f"--out {plan.out}: it is not empty, and holds no student; choose another folder")
+            raise SettingsError(f"--out {plan.out}: it is not empty and has no student; choose another folder")
         record.write(plan.out)
         return record
     before = read_record(plan.out)

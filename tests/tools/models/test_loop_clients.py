@@ -278,7 +278,7 @@ async def test_what_cannot_be_sent_in_a_header_is_named_and_not_shown(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, value)
-    with pytest.raises(SpecError, match=rf"^{variable} holds ") as caught:
+    with pytest.raises(SpecError, match=rf"^{variable} (?:is not a complete key|cannot be sent)") as caught:
         await resolve_model("openai:m?base_url=http://127.0.0.1:9/v1", Sampling())
     assert "secret" not in str(caught.value)
 
@@ -382,7 +382,7 @@ async def test_what_is_not_http_is_reported_without_the_key(monkeypatch: pytest.
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     listener = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with listener:
-        with pytest.raises(ModelError, match="no reply in HTTP") as caught:
+        with pytest.raises(ModelError, match="did not reply in HTTP") as caught:
             await ask_at(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
     error: BaseException | None = caught.value
     while error:

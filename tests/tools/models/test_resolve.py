@@ -29,7 +29,7 @@ async def test_no_package_takes_over_a_built_in_provider(monkeypatch: pytest.Mon
 async def test_a_package_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     install(monkeypatch, "broken", value)
     with pytest.raises(
-        SpecError, match=r"^model 'broken:model': the package that offers it failed: \w+Error: ."
+        SpecError, match=r"^model 'broken:model': the package that provides it failed: \w+Error: ."
     ) as error:
         await resolve_model("broken:model", Sampling())
     assert "\n" not in str(error.value)

@@ -90,7 +90,7 @@ def test_the_stored_passages_are_a_corpus_themselves(source: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        ('{"_id": "a", "text": "again"}', "the id 'a' is that of line 1, too"),
+        ('{"_id": "a", "text": "again"}', "the id 'a' is also on line 1"),
         ('{"_id": "b", "text": " \\n"}', "the passage 'b' has no text"),
         ('{"_id": "b", "text": "lone \\ud800"}', "the passage 'b' is not valid UTF-8"),
         ('{"_id": "b", "text": "cut', "not valid JSON"),
@@ -121,7 +121,7 @@ def test_bytes_that_are_not_utf8_in_a_list_spoil_one_record(tmp_path: Path) -> N
 
 
 def test_a_source_without_anything_to_find_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no passage with a word"):
+    with pytest.raises(CorpusError, match="no passage has a searchable word"):
         build_index(corpus(tmp_path / "corpus.jsonl", ("a", "the")), tmp_path / "index")
     with pytest.raises(CorpusError, match="no such file or folder"):
         build_index(tmp_path / "missing", tmp_path / "index")

@@ -160,7 +160,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
         manifest = json.loads((index / "manifest.json").read_text())
         manifest["files"][FILE] = (index / FILE).stat().st_size
         (index / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(CorpusError, match="is no flat index by inner product of 50 × 32 numbers"):
+        with pytest.raises(CorpusError, match="is no flat inner-product index of 50 × 32 numbers"):
             open_dense(index, HashedWords())
 
 

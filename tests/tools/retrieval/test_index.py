@@ -140,7 +140,7 @@ def test_threads_may_share_an_index(hotpotqa: Path, built: Index) -> None:
 
 @pytest.mark.parametrize(
     ("records", "reason"),
-    [([], "no word"), ([record("1", "the")], "no word"), ([record("1", "fox"), record("1", "hen")], "twice")],
+    [([], "no searchable word"), ([record("1", "the")], "no searchable word"), ([record("1", "fox"), record("1", "hen")], "twice")],
 )
 def test_memory_indexes_refuse_what_cannot_be_searched(records: list[SourceRecord], reason: str) -> None:
     with pytest.raises(CorpusError, match=reason):
@@ -192,7 +192,7 @@ def delete(name: str) -> Callable[[Path], None]:
         (cut("passages.jsonl"), r"passages.jsonl: damaged \(it has .* bytes instead of"),
         (cut("bm25/data.csc.index.npy"), r"data.csc.index.npy: damaged \(it has"),
         (delete("ranks.npy"), r"ranks.npy: damaged \(it is missing\)"),
-        (garble_without_a_change_of_size, r"damaged \(.*\); build the index again with `hopgraph index --replace`"),
+        (garble_without_a_change_of_size, r"damaged \(.*\); rebuild the index with `hopgraph index --replace`"),
         (delete("manifest.json"), "not an index: it has no manifest.json; if it has documents, `hopgraph index"),
     ],
 )

@@ -134,7 +134,7 @@ def test_an_index_of_another_analyser_is_refused_by_name(
     edit(change)(tmp_path / "index")
     with pytest.raises(CorpusError, match=reason) as error:
         open_index(tmp_path / "index")
-    assert "build the index again with `hopgraph index --replace`" in str(error.value)
+    assert "rebuild the index with `hopgraph index --replace`" in str(error.value)
     if "extra" in reason:
         update_index(tmp_path / "corpus.jsonl", tmp_path / "index")  # makes all terms anew
         assert open_index(tmp_path / "index").search("Elbe", 1)

@@ -103,7 +103,7 @@ def same_corpus(folder: Path) -> None:
             "damaged .Array can.t be memory-mapped",
         ),
         (lambda folder: (folder / "ends.npy").unlink(), "damaged .*ends.npy"),
-        (edit(lambda facts: facts.update(corpus_fingerprint="other")), "made from other passages"),
+        (edit(lambda facts: facts.update(corpus_fingerprint="other")), "built from other passages"),
     ],
 )
 def test_damaged_vectors_are_refused_in_one_line(tmp_path: Path, damage: Callable[[Path], Any], reason: str) -> None:

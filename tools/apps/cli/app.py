@@ -1,4 +1,4 @@
-"""The program `hopgraph`: its commands, and how it ends."""
+"""The program `hopgraph`: its commands, and how it exits."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ that fails at run time."""
 
 
 class _Program(TyperGroup):
-    """The commands; typer itself would end without a word at Ctrl-C."""
+    """The commands; typer itself would exit silently on Ctrl-C."""
 
     @override
     def invoke(self, ctx: Any) -> Any:
@@ -66,7 +66,7 @@ app.add_typer(commands)
 
 
 def run_app(arguments: Sequence[str] | None) -> int:
-    """Run a command, with these arguments or those of the process; see `hopgraph.tools.apps.cli.main`."""
+    """Run a command, with these arguments or the process's; see `hopgraph.tools.apps.cli.main`."""
     try:
         for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character shows `?`
             if reconfigure := getattr(stream, "reconfigure", None):
@@ -99,14 +99,14 @@ def run_app(arguments: Sequence[str] | None) -> int:
 
 
 def _say(message: str) -> None:
-    """Write one line on standard error, whatever the message holds."""
+    """Write one line to standard error, whatever the message contains."""
     from hopgraph.tools.text.sanitize import sanitize_line
 
     sys.stderr.write(f"hopgraph: {sanitize_line(message)}\n")
 
 
 def _discard_output() -> None:
-    """Give up what standard output cannot take; Python would complain about it once more at exit."""
+    """Discard what standard output cannot take; Python would otherwise complain again at exit."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

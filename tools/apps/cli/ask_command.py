@@ -48,7 +48,7 @@ def run_ask(options: AskOptions) -> None:
         method.Context, assignments, preset=options.preset, model=options.model, corpus=options.corpus
     )
     if options.save and options.save.expanduser().is_dir():
-        raise SettingsError(f"--save {str(options.save)!r:.80}: it is a folder; name a file in it")
+        raise SettingsError(f"--save {str(options.save)!r:.80}: this is a folder; name a file in it")
     question = checked_question(_read_question(options.question))
     graph: Graph = method.graph
     if options.review or not method.is_built_in:  # its runs can pause
@@ -60,7 +60,7 @@ def run_ask(options: AskOptions) -> None:
         state, seconds = _answer(graph, question, settings, narrator, display)
     record = answer_record(settings, state, sorted(narrator.events, key=event_order))
     if options.save:
-        # Half of a pair of surrogates, which a model may send, is not text that a file could hold.
+        # A lone surrogate, which a model may send, cannot be written to a file.
         text = json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False)
         write_files({options.save.expanduser(): f"{text}\n".encode("utf-8", "replace")})
     if options.as_json:
@@ -74,12 +74,12 @@ def run_ask(options: AskOptions) -> None:
 def _answer(
     graph: Graph, question: str, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], float]:
-    """Run a graph, with a person's review wherever it pauses; return the last state and the seconds without reviews."""
+    """Run a graph, with a human review wherever it pauses; return the final state and the seconds without reviews."""
     given: Any = {"question": question}
     seconds = 0.0
     while True:
         began = time.perf_counter()
-        # Outside the event loop, so that Ctrl-C ends the review.
+        # Outside the event loop, so that Ctrl-C stops the review.
         state, paused = asyncio.run(_run(graph, given, settings, narrator, display))
         seconds += time.perf_counter() - began
         if not paused:
@@ -92,7 +92,7 @@ def _answer(
 async def _run(
     graph: Graph, given: Any, settings: Context, narrator: Narrator, display: RunDisplay
 ) -> tuple[Mapping[str, Any], list[Interrupt]]:
-    """Run a graph to its end or to a pause, showing each superstep; returns the last state and what is asked."""
+    """Run a graph to its end or to a pause, showing each superstep; return the last state and the pauses."""
     state: Mapping[str, Any] = {}
     paused: list[Interrupt] = []
     modes: list[StreamMode] = ["custom", "values", "tasks"]
@@ -117,7 +117,7 @@ async def _run(
 
 
 def _read_question(given: str) -> str:
-    """Return the question, or read it from standard input for `-`; what is not UTF-8 would otherwise be lost unseen."""
+    """Return the question, or read it from standard input for `-`; refuse invalid UTF-8 instead of losing it."""
     with suppress(UnicodeError):
         if given == "-":
             return sys.stdin.buffer.read().decode("utf-8")
@@ -128,9 +128,9 @@ def _read_question(given: str) -> str:
 
 
 def _review_settings(choice: str) -> list[str]:
-    """Return the settings that a choice of `--review` stands for, as `--set` takes them."""
+    """Return the settings that a choice of `--review` stands for, in the form of `--set`."""
     if not sys.stdin.isatty():
-        raise SettingsError("--review asks on the terminal, and standard input is none; run it in one")
+        raise SettingsError("--review needs a terminal for input; run it in one")
     return [f"review_{kind}=true" for kind in _HELP if choice in (kind, "all")]
 
 
@@ -141,7 +141,7 @@ def _read_line() -> str:
 
 
 def _ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
-    """Show what a run paused with and return what to resume it with: a review, or an answer in words."""
+    """Show what a run paused with and return what to resume it with: a review, or an answer in text."""
     if asked := question_of_others(payload):
         print_line(console, asked, "bold")
         console.print(Text("> ", "cyan"), end="")
@@ -150,15 +150,15 @@ def _ask_person(console: Console, payload: Any) -> dict[str, Any] | str:
 
 
 class ReviewPrompt:
-    """One review by a person of what a run paused with (see `hopgraph.nodes.core.human_review`)."""
+    """A person's review of what a run paused with (see `hopgraph.nodes.core.human_review`)."""
 
     def __init__(self, console: Console, payload: Mapping[str, Any], read: Callable[[], str] = _read_line) -> None:
         self.console, self.payload, self.read, self.kind = console, payload, read, str(payload["kind"])
         self.items: list[dict[str, Any]] = [dict(each) for each in payload[self.kind]]
-        """The remaining entries, as they would be sent back."""
+        """The remaining entries, in the form to send back."""
 
     def ask(self) -> dict[str, Any]:
-        """Ask until the person is content; return what to resume the run with. To quit is a KeyboardInterrupt."""
+        """Ask until the person is done; return what to resume the run with. Quitting is a KeyboardInterrupt."""
         print_line(self.console, f"Review of the {self.kind}, iteration {self.payload['hop']}", "bold")
         if problem := self.payload.get("problem"):
             print_line(self.console, str(problem), "bold yellow")
@@ -178,7 +178,7 @@ class ReviewPrompt:
                 self._show()
 
     def _edit(self, command: str, rest: str) -> str:
-        """Carry out a command; return what is wrong with it, empty if nothing is."""
+        """Execute a command; return what is wrong with it, empty if nothing is."""
         if command == "a" and self.kind == "queries":
             if text := rest or self._read("new text> "):
                 self.items.append({"text": text, "why": ""})
@@ -188,7 +188,7 @@ class ReviewPrompt:
         listed = re.split(r"[^\d\s,]", rest, maxsplit=1)[0]
         numbers = [int(digits) for digits in re.findall(r"\d{1,6}", listed)]
         if not numbers or not all(1 <= number <= len(self.items) for number in numbers):
-            return f"name numbers from 1 to {len(self.items)}, as in: {command} 1" if self.items else "nothing is left"
+            return f"use numbers from 1 to {len(self.items)}, e.g. {command} 1" if self.items else "nothing is left"
         if command == "d":
             self.items = [each for number, each in enumerate(self.items, start=1) if number not in numbers]
             return ""

@@ -1,4 +1,4 @@
-"""How a command is written, as a dataclass with a field for each option or argument; and options of several."""
+"""Commands declared as dataclasses with a field for each option or argument; and shared options."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -16,16 +16,16 @@ SOME_FAILED, LIMIT_REACHED, MOST_UNUSABLE = 3, 4, 5
 the model's replies could not be used. Of several that hold, the first."""
 
 commands = typer.Typer()
-"""Every command, in the order in which the modules that declare them are imported."""
+"""Every command, in the order in which the declaring modules are imported."""
 
 
 def option(text: str, *names: str, default: Any = None, **about: Any) -> Any:
-    """Return a dataclass's field that is an option of a command; `text` is its help, `about` goes to `typer.Option`."""
+    """Return a dataclass field for an option of a command; `text` is its help, `about` goes to `typer.Option`."""
     return field(default=default, metadata={"names": names, "about": {"help": text, **about}})
 
 
 def flag(text: str, *names: str) -> Any:
-    """Return the field of an option that takes no value, and is off where it is not given."""
+    """Return a field for a flag, off by default."""
     return option(text, *names, default=False)
 
 
@@ -33,7 +33,7 @@ def flag(text: str, *names: str) -> Any:
 def command(
     work: str, *examples: str, defaults: Mapping[str, Any] | None = None, **about: Any
 ) -> Callable[[type[OptionsT]], type[OptionsT]]:
-    """Return a decorator that makes a class a frozen dataclass and a command, with its docstring as the help.
+    """Return a decorator that turns a class into a frozen dataclass and a command, with its docstring as the help.
 
     Each field is made by `option` or `flag`, or annotated with a `typer.Option` or `typer.Argument`.
 
@@ -87,6 +87,6 @@ CorpusOption = Annotated[
         help="A folder made by `hopgraph index`, or a retriever's spec.",
     ),
 ]
-METHOD_HELP = "A name of `hopgraph methods`, or your method: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."
+METHOD_HELP = "A name from `hopgraph methods`, or your method: FILE.py, FILE.py:GRAPH or MODULE:GRAPH."
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show every model call, and texts in full.")]

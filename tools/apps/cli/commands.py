@@ -20,7 +20,7 @@ from hopgraph.tools.apps.cli.command_options import (
 
 
 class _AskCommand(TyperCommand):
-    """A command that tells of a question without quotes."""
+    """A command that detects a question without quotes."""
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -62,7 +62,7 @@ class AskOptions:
 
     def __post_init__(self) -> None:
         if self.verbose + self.quiet + self.as_json > 1:
-            raise typer.BadParameter("--json, --verbose and --quiet exclude one another.")
+            raise typer.BadParameter("--json, --verbose and --quiet are mutually exclusive.")
 
 
 @command(
@@ -108,22 +108,22 @@ class IndexOptions:
         "Print the passages of this file of SOURCE as they would be searched and cited, and stop.", metavar="FILE"
     )
     language: str | None = option(
-        "The documents' language, e.g. de, fr, zh, ja or ko. It selects stop words and stemming, or character "
+        "The documents' language, e.g. de, fr, zh, ja or ko. It determines stop words and stemming, or character "
         "bigrams for scripts without spaces (zh-words, ja-words, th-words: words; need the extra `languages`).",
         metavar="CODE",
         show_default="that of each document, else en",
     )
     ocr: str | None = option(
-        "Read the scanned pages of PDFs with Tesseract in these languages, e.g. eng+deu. The extra `ocr` has the data "
+        "Read scanned PDF pages with Tesseract in these languages, e.g. eng+deu. The extra `ocr` has the data "
         "for eng; TESSDATA_PREFIX names a folder with others. About a second per page.",
         metavar="CODES",
     )
     chunk_words: int | None = option(
         "Approximate words per passage.",
         metavar="N",
-        show_default="100, or that of the index that is updated",
+        show_default="100, or that of the index being updated",
     )
-    overlap: int | None = option("Maximum words by which consecutive passages overlap.", metavar="N", show_default="0")
+    overlap: int | None = option("Maximum overlap of consecutive passages, in words.", metavar="N", show_default="0")
     dense: str | None = option(
         "Add vectors, to search as faiss:DIR or hybrid:DIR: st:NAME_OR_PATH (sentence-transformers), "
         "contriever:…, flag:… (BGE), or openai:NAME?base_url=URL (needs the extra `models`).",
@@ -136,12 +136,12 @@ class IndexOptions:
     )
     add: bool = flag("Add SOURCE to an index in DIR that was built from other sources.")
     replace: bool = flag("Rebuild the index in DIR from SOURCE alone.")
-    keep_deleted: bool = flag("Keep the passages of files that are gone from SOURCE.")
-    dry_run: bool = flag("Say which files would be read or removed, and what would be skipped and why; no more.")
-    watch: bool = flag("Stay, and update the index whenever a file of SOURCE changes (needs the extra `chat`).")
+    keep_deleted: bool = flag("Keep the passages of files that were deleted from SOURCE.")
+    dry_run: bool = flag("Only show which files would be read or removed, and what would be skipped and why.")
+    watch: bool = flag("Keep running, and update the index whenever a file in SOURCE changes (needs the extra `chat`).")
     colbert: str | None = option(
-        "Add a late-interaction model's vectors, to search as colbert:DIR; as colbert-ir/colbertv2.0 or a "
-        "folder, with ?device=cuda and the like (needs the extra `colbert`).",
+        "Add a late-interaction model's vectors, to search as colbert:DIR; e.g. colbert-ir/colbertv2.0 or a "
+        "folder, with options such as ?device=cuda (needs the extra `colbert`).",
         metavar="MODEL",
     )
 
@@ -169,8 +169,8 @@ class CalibrateOptions:
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A file of training questions.")]
     corpus: str = option("Where their passages are.", default=..., metavar="DIR|SPEC")
     reranker: str = option("The reranker to calibrate.", default="lexical", metavar="SPEC")
-    keep: float = option("More than this share of the questions keeps a passage.", default=0.8, metavar="SHARE")
-    skip_invalid: bool = flag("Skip broken records and count them.")
+    keep: float = option("The share of the questions that must keep a passage.", default=0.8, metavar="SHARE")
+    skip_invalid: bool = flag("Skip invalid records and count them.")
     as_json: JsonOption = False
 
 
@@ -191,8 +191,8 @@ class PromptsOptions:
     """Copy a method's prompt files, to edit and use them."""
 
     method: Annotated[str, typer.Argument(metavar="METHOD", help=METHOD_HELP)]
-    out: Path = option("Where to copy them.", default=..., metavar="DIR")
-    force: bool = flag("Replace files that are there.")
+    out: Path = option("Where to copy them to.", default=..., metavar="DIR")
+    force: bool = flag("Overwrite existing files.")
 
 
 @command(
@@ -203,7 +203,7 @@ class PromptsOptions:
     "hopgraph draw --run run.json --format png --out run.png",
 )
 class DrawOptions:
-    """Draw a method's graph, or what a run did."""
+    """Draw a method's graph, or the course of a run."""
 
     method: Annotated[str | None, typer.Argument(metavar="METHOD", help=METHOD_HELP)] = None
     run: Path | None = option("Draw what a run did; a file of `ask --save` or `ask --json`.", metavar="RUN.json")
@@ -212,7 +212,7 @@ class DrawOptions:
         "--format",
         show_default="mermaid for a method, ascii for a run",
     )
-    out: Path | None = option("Where to write it.", metavar="FILE", show_default="standard output")
+    out: Path | None = option("Where to write it to.", metavar="FILE", show_default="standard output")
 
 
 ChatSetOption = Annotated[
@@ -269,12 +269,12 @@ class ChatOptions:
         show_default="HOPGRAPH_AUDIT_LOG, else none",
     )
     keep_days: float | None = option(
-        "Delete conversations, and documents that users have added, so many days after their last change.",
+        "Delete conversations, and documents that users have added, this many days after their last change.",
         metavar="DAYS",
         show_default="HOPGRAPH_KEEP_DAYS, else kept",
     )
     origins: list[str] | None = option(
-        "Another origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
+        "An additional origin whose pages may call the endpoints; repeatable.", "--allow-origin", metavar="URL"
     )
     hosts: list[str] | None = option("A host name of the proxy in front; repeatable.", "--allow-host", metavar="NAME")
     title: str = option("Title of the page.", default="hopgraph", metavar="TEXT")
@@ -321,7 +321,7 @@ class ServeOptions:
 
     host: str = option("The address to listen on; 0.0.0.0 allows other machines.", default="127.0.0.1", metavar="HOST")
     port: int = option("The port.", default=2024, metavar="PORT", min=1, max=65535)
-    browser: bool = flag("Open LangGraph Studio, a page of LangSmith's.", "--browser/--no-browser")
+    browser: bool = flag("Open LangGraph Studio (a LangSmith page).", "--browser/--no-browser")
     methods: OwnMethodsOption = None
     model: ModelOption = None
     corpus: CorpusOption = None

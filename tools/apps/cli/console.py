@@ -1,4 +1,4 @@
-"""Writing to the terminal: safe text, hanging indents, progress bars, nothing that a pipe would not want."""
+"""Terminal output: safe text, hanging indents, progress bars, and nothing unwanted in pipes."""
 
 import json
 import sys
@@ -15,26 +15,26 @@ from hopgraph.tools.apps.runs.tree_text import ascii_signs
 from hopgraph.tools.text.sanitize import pluralize, sanitize_line
 
 LABEL_WIDTH = 11
-"""Columns of the left column, which names the steps."""
+"""Width of the left column, which names the steps."""
 _WIDEST = 100  # longer lines are hard to read, so a wider terminal stays partly empty
 
 
 class _PipedConsole(Console):
     @override
     def on_broken_pipe(self) -> None:
-        """Let `main` end the program: rich would exit from inside of a run."""
+        """Let `main` exit the program: rich would exit from inside a run."""
         raise BrokenPipeError
 
 
 def console_on(*, stderr: bool = False) -> Console:
-    """Make a console that has colours only on a terminal, at most 100 columns, and reads no markup."""
+    """Return a console with colours only on a terminal, at most 100 columns wide, that reads no markup."""
     console = _PipedConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
     console.width = min(console.width, _WIDEST)
     return console
 
 
 def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LABEL_WIDTH) -> None:
-    """Print a text beside a label; its further lines stand below its first, without trailing spaces."""
+    """Print text next to a label; continuation lines are aligned with its first, without trailing spaces."""
     if console.options.ascii_only:
         label, body = ascii_signs(label), ascii_signs(body)
     indent = max(indent, label.cell_len + 1) if label.cell_len else indent
@@ -49,23 +49,23 @@ def print_hanging(console: Console, label: Text, body: Text, *, indent: int = LA
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text, which may hold anything, as one paragraph from the left edge."""
+    """Print arbitrary text as one paragraph from the left edge."""
     print_hanging(console, Text(), Text(sanitize_line(text), style), indent=0)
 
 
 def print_note(text: str, style: str = "yellow") -> None:
-    """Print a line on standard error."""
+    """Print a line to standard error."""
     print_line(console_on(stderr=True), text, style)
 
 
 def print_skipped(what: str, skipped: int, first: Sequence[str]) -> None:
-    """Say on standard error how many bad records were skipped, if any, and what was wrong with the first one."""
+    """Report on standard error how many invalid records were skipped, if any, and the problem with the first."""
     if skipped:
-        print_note(f"{what}: skipped {pluralize(skipped, 'bad record')}, the first: {first[0]}")
+        print_note(f"{what}: skipped {pluralize(skipped, 'invalid record')}, the first: {first[0]}")
 
 
 def print_json(record: object) -> None:
-    """Print JSON and nothing else, in lines on a terminal; characters that the output may not have are escaped."""
+    """Print only JSON, indented on a terminal; characters that the output cannot encode are escaped."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() else None
     sys.stdout.write(f"{json.dumps(record, ensure_ascii=not is_utf8, indent=indent, allow_nan=False)}\n")
@@ -73,7 +73,7 @@ def print_json(record: object) -> None:
 
 @contextmanager
 def show_progress(stages: Mapping[str, str]) -> Generator[Callable[[str, int, int | None], None]]:
-    """Show one bar for each stage, named as in `stages`, from its first report on; they vanish at the end.
+    """Show one progress bar per stage, named as in `stages`, from its first report on; they vanish at the end.
 
     Gives what to call with the stage, how much of it is done, and of how much (None: not known).
     """

@@ -1,4 +1,4 @@
-"""Keeping the index of a folder of documents up to date while the folder changes."""
+"""Keep the index of a folder of documents up to date while the folder changes."""
 
 import asyncio
 import logging
@@ -16,20 +16,20 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.user_folders import user_folder
 
 _STEPS: dict[str, Any] = {"step": 500, "debounce": 10_000, "rust_timeout": 2_000, "yield_on_timeout": True}
-"""Milliseconds: files count as written once none has changed for `step`."""
+"""Milliseconds: files count as fully written once none has changed for `step`."""
 _PAUSE = 60.0  # seconds until what could not be watched is tried again
 _UPDATE = "from hopgraph.tools.apps.cli import main; raise SystemExit(main())"
 _log = logging.getLogger("hopgraph.documents")
 
 
 def kept_index(source: Path) -> Path:
-    """Return where the index of a file or folder of documents is kept, in the user's cache."""
+    """Return the index location of a file or folder of documents, in the user's cache."""
     place = source.expanduser().resolve()
     return user_folder("cache") / "indexes" / f"{place.name}-{blake2b(os.fsencode(place), digest_size=6).hexdigest()}"
 
 
 def watch(source: Path) -> Iterator[None]:
-    """Yield once at the start, for what has changed before, and then after each change of a file."""
+    """Yield once at the start, for earlier changes, and then after each change of a file."""
     place, how = _watched(source)
     is_due = _due_steps()
     for changes in require("watchfiles", "chat").watch(place, **how):
@@ -47,12 +47,12 @@ async def keep_up_to_date(source: Path, index: Path) -> None:
         try:
             await _follow(source, index)
         except (OSError, RuntimeError) as error:  # it is not there, or the system has too many watches
-            _log.warning("the documents cannot be watched, which is tried again in a minute: %s", error)
+            _log.warning("the documents cannot be watched; trying again in a minute: %s", error)
             await asyncio.sleep(_PAUSE)
 
 
 async def _follow(source: Path, index: Path) -> None:
-    """Do `keep_up_to_date` until another folder takes the place of the one that is watched."""
+    """Run `keep_up_to_date` until another folder replaces the watched one."""
     place, how = _watched(source)
     is_due, inode = _due_steps(), place.stat().st_ino
     async for changes in require("watchfiles", "chat").awatch(place, **how):
@@ -63,7 +63,7 @@ async def _follow(source: Path, index: Path) -> None:
 
 
 def _watched(source: Path) -> tuple[Path, dict[str, Any]]:
-    """Return what is to be watched, and how: for a file its folder, since editors put a new file in its place."""
+    """Return what to watch, and how: for a file its folder, since editors replace files with new ones."""
     if not source.is_file():
         return source, _STEPS
     file = source.resolve()
@@ -75,7 +75,7 @@ def _watched(source: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _due_steps() -> Callable[[Collection[object]], bool]:
-    """Return a test for steps of a watch: the first one is due, and others with changes are."""
+    """Return a predicate for steps of a watch: the first one is due, and later ones with changes."""
     first = chain((True,), repeat(False))
     return lambda changes: next(first) or bool(changes)
 

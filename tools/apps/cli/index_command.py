@@ -37,7 +37,7 @@ _EMPTY = "a file has no text"
 
 
 def run_index(options: IndexOptions) -> None:
-    """Do what is asked for and print what there is now; bad records that were skipped are named on standard error."""
+    """Do what was requested and print the result; skipped invalid records are named on standard error."""
     console = console_on()
     if options.show:
         _print_passages(console, _open(options), options.show)
@@ -54,7 +54,7 @@ def run_index(options: IndexOptions) -> None:
 
 
 def index_documents(source: Path) -> Path:
-    """Index documents in the user's cache, or bring their index up to date; print what changed, return the index."""
+    """Index documents in the user's cache, or update their index; print the changes, return the index."""
     index = kept_index(source)
     make_private(index.parent)  # the documents may not be for other users of this machine
     _update(IndexOptions(source=source, out=index, skip_invalid=True))
@@ -62,7 +62,7 @@ def index_documents(source: Path) -> Path:
 
 
 def _update(options: IndexOptions) -> None:
-    """Bring an index up to date; print what was read, and nothing if nothing has changed."""
+    """Update an index; print what was read, and nothing if nothing has changed."""
     report, _, lines = _build(options, _given(options))
     if report.changes is None or report.changes:
         for line in lines:
@@ -114,7 +114,7 @@ def _given(options: IndexOptions) -> dict[str, Any]:
 
 
 def _print_notes(report: IndexReport | FillReport) -> None:
-    """Name what was left out, read in another way than the rest, or skipped."""
+    """Report what was left out, read in an unusual way, or skipped."""
     if report.left_out:
         print_note(report.left_out)
     for note in report.notes[:_LISTED]:
@@ -135,11 +135,11 @@ class _Kind(NamedTuple):
     passages: int
     skipped: int
     why: str
-    """Of the first that was skipped, or is empty."""
+    """The first one that was skipped or is empty."""
 
 
 def _print_kinds(console: Console, corpus: Corpus, read: Iterable[_Kind]) -> None:
-    """Print a table of the kinds of files that were read, and of those that cannot be."""
+    """Print a table of the kinds of files that were read, and of those that cannot be read."""
     kinds = dict[str, _Kind]()
     for each in (*read, *(_Kind(suffix, count, 0, count, "not read") for suffix, count in corpus.unread.items())):
         old = kinds.get(each.suffix, _Kind(each.suffix, 0, 0, 0, ""))
@@ -170,7 +170,7 @@ def _read_files(corpus: Corpus, names: Iterable[str], reading: CorpusReading) ->
 
 
 def _chunking(options: IndexOptions) -> ChunkOptions | None:
-    """Return how documents are cut; None where nothing is said, so that an index that is updated keeps its own way."""
+    """Return the chunk options; None if nothing is set, so that an updated index keeps its own."""
     given: dict[str, Any] = {"words": options.chunk_words, "overlap": options.overlap, "ocr": options.ocr}
     chosen = {name: value for name, value in given.items() if value is not None}
     return ChunkOptions(**chosen) if chosen else None
@@ -182,10 +182,10 @@ def _open(options: IndexOptions) -> Corpus:
 
 
 def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
-    """Print the passages of one file of the source, each with its id, where it stands and its title."""
+    """Print the passages of one file of the source, each with its id, location and title."""
     place = file if file in corpus.files else corpus.path / file
     if place not in corpus.files:
-        raise CorpusError(f"{file}: no file of {corpus.path} that would be read; {corpus.left_out}".removesuffix("; "))
+        raise CorpusError(f"{file}: not a file that is read from {corpus.path}; {corpus.left_out}".removesuffix("; "))
     reading = CorpusReading(skip_invalid=True)
     for record in replace(corpus, files=(place,)).records(reading):
         origin = find_origin(record.metadata)
@@ -198,7 +198,7 @@ def _print_passages(console: Console, corpus: Corpus, file: Path) -> None:
 
 
 def _build(options: IndexOptions, given: dict[str, Any]) -> tuple[IndexReport, str, list[str]]:
-    """Build or update an index; return what came of it, how it is named as a corpus, and what to print."""
+    """Build or update an index; return the result, its name as a corpus, and what to print."""
     out = options.out or Path()
     # A missing model is reported before anything is read.
     model = load_late_interaction(options.colbert) if options.colbert else None
@@ -212,7 +212,7 @@ def _build(options: IndexOptions, given: dict[str, Any]) -> tuple[IndexReport, s
             vectors = add_late_interaction(report.path, model, progress) if model and not options.dry_run else 0
     except (HopgraphError, KeyboardInterrupt):
         if kept := find_kept_vectors(out.expanduser().resolve()):
-            print_note(f"what was embedded is kept in {kept[0]}; the same command resumes from there")
+            print_note(f"finished embeddings are kept in {kept[0]}; run the same command to resume")
         raise
     lines = [_index_summary(report)]
     if vectors:

@@ -29,7 +29,7 @@ _NAMES = 18  # columns of the methods' names
 
 
 def run_methods(options: MethodsOptions) -> None:
-    """Print all methods in their groups, or one with its settings; `chat` is one by name only."""
+    """Print all methods by group, or one with its settings; `chat` is included only by name."""
     name = options.name
     if name == "chat":
         records = [_record("chat", chat.graph, chat.__doc__ or "", "", settings=True)]
@@ -128,16 +128,16 @@ def _print_settings(console: Console, settings: list[dict[str, Any]]) -> None:
 
 
 def run_prompts(options: PromptsOptions) -> None:
-    """Copy the prompt files of a method and print how to use them; files that are there need `force`."""
+    """Copy the prompt files of a method and print how to use them; overwriting files needs `force`."""
     method, out = options.method, options.out.expanduser()
     cls = find_method(method).Context
     if not cls.steps:
-        raise SettingsError(f"{method} has no prompts that could be copied: its graph asks models in its own way")
+        raise SettingsError(f"{method} has no prompts to copy: its graph calls models in its own way")
     files = dict(list_prompt_files(cls.method, cls.all_steps(), own_prompt_folders(cls)))
     contents = {out / name: path.read_bytes() for name, path in files.items()}
     there = [path for path in contents if path.exists()]
     if there and not options.force:
-        raise SettingsError(f"{there[0]} exists already; choose another folder, or --force to replace it")
+        raise SettingsError(f"{there[0]} already exists; choose another folder, or use --force to overwrite it")
     write_files(contents)
     console = console_on()
     print_line(console, f"{len(contents)} files written to {out}. Edit them, then:")
@@ -150,10 +150,10 @@ def run_prompts(options: PromptsOptions) -> None:
 
 
 def run_draw(options: DrawOptions) -> None:
-    """Draw a method's graph or a run's tree to a file, or to standard output."""
+    """Draw a method's graph or a run's tree to a file or standard output."""
     method, run, out, form = options.method, options.run, options.out, options.format_name
     if (method is None) == (run is None):
-        raise SettingsError("name a METHOD to draw its graph, or give --run RUN.json to draw a run, and not both")
+        raise SettingsError("name a METHOD to draw its graph, or use --run RUN.json to draw a run, not both")
     if form == "png" and out is None and sys.stdout.isatty():
         raise SettingsError("a terminal cannot show a PNG; write it to a file with --out FILE")
     if form is not None and (form == "mermaid") != (run is None):

@@ -1,4 +1,4 @@
-"""Show a run on the terminal: its header, its lines, its growing tree, the node at work, and its answer."""
+"""Show a run on the terminal: its header, steps, growing tree, active node, and answer."""
 
 import re
 from collections.abc import Generator, Iterable, Mapping
@@ -27,31 +27,31 @@ _ENDS = {
     "answered": "answered",
     "unanswerable": "ended without an answer",
     "max_iterations": "stopped at the last iteration",
-    "max_depth": "stopped at the greatest depth",
+    "max_depth": "stopped at the maximum depth",
     "budget": "stopped because the budget is used up",
 }
 _STYLES = {"heading": "bold", "plain": "", "dim": "dim", "good": "green", "bad": "red", "warning": "bold yellow"}
 _FRAMES, _LINES_ABOVE = 8, 6
-"""Frames a second; lines of the terminal that the growing tree leaves free."""
+"""Frames per second; terminal lines that the growing tree leaves free."""
 _STAND_IN = "No language model set; a rule-based one answers. Use --model or HOPGRAPH_MODEL"
 MAX_LINES, _MAX_DETAILS = 40, 3
-"""Lines of a run's steps, and of its tree, that are shown unless all are asked for; and of those below one step."""
+"""Maximum lines of a run's steps, and of its tree, unless all are requested; and maximum lines below one step."""
 
 
 def print_header(console: Console, title: str, settings: Context) -> None:
-    """Print the line of `run_header`, and before it that the rule-based model answers, if it does."""
+    """Print the line of `run_header`, preceded by a note if the rule-based model answers."""
     print_stand_in(console, settings)
     print_line(console, run_header(title, settings), "bold")
 
 
 def print_stand_in(console: Console, settings: Context) -> None:
-    """Print that the rule-based model answers, if it does."""
+    """Print a note if the rule-based model answers."""
     if is_stand_in(settings):
         print_line(console, _STAND_IN, "yellow")
 
 
 class RunDisplay:
-    """A run on a console: its lines, unless `whole` only some; on a terminal also the tree and the node at work."""
+    """A run on a console: its lines, abridged unless `whole`; on a terminal also the tree and the active node."""
 
     def __init__(self, console: Console, *, whole: bool = False) -> None:
         self._console = console
@@ -77,11 +77,11 @@ class RunDisplay:
         self._live.start(refresh=True)
 
     def show_node(self, node: str) -> None:
-        """Show which node is at work."""
+        """Show which node is active."""
         self._busy.update(text=Text(sanitize_line(node).replace("_", " "), "dim"))
 
     def show_tree(self, question: str, events: Iterable[StepEvent]) -> None:
-        """Show the tree so far; its last lines where the terminal has no room for all."""
+        """Show the tree so far; only its last lines if the terminal is too small."""
         if self._console.is_terminal:
             lines = terminal_tree(self._console, question, events, full=self._whole)
             room = max(self._console.size.height - _LINES_ABOVE, 3)
@@ -106,7 +106,7 @@ class RunDisplay:
             print_hanging(self._console, label, Text(line.text, style), indent=indent)
 
     def _folds(self, line: Line) -> bool:
-        """Count a line as shown or folded, and say whether it is folded."""
+        """Count a line as shown or folded, and return whether it is folded."""
         self._details = 0 if line.label or line.style == "heading" else self._details + 1
         if self._whole or line.style == "warning":
             return False
@@ -117,7 +117,7 @@ class RunDisplay:
 
 
 def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, whole: bool = False) -> None:
-    """Print the finished tree, unless `whole` its first MAX_LINES; nothing where it says no more than the steps."""
+    """Print the finished tree, unless `whole` only MAX_LINES; nothing if it says no more than the steps."""
     lines = terminal_tree(console, question, events, full=whole)
     if not lines:
         return
@@ -130,7 +130,7 @@ def print_tree(console: Console, question: str, events: Iterable[StepEvent], *, 
 
 
 def print_answer(console: Console, state: Mapping[str, Any], seconds: float | None) -> None:
-    """Print the answer of a run's last state with numbered citations; with the seconds also its end and its usage."""
+    """Print the answer of a run's final state with numbered citations; with `seconds` also its end and its usage."""
     if seconds is not None:
         console.print()
     _print_conclusion(console, state, short=seconds is None)
@@ -170,7 +170,7 @@ def _print_conclusion(console: Console, state: Mapping[str, Any], *, short: bool
 
 
 def _print_markdown(console: Console, answer: str) -> None:
-    """Print a long answer: drawn on a terminal, else as it is written."""
+    """Print a long answer: rendered on a terminal, else as written."""
     shown = re.sub(r"[^ \n]+", lambda found: sanitize_line(found[0]), answer)  # a line keeps its indent
     if console.is_terminal:
         console.print(Markdown(shown, hyperlinks=False))

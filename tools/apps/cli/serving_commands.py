@@ -51,11 +51,11 @@ _SAME_OPTIONS = (
     *("title", "logo", "simple", "color", "welcome", "footer"),
 )
 _FOLDER = Path(".langgraph_api")
-"""Of the server, in the working directory; that of `hopgraph serve` stays empty."""
+"""The server's folder in the working directory; for `hopgraph serve` it stays empty."""
 
 
 def run_chat(given: ChatOptions) -> None:
-    """Serve until Ctrl-C; settings, model and corpus are opened before the page is."""
+    """Serve until Ctrl-C; settings, model and corpus are opened before the page."""
     for package in ("fastapi", "uvicorn", "gradio"):
         require(package, "chat")
     from hopgraph.tools.apps.server.connections import address_of, open_listener
@@ -113,14 +113,14 @@ async def _serve(
 
 
 def _open(page: str) -> None:
-    """Open the page in a browser with windows; one in the terminal would take it over."""
+    """Open the page in a graphical browser; a terminal browser would take over the terminal."""
     with suppress(webbrowser.Error):
         if type(webbrowser.get()) is not webbrowser.GenericBrowser:
             webbrowser.open(page)
 
 
 def run_mcp(given: McpOptions) -> None:
-    """Serve one client until it closes its end; model and corpus are opened before it is answered."""
+    """Serve one client until it disconnects; model and corpus are opened before it is answered."""
     require("mcp", "chat")
     from hopgraph.tools.apps.server.service import resolve_name
 
@@ -136,7 +136,7 @@ def run_mcp(given: McpOptions) -> None:
 
 
 def _end_at_once(folder: Path) -> None:
-    """Let Ctrl-C and SIGTERM end the process at once, though a thread waits for the client's next line."""
+    """Let Ctrl-C and SIGTERM exit the process at once, even if a thread waits for the client's next line."""
 
     def end(number: int, frame: FrameType | None) -> None:
         rmtree(folder, ignore_errors=True)
@@ -154,7 +154,7 @@ async def _serve_tools(options: ServingOptions, only: Sequence[str]) -> None:
         settings = service.settings(AUTO, {})
         if settings.review_queries or settings.review_evidence:
             raise SettingsError(
-                "review_queries and review_evidence pause for a person, which a tool cannot; leave them off"
+                "review_queries and review_evidence pause for a person, which a tool cannot do; leave them off"
             )
         await check_settings(settings)
         print_stand_in(console_on(stderr=True), settings)
@@ -162,7 +162,7 @@ async def _serve_tools(options: ServingOptions, only: Sequence[str]) -> None:
 
 
 def run_serve(options: ServeOptions) -> None:
-    """Serve the graphs until Ctrl-C, and open Studio if asked; threads are kept in memory and end with the server."""
+    """Serve the graphs until Ctrl-C, and open Studio if requested; threads are in memory and end with the server."""
     host, port = options.host, options.port
     for each in options.methods or ():
         find_method(each)
@@ -188,9 +188,9 @@ def run_serve(options: ServeOptions) -> None:
         graphs = packaged_graphs()
         print_note(f"Serving {len(graphs)} graphs at {address_of(host, port)}; stop with Ctrl-C.", "bold")
         who = (
-            "callers send a key of HOPGRAPH_API_KEY, or are known by HOPGRAPH_OIDC_ISSUER or HOPGRAPH_USER_OF"
+            "callers send a key from HOPGRAPH_API_KEY, or are identified by HOPGRAPH_OIDC_ISSUER or HOPGRAPH_USER_OF"
             if has_users
-            else "it lets in this machine alone"
+            else "it only accepts local connections"
         )
         print_note(f"A development server: its threads are in memory, and {who}.", "dim")
         keep_server_files_in(folder)
@@ -209,7 +209,7 @@ def run_serve(options: ServeOptions) -> None:
 
 @contextmanager
 def _temporary_folder(prefix: str) -> Generator[Path]:
-    """Make a folder for as long as this process runs, and remove those that killed processes left behind."""
+    """Create a folder for the lifetime of this process, and remove those left by killed processes."""
     with TemporaryDirectory(prefix=prefix) as name, open_private(Path(name, _LOCK), "ab") as lock:
         try_lock(lock)
         for left in Path(name).parent.glob(f"{prefix}*/{_LOCK}"):
@@ -221,13 +221,13 @@ def _temporary_folder(prefix: str) -> Generator[Path]:
 
 @contextmanager
 def _own_folder() -> Generator[None]:
-    """Make the folder that the server expects in the working directory, and remove it at the end if it is new."""
+    """Create the folder that the server expects in the working directory, and remove it at the end if it is new."""
     was_there = _FOLDER.is_dir()
     try:
         _FOLDER.mkdir(exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"the server works in the folder {_FOLDER} here, which cannot be made ({error.strerror}); "
+            f"the server needs the folder {_FOLDER} here, which cannot be created ({error.strerror}); "
             "start it in a folder that you can write to"
         ) from None
     try:
@@ -239,7 +239,7 @@ def _own_folder() -> Generator[None]:
 
 
 def http_config() -> dict[str, Any]:
-    """Describe what stands before the server's endpoints, as the server's configuration has it."""
+    """Return the server's configuration of what guards its endpoints."""
     from hopgraph.tools.apps.server.langgraph_app import STUDIO  # its packages come with the server
 
     cors = {
@@ -252,7 +252,7 @@ def http_config() -> dict[str, Any]:
 
 
 def packaged_graphs() -> dict[str, dict[str, str]]:
-    """List the graphs by their names, as the server's configuration has them: chat first, then the methods."""
+    """List the graphs by name for the server's configuration: chat first, then the methods."""
     from hopgraph.graphs import chat  # which has the methods that are known when it is imported
 
     found = {"chat": (f"{chat.__name__}:graph", chat.__doc__ or "")}

@@ -35,5 +35,5 @@ def split_assignment(assignment: str) -> tuple[str, str]:
     name, equals, text = assignment.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not name:
-        raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, as in --set max_iterations=3")
+        raise SettingsError(f"--set {assignment!r:.80}: write it as key=value, e.g. --set max_iterations=3")
     return name, text.strip()

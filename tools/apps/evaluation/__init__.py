@@ -1,1 +1,1 @@
-"""Questions with known answers, and what is measured on them."""
+"""Questions with known answers, and measurements on them."""

@@ -1,4 +1,4 @@
-"""Choose a cascade's stages on training questions: arithmetic over what every method made of each of them.
+"""Choose a cascade's stages on training questions, by computing from every method's results.
 
 A stage's answer counts where it cites a passage; else the next one's does, and what both spent. What stages hand on to
 the next is not counted, nor is what `verify` refuses.
@@ -93,7 +93,7 @@ def write_stages(
 
 
 def read_tried(reader: RunReader, prices: PriceTable | None = None) -> list[Tried]:
-    """Return what every method that can be a stage made of the questions that all of them have answered."""
+    """Return the results of every method that can be a stage on the questions that all of them have answered."""
     methods = [
         each
         for each in compare_runs([reader], prices).methods
@@ -118,7 +118,7 @@ def _tried(method: ScoredMethod, questions: Sequence[str], scores: Sequence[str]
 
 
 def as_stage(method: str, settings: Mapping[str, JsonValue]) -> str:
-    """Write a method with those of its settings that are not the defaults; the model is the cascade's."""
+    """Return a method with its non-default settings; the model is the cascade's."""
     plain = frozen_settings(METHODS[method].Context())
     changed: dict[str, str] = {}
     for name, value in settings.items():
@@ -139,7 +139,7 @@ def choose_stages(tried: Sequence[Tried], questions: NDArray[np.intp], target: C
     fits, keys = (f1 >= value, (spent, -f1)) if measure == "f1" else (spent <= value, (-f1, spent))
     if not fits.any():
         least = f1.max() if measure == "f1" else spent.min()
-        raise RunError(f"--target {measure}={value:g}: no stages reach it, the best {least:.3g}; try more --methods")
+        raise RunError(f"--target {measure}={value:g}: no stages reach it (best: {least:.3g}); try more --methods")
     places = np.flatnonzero(fits)
     best = places[np.lexsort([key[places] for key in reversed(keys)])[0]]
     return list(choices[int(best)])

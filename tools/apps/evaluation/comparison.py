@@ -1,4 +1,4 @@
-"""Compare methods over the same questions: overall, by type, by number of hops, and where questions are lost."""
+"""Compare methods on the same questions: overall, by type, by number of hops, and where questions are lost."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class ScoredMethod(NamedTuple):
     reader: RunReader
     rows: PerQuestion
     losses: dict[str, Loss]
-    """Question id → what became of it (of its first repeat); without those whose answers are unknown."""
+    """Question id → its outcome (of its first repeat); without those whose answers are unknown."""
     repeats: list[PerQuestion]
     """The rows of each repeat, of which `rows` has the means."""
 
@@ -123,20 +123,20 @@ class Comparison:
         return BASE if any(each.method == BASE for each in self.methods) else self.methods[0].method
 
     def groups(self, key: Callable[[EvalQuestion], str]) -> dict[str, list[str]]:
-        """Group the ids of the questions by `key`, in order of the keys; those with an empty key are left out."""
+        """Group the ids of the questions by `key`, sorted; those with an empty key are left out."""
         parts: dict[str, list[str]] = defaultdict(list)
         for name, question in self.questions.items():
             parts[key(question)].append(name)
         return {group: names for group, names in sorted(parts.items()) if group}
 
     def mean(self, method: ScoredMethod, score: str, ids: Iterable[str] | None = None) -> float | None:
-        """Average a score over the finished questions among `ids` (all for None); None where none has it."""
+        """Average a score over the finished questions among `ids` (all for None); None if none has it."""
         rows = method.rows.values() if ids is None else (method.rows.get(name, {}) for name in ids)
         values = [row[score] for row in rows if score in row]
         return fmean(values) if values else None
 
     def interval(self, method: ScoredMethod, score: str) -> Interval | None:
-        """Bootstrap a score's mean; None where no question has it."""
+        """Bootstrap a score's mean; None if no question has it."""
         values = [row[score] for row in method.rows.values() if score in row]
         return bootstrap(values) if values else None
 
@@ -146,7 +146,7 @@ class Comparison:
         return float(np.percentile(every, percentile)) if every else None
 
     def point(self, method: ScoredMethod, *costs: str) -> tuple[float, float] | None:
-        """Return the sum of a method's mean costs, and its F1; None where it lacks one of them."""
+        """Return the sum of a method's mean costs, and its F1; None if it lacks one of them."""
         means = [mean for name in (*costs, "f1") if (mean := self.mean(method, name)) is not None]
         return (sum(means[:-1]), means[-1]) if len(means) > len(costs) else None
 
@@ -182,7 +182,7 @@ class Comparison:
         return self.paired(scores, pairs)
 
     def paired(self, scores: Iterable[str], pairs: Sequence[tuple[ScoredMethod, ScoredMethod]]) -> list[Difference]:
-        """Compare the second of each pair with the first in each score, where they have questions in common.
+        """Compare the second of each pair with the first in each score, if they have questions in common.
 
         All p-values are corrected together.
         """
@@ -238,7 +238,7 @@ def compare_by_dataset(readers: Sequence[RunReader], prices: PriceTable | None =
 
 
 def compare_runs(readers: Sequence[RunReader], prices: PriceTable | None = None) -> Comparison:
-    """Read runs to compare, those over parts of a data set as one, and price what their questions took.
+    """Read runs to compare, merging those over parts of a data set, and price their questions.
 
     RunError: other questions (names in them may differ), or a run that is given twice.
     """
@@ -275,7 +275,7 @@ def _subtract(method: ScoredMethod, base: ScoredMethod, score: str) -> list[PerQ
 
 
 def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
-    """Add to a method's rows what each question cost, where a single model with a price answered."""
+    """Add the cost of each question to a method's rows, if it was answered by a single model with a price."""
     if len({*models_in(method.settings)}) > 1 or not prices.knows(method.model):
         return method
     tokens = ("prompt_tokens", "completion_tokens")
@@ -295,7 +295,7 @@ def run_labels(folders: Sequence[Path]) -> list[str]:
     """Name runs by the ends of their folders, as long as needed to be unique; RunError where one is given twice."""
     whole = [folder.expanduser().resolve().parts for folder in folders]
     if twice := next((folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1), None):
-        raise RunError(f"{twice} is given twice; name each run once")
+        raise RunError(f"{twice} is listed twice; name each run once")
     length = next(n for n in range(1, 1 + max(map(len, whole))) if len({parts[-n:] for parts in whole}) == len(whole))
     return ["/".join(parts[-length:]).lstrip("/") for parts in whole]
 

@@ -43,7 +43,7 @@ class PriceTable(dict[str, ModelPrice]):
     """Prices by the beginning of a model's spec or name."""
 
     def price(self, model: str, prompt_tokens: float, completion_tokens: float) -> float:
-        """Price a call by the longest entry that the model's name begins with; 0 if there is none."""
+        """Price a call by the longest entry that the model's name starts with; 0 if there is none."""
         if not self.knows(model):
             return 0.0
         chosen = self[max(filter(model.startswith, self), key=len)]
@@ -55,7 +55,7 @@ class PriceTable(dict[str, ModelPrice]):
 
 
 def read_prices(path: Path | None) -> PriceTable:
-    """Read a table of prices in TOML, as `["openai:gpt-4.1-mini"]` with `prompt = 0.40` and `completion = 1.60`.
+    """Read a table of prices in TOML, e.g. `["openai:gpt-4.1-mini"]` with `prompt = 0.40` and `completion = 1.60`.
 
     None gives an empty table, since prices change. SettingsError: it cannot be read, or an entry is not a price.
     """
@@ -91,7 +91,7 @@ class RunEstimate:
     stand_in: str
     methods: list[MethodEstimate]
     left_out: tuple[str, ...] = ()
-    """Models that are not counted: rerankers and entailment checkers."""
+    """Models not included: rerankers and entailment checkers."""
 
     @property
     def cost(self) -> float | None:
@@ -101,7 +101,7 @@ class RunEstimate:
 
     @property
     def label(self) -> str:
-        """Return a sentence on what the figures are based on."""
+        """Return a sentence on the basis of the figures."""
         tried = pluralize(max((each.tried for each in self.methods), default=0), "question")
         not_counted = f". Not counted: {', '.join(self.left_out)}" if self.left_out else ""
         return (
@@ -126,7 +126,7 @@ async def estimate_run(
     prices: PriceTable,
     cache_dir: str | None = None,
 ) -> RunEstimate:
-    """Answer the first questions by every method, in process, and count; HopgraphError where none can be answered.
+    """Answer the first questions with every method, in process, and count; HopgraphError if none can be answered.
 
     `left` maps a method to the questions times repeats that are still to be asked; the prices are those of the models
     that the settings name. Replies that are in the cache of an earlier estimate cost nothing, as in the runs.
@@ -145,7 +145,7 @@ async def estimate_run(
             calls += [event for event in map(parse_event, events) if isinstance(event, Asked)]
         paid = [paid_part(call) for call in calls]
         counts = [sum(part) / max(tried, 1) for part in zip(*paid, strict=True)] or [0.0] * 3
-        # Priced as the models that the run will ask.
+        # Priced as the models that the run will call.
         models = [model_name(find_model_spec(settings, call.role)) for call in calls]
         spent = sum(prices.price(model, *tokens) for model, (_, *tokens) in zip(models, paid, strict=True))
         asked, known = left.get(settings.method, 0), tried > 0 and all(map(prices.knows, models))
@@ -159,7 +159,7 @@ async def estimate_run(
 
 
 def paid_part(call: Asked) -> tuple[int, int, int]:
-    """Return what was paid for of a call: the attempts that no cache answered, and their share of the tokens."""
+    """Return what was paid for a call: the attempts that no cache answered, and their share of the tokens."""
     paid = call.attempts - call.cached
     share = paid / max(call.attempts, 1)
     return paid, round(share * call.prompt_tokens), round(share * call.completion_tokens)

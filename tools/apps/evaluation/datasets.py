@@ -1,4 +1,4 @@
-"""Questions with known answers: read from the native files of the data sets, and chosen.
+"""Questions with known answers: read from the data sets' native files, and selected.
 
 A data set of the hub (`hub:hotpotqa/hotpot_qa?config=distractor&split=validation`) is streamed into a file of JSON
 lines, as the hub has it, and from there on is read like any other.
@@ -38,7 +38,7 @@ HUB_PREFIX = "hub:"
 _OPTIONS = {"config": "name", "split": "split", "revision": "revision"}
 """Options of a spec → arguments of `load_dataset`."""
 _NESTED = ("metadata", "context", "supporting_facts", "evidences", "paragraphs", "question_decomposition")
-"""Columns that some copies on the hub hold as JSON text."""
+"""Columns that some copies on the hub store as JSON text."""
 
 
 def read_questions(
@@ -108,7 +108,7 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
     """
     suffix = path.suffix.lower()
     if suffix in (".xlsx", ".xls", ".ods"):
-        raise CorpusError(f"{path}: a spreadsheet cannot be read; save it as CSV")
+        raise CorpusError(f"{path}: spreadsheets cannot be read; save it as CSV")
     if suffix not in (".csv", ".tsv"):
         yield from read_json_values(path, reading)
         return
@@ -128,7 +128,7 @@ def _read_records(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Jso
 
 
 def _table_lines(path: Path, reading: CorpusReading) -> Iterator[str]:
-    """Yield the lines of a table in the encoding that it has, as of documents; note which if it is not UTF-8."""
+    """Yield the lines of a table in its encoding, detected as for documents; note a non-UTF-8 one."""
     try:
         encoding = detect_encoding(path)
     except UnreadableFileError as error:
@@ -150,7 +150,7 @@ def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) 
                 raise MalformedError(f"expected a question, found a {type(value).__name__}")
             question = record.model_validate(value).to_question(number)
             if question.id in lines:
-                raise MalformedError(f"the id {question.id!r} is that of line {lines[question.id]}, too")
+                raise MalformedError(f"the id {question.id!r} is also on line {lines[question.id]}")
             lines[question.id] = line
         except MalformedError as error:
             reading.reject(path, line, str(error))
@@ -161,7 +161,7 @@ def _questions(path: Path, reading: CorpusReading, record: type[DatasetRecord]) 
 
 
 def _missing_fields(error: ValidationError) -> str:
-    """Name all fields that a record lacks; empty where something else is wrong with it."""
+    """Name all fields that a record lacks; empty if something else is wrong with it."""
     problems = error.errors(include_url=False)
     missing = [str(each["loc"][0]) for each in problems if each["type"] == "missing" and len(each["loc"]) == 1]
     fields = " and ".join("answer (or answers)" if name == "answers" else name for name in missing)
@@ -198,14 +198,14 @@ def _read_qrels(path: Path, reading: CorpusReading) -> dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class QuestionSample:
-    """Which questions of a data set are asked: at most `limit` after the first `skip`, or those with these ids."""
+    """Which questions of a data set to ask: at most `limit` after the first `skip`, or those with these ids."""
 
     limit: int | None = None
     seed: int | None = None
     """Draw them at random; None: the first ones. A greater limit under the same seed adds to a smaller one."""
     ids: tuple[str, ...] = ()
     skip: int = 0
-    """So many of the first are not asked, and none of them is drawn."""
+    """Number of initial questions that are neither asked nor drawn."""
 
     def __str__(self) -> str:
         if self.ids:
@@ -217,21 +217,21 @@ class QuestionSample:
 
 
 def parse_sample(text: str | None, limit: int | None, ids: Sequence[str] = (), skip: int = 0) -> QuestionSample:
-    """Read a sample as the command line gives it, `first` or `random:SEED`; SettingsError where it makes no sense."""
+    """Parse a sample from the command line, `first` or `random:SEED`; SettingsError if it is invalid."""
     if ids and (limit is not None or skip or text not in (None, "first")):
         raise SettingsError("questions are chosen by id or by --limit, --skip and --sample, not by both")
     kind, _, seed = (text or "first").partition(":")
     if kind == "first" and not seed:
         return QuestionSample(limit, None, tuple(dict.fromkeys(ids)), skip)
     if kind != "random" or not seed.isdecimal():
-        raise SettingsError(f"sample {text!r} is unknown; use first, or random:SEED as in random:7")
+        raise SettingsError(f"sample {text!r} is unknown; use first, or random:SEED, e.g. random:7")
     if limit is None:
         raise SettingsError(f"sample {text!r} needs --limit N, the number of questions to draw")
     return QuestionSample(limit, int(seed), skip=skip)
 
 
 def select_questions(questions: Iterable[EvalQuestion], sample: QuestionSample) -> list[EvalQuestion]:
-    """Choose questions, with only the chosen ones in memory; SettingsError for an id that no question has.
+    """Select questions, keeping only these in memory; SettingsError for an id that no question has.
 
     They are in the order of the file; drawn ones in the order of the draw, which does not depend on the file's.
     """
@@ -279,7 +279,7 @@ def download_dataset(spec: str, target: Path, *, limit: int | None = None) -> Pa
         file.writelines(f"{json.dumps(_plain(each), default=str)}\n".encode("ascii") for each in records)
     if not part.stat().st_size:
         part.unlink()
-        raise CorpusError(f"{spec}: split {options['split']!r} holds no record")
+        raise CorpusError(f"{spec}: split {options['split']!r} has no records")
     os.replace(part, target)
     return target
 
@@ -291,11 +291,11 @@ def _hub_records(name: str, options: Mapping[str, str], limit: int | None) -> It
         yield from islice(cast("Iterable[Mapping[str, Any]]", found), limit)
     except _hub_failures() as error:
         reason = " ".join(redact(str(error)).split())[:200] or type(error).__name__
-        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be had from the hub: {reason}") from None
+        raise CorpusError(f"{HUB_PREFIX}{name}: cannot be loaded from the hub: {reason}") from None
 
 
 def _hub_failures() -> tuple[type[Exception], ...]:
-    """List what the packages raise for a wrong name, a wrong split, no network."""
+    """List the packages' exceptions for a wrong name, a wrong split, no network."""
     errors = require("datasets.exceptions", "hub")
     # The hub's package uses one of these HTTP clients, by its version.
     clients: list[Any] = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]

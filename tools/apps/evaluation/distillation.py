@@ -1,4 +1,4 @@
-"""Make training data: from a question with its annotation to examples for a role's student.
+"""Make training data: from an annotated question to examples for a role's student.
 
 **GenGround's grounding**: an answer from memory and passages, to a citation and the revised answer. GenGround, section
 4.1 and Appendix III (Instructional Grounding Distillation): 50,000 questions of NQ, each with its gold document and
@@ -59,7 +59,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import derive_plan
 from hopgraph.tools.text.comparison import contains, normalize_answer
 
 _UNANSWERED = {"replied": "", "fallback": "unusable reply", "budget": "budget"}
-"""Why there is no example, by the outcome of the call."""
+"""The reason why there is no example, by the outcome of the call."""
 
 
 class Example(TypedDict):
@@ -73,7 +73,7 @@ class Example(TypedDict):
     """The class; empty unless the role is a classifier."""
     variables: dict[str, JsonValue]
     reply: dict[str, JsonValue]
-    """With the keys of the role's reply class, in their order; empty where there was none."""
+    """With the keys of the role's reply class, in order; empty if there was none."""
     prompt: list[dict[str, str]]
     """Chat messages with `role` and `content`, as the role's model is sent them in use; empty where it is dropped."""
 
@@ -83,14 +83,14 @@ class DistillationState(HopsState):
 
     annotated: EvalQuestion
     distilled: list[Example]
-    """Also those that are dropped."""
+    """Including dropped ones."""
 
 
 class DistillationContext(Context):
-    """The settings with which the data of any role is made."""
+    """The settings for making the data of any role."""
 
     role: ClassVar[str] = ""
-    """The student's, e.g. `ra_isf/judge_relevance`."""
+    """The student's role, e.g. `ra_isf/judge_relevance`."""
     asks_base: ClassVar[bool] = False
     """True if a model answers from memory, in addition to the teacher."""
     teachers: ClassVar[tuple[str, ...]] = ("gold", "model")

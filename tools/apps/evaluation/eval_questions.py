@@ -7,7 +7,7 @@ from hopgraph.state import Passage
 
 
 class GoldHop(NamedTuple):
-    """One step of a question's decomposition, as the data set gives it."""
+    """One step of a question's decomposition, from the data set."""
 
     question: str
     """`#1` stands for the first step's answer, as MuSiQue and StrategyQA write it."""
@@ -43,7 +43,7 @@ class EvalQuestion:
     answers: tuple[str, ...] | None
     """The gold answer, then its aliases; empty when the question cannot be answered, None when unknown."""
     type: str = ""
-    """The set's own kind of question, as bridge or 3hop1; empty if it has none."""
+    """The set's own kind of question, e.g. bridge or 3hop1; empty if it has none."""
     gold: tuple[str, ...] = ()
     """Ids of the passages that the answer needs, as in an index of the same file; may be empty."""
     gold_titles: tuple[str, ...] = ()
@@ -57,13 +57,13 @@ class EvalQuestion:
     facts: tuple[str, ...] = ()
     """The facts that the answer follows from, as StrategyQA has them."""
     contexts: tuple[ContextPassage, ...] = ()
-    """All passages that come with the question, those that mislead too."""
+    """All passages that come with the question, including distractors."""
     grades: tuple[int, ...] = ()
-    """How relevant each of `gold` was judged, in their order; empty where no grade is given, or all are 1."""
+    """The relevance grade of each of `gold`, in order; empty if there are no grades, or all are 1."""
 
     @property
     def passages(self) -> list[Passage]:
-        """The passages that come with the question, as a retriever would give them."""
+        """The passages that come with the question, in the form of a retriever's."""
         return [Passage(**each._asdict(), score=0.0, source="data set", hop=1) for each in self.contexts]
 
     @property

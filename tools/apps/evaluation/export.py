@@ -1,4 +1,4 @@
-"""Hand the answers of a run to other tools: a table with a line for each answer, or a run of an experiment tracker."""
+"""Export the answers of a run to other tools: a table with a row per answer, or a run of an experiment tracker."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ ANSWER_COLUMNS: dict[str, tuple[str, str]] = {
     "stop_reason": ("string", "why the method ended, as in the results"),
     "error": ("string", "why it failed, in one line; else empty"),
 }
-"""Column → its type in JSON, and what it holds; scores and costs come after these."""
+"""Column → its JSON type and description; scores and costs follow these."""
 MLFLOW_DATABASE = "mlflow.db"
 _SCORE = "{}, from 0 to 1; null where the question cannot have it"
 _COST = "{} of this answer; null where it failed"
@@ -59,7 +59,7 @@ def answer_rows(reader: RunReader, prices: PriceTable | None = None) -> list[Exp
 
 
 def describe_columns(rows: Sequence[ExportRow]) -> dict[str, Any]:
-    """Return a JSON schema of the rows, with what each column holds."""
+    """Return a JSON schema of the rows, with column descriptions."""
     properties: dict[str, Any] = {}
     for name in rows[0] if rows else ANSWER_COLUMNS:
         kind, about = ANSWER_COLUMNS.get(name) or (
@@ -73,7 +73,7 @@ def describe_columns(rows: Sequence[ExportRow]) -> dict[str, Any]:
 
 
 def write_csv(rows: Sequence[ExportRow], path: Path) -> None:
-    """Write rows as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it."""
+    """Write rows as CSV; a text that a spreadsheet would take for a formula is prefixed with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(rows[0] if rows else ANSWER_COLUMNS)
@@ -139,7 +139,7 @@ def log_to_mlflow(reader: RunReader, rows: Sequence[ExportRow], folder: Path | N
 
 
 def _tracked(reader: RunReader) -> Iterator[tuple[str, dict[str, JsonValue], dict[str, float]]]:
-    """Yield for each method its name, what it was run with, and its scores and costs."""
+    """Yield each method's name, its setup, and its scores and costs."""
     facts = reader.manifest.model_dump(mode="json", include={"dataset", "corpus", "repeats", "libraries"})
     for method, summary in summarize_run(reader).items():
         numbers = {name: float(value) for name, value in summary.items() if isinstance(value, int | float)}

@@ -20,7 +20,7 @@ class AnswerMetric:
     """Compares a predicted answer with the gold answers; the best gold answer counts."""
 
     compare: Callable[[list[str], list[str]], float]
-    """The normalised words of (prediction, gold answer), neither empty, to a value in [0, 1]."""
+    """(prediction, gold answer) as normalised words, neither empty → a value in [0, 1]."""
 
     def __call__(self, prediction: str, answers: Sequence[str]) -> float:
         """Score one prediction; blank gold answers are ignored, and without others only a blank prediction is right."""
@@ -36,7 +36,7 @@ class RankingMetric:
 
     name: str
     compare: Callable[[Sequence[str], frozenset[str]], float]
-    """(ids in rank order without repeats, gold ids), the gold ids not empty, to a value in [0, 1]."""
+    """(ids in rank order without repeats, gold ids), the gold ids not empty → a value in [0, 1]."""
 
     def __call__(self, ranked: Sequence[str], gold: Sequence[str]) -> float:
         """Score one ranking in [0, 1]; 1 without a gold id, since nothing that should have been found is missing."""

@@ -37,7 +37,7 @@ _DEMONYMS = frozenset(_WORDS["demonyms"].split())
 _CLASS_WORDS = {name: frozenset(words.split()) for name, words in _WORDS["classes"].items()}
 _GENERIC = ("place", "place_name", "group", "organisation", "person", "date", "month", "number", "digit", "ordinal")
 _FUNCTION = frozenset({*FUNCTION_WORDS.split(), "s", "t", "ll", "re", "ve", "d", "m", "n"})
-"""With what stands behind an apostrophe."""
+"""Including what follows an apostrophe."""
 _COMMON = frozenset(COMMON_WORDS.split())
 _IN = frozenset({"in", "near", "from", "at", "to"})
 _PLACE_SHARE = 0.15

@@ -1,4 +1,4 @@
-"""Predictions of a run in the form that the script of a data set takes, with the gold annotations in its file.
+"""Predictions of a run in the input format of a data set's official script, with the gold annotations of its file.
 
 What an answer cites is what it predicts as support: of a quote the sentences that it holds or lies in, of MuSiQue its
 paragraph. A quote that is in no sentence of its passage, or whose passage is not the question's, still counts: its
@@ -32,7 +32,7 @@ from hopgraph.tools.text.comparison import normalize_answer
 
 Script = Literal["hotpotqa", "2wikimultihopqa", "musique"]
 SCRIPTS: tuple[Script, ...] = get_args(Script)
-"""Whose script it is, named as the format of its file."""
+"""Name of the script, after the format of its file."""
 SupportingFact = tuple[str, int]
 """A title and the number of a sentence from 0; of MuSiQue no title, and the number of a paragraph."""
 _CLOSED = frozenset({"yes", "no", "noanswer"})
@@ -137,10 +137,10 @@ def score_all(script: Script, rows: Sequence[tuple[str, PredictedAnswer, Predict
 
 
 class GoldRecord(NamedTuple):
-    """A question as its file has it."""
+    """A question as it is in its file."""
 
     name: str
-    """The id that the script knows; in MuSiQue's Full edition two questions have it."""
+    """The id known to the script; in MuSiQue's Full edition two questions share it."""
     gold: PredictedAnswer
     record: Mapping[str, Any]
     """The fields that the script reads."""
@@ -171,7 +171,7 @@ class OfficialSet:
         return all(each.sha256 == self.sha256 and each.renamed is None for each in facts)
 
     def predict(self, outcome: Outcome) -> PredictedAnswer:
-        """Return what an outcome predicts; a failure neither answers nor cites."""
+        """Return an outcome's prediction; a failure neither answers nor cites."""
         cited = [each for each in outcome["citations"] if each["kind"] == "passage"]
         record = self.questions[outcome["id"]]
         facts = self._paragraphs(cited, record) if self.script == "musique" else self._sentences(cited)

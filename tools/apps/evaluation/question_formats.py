@@ -27,7 +27,7 @@ def read_json_text(value: object) -> object:
 
 
 def _write_value(value: object) -> object:
-    """Write a number or a truth value as an answer; a whole number has no decimals, though pandas gives it some."""
+    """Return a number or a truth value as an answer; a whole number has no decimals, although pandas adds some."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and math.isfinite(value):
@@ -40,15 +40,15 @@ def _as_list(value: object) -> list[object]:
 
 
 def _list_answers(value: object) -> list[object]:
-    """List one answer or several, also as a table writes a list; null is none: the question cannot be answered."""
+    """List one answer or several, also as written in a table; null is none: the question cannot be answered."""
     if isinstance(value, str) and value.lstrip()[:2] in ('["', "['", "[]"):
         try:
             value = yaml.safe_load(value)  # it reads lists as JSON and as Python writes them
         except yaml.YAMLError:
-            raise ValueError("a list that cannot be read; write it as JSON") from None
+            raise ValueError("an unreadable list; write it as JSON") from None
     answers = [form for answer in _as_list(value) for form in _list_forms(answer)]
     if any(isinstance(each, str) and not each.strip() for each in answers):
-        raise ValueError("empty; give one, or null where the question cannot be answered")
+        raise ValueError("empty; use null if the question cannot be answered")
     return answers
 
 
@@ -64,7 +64,7 @@ def _list_forms(answer: object) -> list[object]:
 
 
 def last_user_message(value: object) -> object:
-    """Take the question from a conversation, whose last message of the user it is; a text stays as it is."""
+    """Extract the question from a conversation, as the user's last message; a string is unchanged."""
     for message in reversed(_as_list(value)):
         if isinstance(message, dict) and (said := cast("dict[str, object]", message)).get("role") == "user":
             return said.get("content")
@@ -189,7 +189,7 @@ class _Paragraph(BaseModel):
 
     @property
     def passage(self) -> ContextPassage:
-        """With the id that it has in an index of the file."""
+        """With its id in an index of the file."""
         return ContextPassage(hash_passage(self.title, self.text), self.title, self.text)
 
 
@@ -329,7 +329,7 @@ class _TriviaQa(DatasetRecord):
 
 
 class _StrategyQa(DatasetRecord):
-    """Gold are the paragraphs that any annotator named; BIG-bench's edition has questions and answers alone."""
+    """Gold are the paragraphs named by any annotator; BIG-bench's edition has only questions and answers."""
 
     question: NonEmptyText = Field(validation_alias=AliasChoices("question", "input"))
     qid: ScalarText = ""

@@ -28,7 +28,7 @@ def parse_measures(names: Sequence[str]) -> dict[str, Any]:
             measure.validate_params()
         except (NameError, ValueError, AssertionError, KeyError) as error:
             raise SettingsError(
-                f"measure {name!r:.80}: ir_measures does not know it ({error}); write for example nDCG@10"
+                f"measure {name!r:.80}: ir_measures does not know it ({error}); use e.g. nDCG@10"
             ) from None
     return found
 
@@ -66,9 +66,9 @@ def safe_id(name: str) -> str:
 def _grades(comparison: Comparison) -> Passages:
     gold_by = comparison.methods[0].reader.manifest.corpus.gold_by
     if any(method.reader.manifest.corpus.gold_by != gold_by for method in comparison.methods):
-        raise RunError("some of these runs have gold passages by id, others by title; write each --trec by itself")
+        raise RunError("some of these runs have gold passages by id, others by title; write each --trec separately")
     if len({method.renaming for method in comparison.methods}) > 1:
-        raise RunError("some of these runs have other names in their passages; write each --trec by itself")
+        raise RunError("some of these runs have other names in their passages; write each --trec separately")
     found: Passages = {}
     for question in comparison.questions.values():
         grades = dict(zip(question.gold, question.grades, strict=bool(question.grades)))

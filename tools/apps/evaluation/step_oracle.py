@@ -1,4 +1,4 @@
-"""The F1 that each step of a method loses: the run again with that step played from the gold annotations.
+"""The F1 that each step of a method loses: repeat the run with that step answered from the gold annotations.
 
 Such a run is its own folder within the run, `oracle/STEP`; in `oracle/all` every step is played. A difference in
 F1 is what the model loses in that step and later steps cannot repair; what is left under `all` is lost by what was
@@ -31,7 +31,7 @@ from hopgraph.tools.apps.evaluation.significance import Interval, bootstrap
 from hopgraph.tools.models.players.step_replies import PLAYED_STEPS
 
 ORACLE = "oracle"
-"""The folder of a run that holds the runs with played steps."""
+"""The folder of a run that holds the runs with oracle steps."""
 ALL_STEPS = "all"
 """In `--oracle`: each step that the run asked by itself, then all of them together; also the name of the latter."""
 
@@ -123,7 +123,7 @@ class PlayedRuns:
         return sorted(played, key=lambda step: (step == ALL_STEPS, order.index(step) if step in order else len(order)))
 
     def outcome(self, step: str, key: OutcomeKey) -> Outcome | None:
-        """Return what came of a question with a step played; None where it is not finished."""
+        """Return the outcome of a question with a step replaced; None if it is not finished."""
         place = step, key.method
         if place not in self._latest:
             self._latest[place] = self.readers[step].latest(key.method)

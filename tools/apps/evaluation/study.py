@@ -200,9 +200,9 @@ def _play_steps(
         if run.directory.limit:
             break
         if step != ALL_STEPS and asked is not None and step not in asked:
-            observer.note(f"--oracle {step}: no question asked this step; left out.", "dim")
+            observer.note(f"--oracle {step}: no question used this step; left out.", "dim")
             continue
-        observer.note(f"With {'every step' if step == ALL_STEPS else step} played from the gold annotations:", "dim")
+        observer.note(f"With {'every step' if step == ALL_STEPS else step} answered from the gold annotations:", "dim")
         prepared, out = with_gold_player(run.prepared, step, player), run.spec.out / ORACLE / step
         with (
             discarded_if_empty(out),

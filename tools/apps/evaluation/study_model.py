@@ -192,7 +192,7 @@ def _named(given: list[Any], what: str, name_of: Callable[[str], str]) -> dict[s
     named: dict[str, Any] = {}
     for each in given:
         if not isinstance(each, str):
-            raise ValueError(f"write the {what} as a mapping of names, or as a list of texts")
+            raise ValueError(f"write the {what} as a mapping of names, or as a list of strings")
         name = re.sub(r"[^\w.,=-]+", "-", name_of(each))
         if name in named:
             raise ValueError(f"two {what} would be named {name!r}; write them as a mapping of names")

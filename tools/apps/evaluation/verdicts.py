@@ -82,14 +82,14 @@ LEVELS = 5
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Answers with their confidence and whether each is right; every value is None without answers."""
+    """Answers with their confidence and correctness; every value is None without answers."""
 
     answers: Sequence[tuple[int, bool]]
     """(confidence from 1 to 5, whether the answer is right)."""
 
     @property
     def levels(self) -> dict[int, tuple[int, float]]:
-        """Confidence → how many answers have it, and which share of them is right; levels without answers left out."""
+        """Confidence → the number of answers with it, and the share of them that is right; empty levels are omitted."""
         by_level: dict[int, list[bool]] = defaultdict(list)
         for level, right in self.answers:
             by_level[level].append(right)
@@ -113,7 +113,7 @@ class Calibration:
 
     @property
     def auroc(self) -> float | None:
-        """Return how often a right answer has more confidence than a wrong one, ties half; None if all are of one kind.
+        """Return how often a right answer has higher confidence than a wrong one, ties half; None if all are alike.
 
         Unlike the others it takes the confidence as an order alone (Fawcett 2006).
         """

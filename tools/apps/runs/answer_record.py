@@ -36,7 +36,7 @@ def read_run(path: Path) -> SavedRun:
         problem = f"no run: {format_error(error, whole='the file')}"
     except (ValueError, RecursionError):
         problem = "no JSON"
-    raise RunError(f"{path}: {problem}; give a file made by: hopgraph ask … --json > FILE, or --save FILE")
+    raise RunError(f"{path}: {problem}; use a file made by: hopgraph ask … --json > FILE, or --save FILE")
 
 
 def answer_record(settings: Context, state: Mapping[str, Any], trace: Sequence[StepEvent]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def _searches(event: Event, view: EventView) -> list[Line] | None:
         case events.United():
             return [Line("unite", view.count(event.passage_ids), "plain" if event.passage_ids else "bad")]
         case events.QueriesGenerated(queries=[]):
-            return [Line("next", "no new query is left to ask", "bad")]
+            return [Line("next", "no new query left", "bad")]
         case events.QueriesGenerated():  # each has its own line when it is searched
             return [Line("next", pluralize(len(event.queries), "new query", "new queries"))]
         case events.Blended():
@@ -135,7 +135,7 @@ def _extracted(event: events.Extracted, view: EventView) -> list[Line]:
         titles = [title for key in each["passage_ids"] if not statement.startswith(title := view.title(key))]
         lines.append(Line("", f"{statement} [{', '.join(titles)}]" if titles else statement, "plain", "•"))
     if event.dropped:
-        text = f"{pluralize(event.dropped, 'statement')} dropped: no passage that was shown is cited"
+        text = f"{pluralize(event.dropped, 'statement')} dropped: they cite no shown passage"
         lines.append(Line("", text, "warning", "-"))
     return lines
 
@@ -237,7 +237,7 @@ def _hops(event: Event, view: EventView) -> list[Line] | None:
             if event.generated:
                 lines.append(Line("memory", f"{view.question(event.question)}: {sanitize_line(event.generated)}"))
             if event.repeated or event.limit:
-                why = "no more hops are allowed" if event.limit else "it was asked before"
+                why = "the hop limit is reached" if event.limit else "it was asked before"
                 lines.append(Line("next", f"{view.question(event.question)} is not followed: {why}", "bad"))
             return lines
         case events.Grounded():
@@ -254,7 +254,7 @@ def _hops(event: Event, view: EventView) -> list[Line] | None:
             return [Line("think", "nothing new", "bad")]
         case events.ThoughtAdded():
             at_limit = event.limit and not event.reached
-            last = [Line("", "no more thoughts are allowed", "bad")] if at_limit else []
+            last = [Line("", "the limit of thoughts is reached", "bad")] if at_limit else []
             return [Line("think", view.cut(event.text)), *last]
         case _:
             return None
@@ -311,7 +311,7 @@ def _stages(event: Event, view: EventView) -> list[Line] | None:
     method = sanitize_line(event.method)
     if event.accepted:
         return [Line("stage", f"{event.number}, {method}: {view.cut(event.answer) or 'no answer'}", "good")]
-    goes_on = "" if event.last else "; the next stage goes on"
+    goes_on = "" if event.last else "; the next stage runs"
     return [Line("stage", f"{event.number}, {method}: {sanitize_line(event.why)}{goes_on}", "bad")]
 
 
@@ -323,12 +323,12 @@ def _calls_and_turns(event: Event, view: EventView) -> list[Line] | None:
                 tokens = f"{event.prompt_tokens:,} + {event.completion_tokens:,} tokens, {event.seconds:.2f} s"
                 lines.append(Line("call", f"{role}, {sanitize_line(event.model)}: {tokens}", "dim"))
             if event.parse_failures:
-                then = "its fallback is used" if event.outcome == "fallback" else "asked again"
+                then = "its fallback is used" if event.outcome == "fallback" else "retrying"
                 failures = pluralize(event.parse_failures, "unusable reply", "unusable replies")
                 why = f" ({sanitize_line(event.problem)})" if event.problem else ""
                 lines.append(Line("warning", f"{role}: {failures}{why}; {then}", "warning"))
             if event.outcome == "budget":
-                lines.append(Line("warning", f"{role}: given up, the budget is used up", "warning"))
+                lines.append(Line("warning", f"{role}: abandoned, the budget is used up", "warning"))
             return lines
         case events.Retrying():
             failure = sanitize_line(event.problem) or (f"HTTP {event.status}" if event.status else "no usable reply")

@@ -1,4 +1,4 @@
-"""Narrate a run: from its step events to lines for people."""
+"""Narrate a run: convert its step events to readable lines."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 @dataclass
 class Narrator(EventView):
-    """Turns step events into lines, superstep by superstep, in one order whichever branch was faster.
+    """Turns step events into lines, superstep by superstep, in a fixed order, whichever branch was faster.
 
     A request that is sent again has its line at once, since it says why nothing else happens.
     """
@@ -28,7 +28,7 @@ class Narrator(EventView):
     _hop: int | None = None
 
     def add_event(self, event: StepEvent) -> list[Line]:
-        """Take an event; return the lines of the superstep before, if this event begins a new one."""
+        """Take an event; return the lines of the previous superstep if this event starts a new one."""
         lines = self.flush() if self._waiting and event["step"] != self._waiting[-1]["step"] else []
         self.events.append(event)
         if event["event"] == Retrying.event:
@@ -42,7 +42,7 @@ class Narrator(EventView):
         return self.flush()
 
     def flush(self) -> list[Line]:
-        """Return the lines of the events that wait for their superstep's end."""
+        """Return the lines of events that wait for the end of their superstep."""
         waiting, self._waiting = sorted(self._waiting, key=event_order), []
         events = _results_after_queries(waiting)
         counts = Counter(map(type, events))
@@ -85,7 +85,7 @@ def is_stand_in(settings: Context) -> bool:
 
 
 def run_header(title: str, settings: Context) -> str:
-    """Return in one line what runs with which model and corpus."""
+    """Return a one-line summary of the method, model and corpus."""
     model, corpus = (sanitize_line(redact(name)) for name in describe_settings(settings))
     more = [f"{sanitize_line(role)}: {sanitize_line(model_name(given))}" for role, given in settings.models.items()]
     corpora = [corpus]

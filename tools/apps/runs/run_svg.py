@@ -23,7 +23,7 @@ _FONTS: Final = {
     "end": (18.0, True, 25.0),
     "gap": (12.0, False, 6.0),
 }
-"""Size, boldness and height of a line of text, by its class."""
+"""Size, weight and height of a line of text, by its class."""
 _MAX_READ = 10_000  # characters of a text that are read; more than a card has room for
 _STAR = (
     '<polygon class="star" transform="translate({:.1f} {:.1f})" '
@@ -45,7 +45,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class CardSizes:
-    """The measures of a picture, in its own units."""
+    """The dimensions of a picture, in its own units."""
 
     width: float
     margin: float
@@ -99,7 +99,7 @@ def draw_run_svg(tree: RunTree, title: str) -> str:
 
 
 def summarize_tree(tree: RunTree) -> str:
-    """Return in words what the picture shows."""
+    """Return a description of the picture in words."""
     counts = Counter(f"{node.kind} {node.status}" for node in tree.nodes[1:])
     kinds = ", ".join(f"{count} {what}" for what, count in counts.items())
     answer = f"Answer: {truncate_line(tree.answer, 1_000)}." if tree.answer else "No answer."

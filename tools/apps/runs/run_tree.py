@@ -44,10 +44,10 @@ SETTLED: Final = {
     "known": "from the model's own knowledge",
     "passages": "from passages",
     "composed": "from the answers to its parts",
-    "best_effort": "the best that was there",
+    "best_effort": "the best available",
     "unsolved": "nothing answers it",
-    "depth": "it lies too deep",
-    "questions": "max_questions were worked on before it",
+    "depth": "it is too deep",
+    "questions": "max_questions is reached",
     "budget": "the budget is used up",
 }
 """How a question of a tree was settled, in words."""
@@ -65,18 +65,18 @@ class RunNode:
     text: str = ""
     """The question, query, title or statement."""
     label: str = ""
-    """Its place in the method, e.g. `hop 2` or `external query`; may be empty."""
+    """Its role in the method, e.g. `hop 2` or `external query`; may be empty."""
     status: Status = "open"
     answer: str = ""
-    """Short; empty without one, and where it is the text."""
+    """Short; empty if there is none, or if it is the text."""
     note: str = ""
-    """The reason of the status, in the method's or the model's words; may be empty."""
+    """The reason for the status, in the method's or the model's words; may be empty."""
     query: str = ""
     """The query searched below it if that is not its text; may be empty."""
     passage_ids: list[str] = field(default_factory=list[str])
-    """The passages that it stands for or rests on."""
+    """The passages that it represents or cites."""
     evidence: bool = False
-    """True if the run's answer rests on it, or on something below it; never set for the root."""
+    """True if the run's answer is based on it, or on something below it; never set for the root."""
     children: list["RunNode"] = field(default_factory=list["RunNode"])
     """In the order of the run."""
 
@@ -96,7 +96,7 @@ class RunNode:
 
 @dataclass
 class RunTree:
-    """A run, as a tree with its end."""
+    """A run as a tree, with its outcome."""
 
     nodes: list[RunNode]
     """The root first, each node before its children."""
@@ -146,7 +146,7 @@ def keep_evidence(root: RunNode) -> RunNode:
 
 
 def group_paragraphs(root: RunNode, titles: int | None = 3) -> RunNode:
-    """Return the tree with siblings that are paragraphs of one fate as one node with the first `titles`, or all."""
+    """Return the tree with sibling paragraphs of equal status merged into one node with the first `titles`, or all."""
     made: dict[str, RunNode] = {}
     for node, _ in reversed(list(walk_tree(root))):
         groups: dict[tuple[str, ...], list[RunNode]] = {}

@@ -26,7 +26,7 @@ UNDRAWN_EVENTS = (
     events.Replied,
     events.Approved,
 )
-"""The kinds of events that the tree shows by others, or not at all."""
+"""The kinds of events that the tree does not show, or shows through others."""
 TREE_EVENTS = frozenset(kind.event for kind in EVENTS if kind not in UNDRAWN_EVENTS)
 """The kinds of events that change the tree, by their names on the wire."""
 
@@ -44,7 +44,7 @@ class TreeBuilder:
     used: set[str] = field(default_factory=set[str])
     """The ids of the evidence that the last decision rests on."""
     interim: str = ""
-    """An answer that was given, and may be the last."""
+    """The latest answer, which may be the final one."""
     end: events.Answered | None = None
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ def build_tree(question: str, steps: Iterable[StepEvent]) -> RunTree:
 
 
 def _mark_evidence(tree: RunTree, used: set[str]) -> None:
-    """Mark what the answer rests on, and the way to it.
+    """Mark what the answer is based on, and the path to it.
 
     The decision may name reviewed paths, or statements, which rest on paragraphs of their query. Else it is what
     was accepted, or was answered, by a cited passage; a passage that was not judged counts where it was found first.
@@ -389,7 +389,7 @@ def _add_path(event: Event, tree: TreeBuilder) -> bool:
 
 
 def _add_paragraphs(tree: TreeBuilder, node: TreeNode) -> RunNode:
-    """Add a path's last paragraphs; the bare results of its search give way to them."""
+    """Add a path's last paragraphs; they replace the bare results of its search."""
     keys = node["passage_ids"]
     tree.add_titles(keys, node["titles"])
     for bare in [tree.nodes.get(f"{node['parent']}/{key}") for key in keys]:

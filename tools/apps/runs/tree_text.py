@@ -23,7 +23,7 @@ _SIGNS: Final[dict[Status, tuple[str, str]]] = {
     "answered": ("✓", "green"),
     "unknown": ("?", "red"),
 }
-"""A sign for each status, beside its word, so that no colours are needed to read it; and its style."""
+"""A sign for each status, next to its word, so that colours are not needed; and its style."""
 _MAX_TEXT, _MAX_NOTE = 160, 120
 """Characters of a node's text, and of each of its notes, unless texts are shown in full."""
 _GUIDE, _MIN_WIDTH = 4, 20
@@ -32,7 +32,7 @@ _ENDLESS = 1 << 24  # columns of a line that is not to be broken
 
 
 def ascii_signs(text: Text) -> Text:
-    """Return a text with our own signs in ASCII, for a terminal that has no others."""
+    """Return a text with our signs in ASCII, for a terminal that supports no others."""
     return Text("\n").join(Text(to_ascii(str(part)), part.style) for part in text.split("\n"))
 
 
@@ -81,7 +81,7 @@ def _strip(line: list[Segment]) -> list[Segment]:
 
 
 def terminal_tree(console: Console, question: str, events: Iterable[StepEvent], *, full: bool) -> list[list[Segment]]:
-    """Return the lines of a run's tree so far, with texts in full or cut; none while it says no more than the steps."""
+    """Return the lines of a run's tree so far, with texts in full or truncated; none while it adds nothing."""
     tree = build_tree(question, events)
     root = group_paragraphs(tree.root, titles=None if full else 3)
     return _tree_lines(root, console, console.options, full=full) if tree.is_multi_step else []

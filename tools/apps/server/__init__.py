@@ -1,4 +1,4 @@
-"""The web app: a chat page, and endpoints for the protocols that other chat apps speak.
+"""The web app: a chat page, and endpoints for the protocols of other chat apps.
 
 Each endpoint is a module or a package: `openai_api`, `ag_ui`, `mcp_server`, `page`. `service` holds what they share,
 and `web_app` puts them together behind `guards`.

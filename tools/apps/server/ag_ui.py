@@ -1,4 +1,4 @@
-"""The chat for front ends that speak AG-UI: one POST of `RunAgentInput`, and the run's events as they happen.
+"""The chat for AG-UI front ends: one POST of `RunAgentInput`, and the run's events as they happen.
 
 A run gives `RUN_STARTED`; for each step a `CUSTOM` event `hopgraph_step`, whose value is the step event, between the
 `STEP_STARTED` and `STEP_FINISHED` of its node; the reply as one text message, with answer and citations in the
@@ -54,7 +54,7 @@ _STATUS: dict[type[Exception], int] = {
     TimeoutError: 504,
     Exception: 500,
 }
-"""The status of a refusal, by the first kind that the error is of."""
+"""The status of a refusal, by the first matching class of the error."""
 
 ag_ui_router = APIRouter()
 
@@ -92,7 +92,7 @@ async def _encode(events: AsyncGenerator[ag.BaseEvent | None]) -> AsyncGenerator
 
 
 async def _events(service: Service, user: str, run_input: RunAgentInput) -> AsyncGenerator[ag.BaseEvent | None]:
-    """Run the turn; the first event comes when it has started, and None after a long time without any."""
+    """Run the turn; the first event comes when it has started, and None after a long silence."""
     settings, documents = _settings(service, run_input)
     given = await _graph_input(service, user, run_input)
     turn = service.run_on_thread(user, run_input.thread_id, given, settings, documents)
@@ -172,7 +172,7 @@ def _message(message: Any) -> BaseMessage | None:
 
 
 def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
-    """Write a step, and where it is another node's than `before`, the end of that node and the start of this one."""
+    """Write a step and, if its node differs from `before`, the end of that node and the start of this one."""
     events: list[ag.BaseEvent] = []
     if before and step["node"] != before:
         events.append(ag.StepFinishedEvent(step_name=before))
@@ -182,7 +182,7 @@ def _step_events(step: StepEvent, before: str) -> list[ag.BaseEvent]:
 
 
 def _reply_events(end: TurnEnd, run_input: RunAgentInput, written: str) -> list[ag.BaseEvent]:
-    """Write the reply's message, or what is left of one whose text was `written` as it came; and the state."""
+    """Write the reply's message, or the rest of one whose text was streamed so far (`written`); and the state."""
     reply: AIMessage = end.state["messages"][-1]
     payload = answer_payload(end.state)
     message, state = str(reply.id), cast("Any", run_input.state)

@@ -1,4 +1,4 @@
-"""Which settings the callers of a server may choose; the others are the owner's, who started it."""
+"""Which settings the callers of a server may choose; the others belong to the operator, who started it."""
 
 import os
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ SERVER_LIMITS: Mapping[str, int] = {
     "HOPGRAPH_DOCUMENT_BYTES": 1_000_000_000,
     "HOPGRAPH_DOCUMENT_FILES": 1_000,
 }
-"""Variables of the owner's, and what applies without them: of each key's user, address, or page user's documents."""
+"""The operator's environment variables with their defaults: per key's user, address, or page user's documents."""
 TRUST_CALLERS = "HOPGRAPH_TRUST_CALLERS"
 
 
@@ -42,7 +42,7 @@ def callers_are_trusted() -> bool:
 
 
 def read_limit(variable: str) -> int:
-    """Read one of `SERVER_LIMITS` from the environment; a SettingsError for what is not a whole number from 1."""
+    """Read one of `SERVER_LIMITS` from the environment; a SettingsError unless it is a whole number from 1."""
     given = os.environ.get(variable) or str(SERVER_LIMITS[variable])
     if not (given.isascii() and given.isdecimal()) or int(given) < 1:
         raise SettingsError(f"{variable}: {given!r:.80} is not a whole number from 1")
@@ -56,8 +56,8 @@ def with_limits(settings: ChatContext) -> ChatContext:
 
 
 def check_caller_settings(given: Mapping[str, Any], allowed: ChatContext) -> None:
-    """Raise a SettingsError for a caller's setting that is the owner's, or a limit above the server's `allowed` one."""
-    # What applies anyway is not a choice; some front ends send every setting.
+    """Raise a SettingsError for a caller's setting that is the operator's, or a limit above the `allowed` one."""
+    # A value that applies anyway is not a choice; some front ends send every setting.
     owners = (name for name in given if name in OPERATOR_SETTINGS or (name.startswith(PROMPT) and given[name]))
     refused = sorted(name for name in owners if given[name] != getattr(allowed, name, None))
     if refused:

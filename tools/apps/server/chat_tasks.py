@@ -40,7 +40,7 @@ _EMOJI = "💬"
 
 
 def task_reply(message: str, first_question: str = "", *, certain: bool = False) -> str | None:
-    """Answer a task: a title is the first question, shortened; other values are empty; None where it is a question.
+    """Answer a task: a title is the shortened first question; other values are empty; None for a question.
 
     Args:
         message: The last message of a request.
@@ -66,7 +66,7 @@ def task_reply(message: str, first_question: str = "", *, certain: bool = False)
 
 
 def system_task_reply(system: str, message: str) -> str | None:
-    """Answer a task that a system message sets, about what the user's message holds; None where it sets none."""
+    """Answer a task set by a system message about the content of the user's message; None if it sets none."""
     if system.startswith(_TOOLS):  # which Open WebUI lets a model choose from
         return json.dumps({"tool_calls": []})
     reply = task_reply(f"{system}\n\n{message}")
@@ -79,7 +79,7 @@ def _is_demand(text: str) -> bool:
 
 
 def _split_lines(message: str, first_question: str) -> tuple[str, str]:
-    """Return what is demanded, and the conversation that it is about; empty where the message is a question."""
+    """Return the task, and the conversation that it is about; empty if the message is a question."""
     user, quoted, following = (each.search(message) for each in (_USER, _QUOTED, _FOLLOWING))
     place = user.start() if user and _OTHER.search(message, user.end()) else -1
     if place < 0:

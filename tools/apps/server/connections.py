@@ -1,4 +1,4 @@
-"""The socket that a server listens on, what uvicorn limits, and whose address a request has."""
+"""The server's listening socket, uvicorn's limits, and the client address of a request."""
 
 import errno
 import socket
@@ -35,7 +35,7 @@ def connection_options(proxies: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Listen at a name or address; a SettingsError where it is not this machine's or the port is taken or forbidden."""
+    """Listen at a name or address; a SettingsError if it is not this machine's, or the port is taken or forbidden."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()

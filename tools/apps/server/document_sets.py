@@ -26,7 +26,7 @@ DocumentsOf = Callable[[str], Collection[str] | Awaitable[Collection[str]]]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 OWN_PREFIX = "own/"
-"""What the ids of passages of a user's own documents begin with, where they are asked together with the app's."""
+"""Prefix of the ids of a user's own passages if they are searched together with the app's."""
 _RETRIEVERS = ("retriever", "second_retriever")
 _EVERYBODY = "*"
 _TABLE: TypeAdapter[dict[str, list[str]]] = TypeAdapter(dict[str, list[str]])
@@ -34,7 +34,7 @@ _TABLE: TypeAdapter[dict[str, list[str]]] = TypeAdapter(dict[str, list[str]])
 
 @dataclass(frozen=True)
 class DocumentChoice:
-    """What a question is asked about."""
+    """The documents that a question searches."""
 
     name: str = ""  # one of the app's sets; empty: all that the user may ask
     own: str = ""  # the retriever of documents of the user's own
@@ -46,22 +46,22 @@ ALL_DOCUMENTS = DocumentChoice()
 
 @dataclass(frozen=True)
 class DocumentSets:
-    """The app's sets of documents by their names; without any there is one, the chat's `retriever`, open to all."""
+    """The app's document sets by name; without any there is one, the chat's `retriever`, open to all."""
 
     sets: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
     documents_of: DocumentsOf | None = None
-    """The names of the sets that a user may ask; others than those of `sets` are ignored."""
+    """The names of the sets that a user may query; names not in `sets` are ignored."""
 
     def __post_init__(self) -> None:
-        """Raise a SettingsError for a malformed name, or sets without a function that says who may ask them."""
+        """Raise a SettingsError for a malformed name, or sets without a function that says who may query them."""
         for name in self.sets:
             if not _NAME.fullmatch(name) or f"{name}/" == OWN_PREFIX:
                 raise SettingsError(f"documents: {name!r:.80} cannot be a name; use up to 40 letters, digits, - and _")
         if bool(self.sets) != (self.documents_of is not None):
-            raise SettingsError("documents and documents_of belong together: the sets, and who may ask which")
+            raise SettingsError("documents and documents_of belong together: the sets, and who may query which")
 
     async def names_for(self, user: str) -> list[str]:
-        """Return the names of the sets that a user may ask, in the order of the sets; empty without sets."""
+        """Return the names of the sets that a user may query, in the order of the sets; empty without sets."""
         if self.documents_of is None:
             return []
         found = self.documents_of(user)
@@ -71,7 +71,7 @@ class DocumentSets:
     async def restrict(
         self, settings: ChatContext, user: str, choice: DocumentChoice
     ) -> tuple[ChatContext, Sequence[str]]:
-        """Return the settings of a question with the retriever that its user may ask, and the names of its sets.
+        """Return a question's settings with the retriever that its user may query, and the names of its sets.
 
         A SettingsError for a set that the user may not ask, in the words for one that does not exist, or for none.
         """
@@ -94,14 +94,14 @@ class DocumentSets:
     async def _chosen(self, user: str, name: str) -> list[str]:
         if not self.sets:
             if name:
-                raise SettingsError("documents: there is one set of documents here; leave it out")
+                raise SettingsError("documents: this app has a single set of documents; leave it out")
             return []
         allowed = await self.names_for(user)
         if not allowed:
-            raise SettingsError("no documents are open to you; ask the operator of this app")
+            raise SettingsError("you have access to no documents; ask the operator of this app")
         if name and name not in allowed:
             raise SettingsError(
-                f"documents: {name!r:.80} is not open to you; leave it out, or use {', '.join(allowed)}"
+                f"documents: {name!r:.80} is not available to you; leave it out, or use {', '.join(allowed)}"
             )
         return [name] if name else allowed
 
@@ -111,12 +111,12 @@ def split_documents(given: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue
     rest, name = {**given}, given.get("documents") or ""
     rest.pop("documents", None)
     if not isinstance(name, str):
-        raise SettingsError("documents: write the name of a set of documents")
+        raise SettingsError("documents: use the name of a document set")
     return rest, DocumentChoice(name)
 
 
 def check_no_other_retriever(settings: Mapping[str, Any]) -> None:
-    """Raise a SettingsError where the chat's settings name a retriever beside the sets of documents."""
+    """Raise a SettingsError if the chat's settings name a retriever in addition to the document sets."""
     methods: Mapping[str, Mapping[str, Any]] = settings.get("methods") or {}
     given = [*settings, *(name for each in methods.values() for name in each)]
     if named := sorted(set(given) & set(_RETRIEVERS)):

@@ -1,4 +1,4 @@
-"""Authentication, limits and checks that stand before every endpoint of the app.
+"""Authentication, limits and checks in front of every endpoint of the app.
 
 All of it is plain ASGI: bodies and streams pass through as they come, nothing is buffered. Starlette's
 `TrustedHostMiddleware` is not used: it cannot accept any host once a key is required, nor say how to allow one.
@@ -51,17 +51,17 @@ from hopgraph.tools.apps.server.server_options import (
 from hopgraph.tools.text.sanitize import truncate_line
 
 _CREDENTIALS = (b"authorization", b"x-api-key")
-"""Headers in which a key or a token may be guessed."""
+"""Headers in which a key or a token could be guessed."""
 _PUBLIC_PATHS = frozenset({"/", "/health", "/health/ready", "/favicon.ico"})  # they reveal and cost nothing
 _PAGE_PATHS = frozenset({PAGE_PATH, f"{PAGE_PATH}/"})
 _MAX_BUCKETS = 10_000
-"""Users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
+"""Maximum users and addresses whose rate is remembered; the one that was idle longest is dropped first."""
 _CLOSED_PATHS = ("/internal", "/deploy", "/ui")
 """Routes of LangGraph's development server that empty it, show any thread and upload the project, without a key, or
 fail with a traceback if a graph has no interface."""
 _KEY_PATHS = ("/docs", "/openapi.json", "/info", "/metrics")
-"""Those that it answers without a key."""
-_ALLOW = "name it in the server's {}, or with {} of hopgraph chat"
+"""Routes that it answers without a key."""
+_ALLOW = "add it to the server's {}, or use hopgraph chat's {}"
 _UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 _FORWARDED = ("x-forwarded-for", "forwarded")
 _FORM_OVERHEAD = 100_000  # bytes that a form adds to its files
@@ -73,7 +73,7 @@ _NO_KEY = Refusal(
 )
 _STRANGER = Refusal(401, "you are not logged in; reload the page, or log in where you came from", "not_logged_in")
 _STRANGERS_PART = 4
-"""Callers without a key have so many times less, at each address, than one with a key."""
+"""Callers without a key have limits this many times lower, per address, than those with one."""
 _log = logging.getLogger("hopgraph.access")
 
 
@@ -99,14 +99,14 @@ class SecurityMiddleware:
         self._headers = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
-            # The page needs inline scripts; but whatever is injected into it, it could reach no other host.
+            # The page needs inline scripts; but injected code could reach no other host.
             "Content-Security-Policy": "default-src 'self' data: blob:; object-src 'none'; base-uri 'self'; "
             "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
             f"frame-ancestors {ancestors}",
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, refuse, or pass on."""
+        """Answer, refuse, or forward."""
         ours = not self._paths or any(_is_within(path_in_app(scope), each) for each in self._paths)
         if scope["type"] == "lifespan" or not ours:
             await self._app(scope, receive, send)
@@ -160,7 +160,7 @@ class SecurityMiddleware:
         answer: ASGIApp = self._limit_body
         if self._open[place] >= most and path != "/health":
             whose = f"you have {most} requests open at {address}" if user else f"{address} has {most} requests open"
-            why = f"{whose}{'' if user else ' without a key'}; end one, or try again in a moment"
+            why = f"{whose}{'' if user else ' without a key'}; close one, or try again in a moment"
             answer = Refusal(429, why, "rate_limit_exceeded", {"Retry-After": "1"})
         elif wait := 0.0 if free else limiter.wait(name):
             headers = {"Retry-After": str(math.ceil(wait))}
@@ -183,7 +183,7 @@ class SecurityMiddleware:
                 del self._open[place]
 
     async def _identify(self, scope: Scope) -> tuple[str | None, Refusal | None]:
-        """Return who sends a request; None for a stranger, with what is wrong with the log-in where it has one."""
+        """Return who sends a request; None if unknown, with what is wrong with the log-in if there is one."""
         user, refusal = await identify(self._options, scope)
         if not user and _is_within(path_in_app(scope), PAGE_PATH):
             user = self._logged_in(HTTPConnection(scope).cookies)
@@ -196,7 +196,7 @@ class SecurityMiddleware:
 
 
 async def identify(options: ServingOptions, scope: Scope) -> tuple[str | None, Refusal | None]:
-    """Return the user of a request; None for a stranger, with what is wrong with the log-in where it has one."""
+    """Return the user of a request; None if unknown, with what is wrong with the log-in if there is one."""
     try:
         return await options.user_of_request(HTTPConnection(scope)), None
     except LoginError as error:
@@ -207,7 +207,7 @@ async def identify(options: ServingOptions, scope: Scope) -> tuple[str | None, R
     except Exception as error:  # noqa: BLE001 - of the operator's function; its message may hold what was sent
         place = traceback.extract_tb(error.__traceback__)[-1]
         _log.error("user_of failed: %s at %s:%s", type(error).__name__, Path(place.filename).name, place.lineno)
-        return None, Refusal(500, "who you are cannot be found out; the server's log says why", "user_of_failed")
+        return None, Refusal(500, "your identity could not be determined; the server's log says why", "user_of_failed")
 
 
 class ServerGuard:
@@ -218,7 +218,7 @@ class ServerGuard:
         self._max_body, self._sent = options.max_body_bytes, DailyCount("HOPGRAPH_BYTES_PER_DAY", "sent {:,} bytes")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse or pass on; what the server asks itself, which no request can pretend, is passed on."""
+        """Refuse or forward; the server's requests to itself, which no client can fake, are forwarded."""
         of_server = scope["type"] == "lifespan" or scope.get("root_path", "").startswith("/noauth")
         answer = self._app if of_server else self._hosts.refusal(scope) or self._unless_closed
         await answer(scope, receive, send)
@@ -238,7 +238,7 @@ class ServerGuard:
         await answer(scope, receive, send)
 
     def _count(self, user: str) -> Callable[[int], Refusal | None]:
-        """Refuse a body that is too large, or more than a user may send in a day, as it may be stored."""
+        """Refuse a body that is too large, or exceeds the user's daily limit, as it may be stored."""
         too_large = at_most(self._max_body)
 
         def count(more: int) -> Refusal | None:
@@ -273,7 +273,7 @@ def _is_within(path: str, prefix: str) -> bool:
 
 
 class _HostCheck:
-    """Refuses foreign host names and origins, and other machines where no key is set."""
+    """Refuses unknown host names and origins, and other machines if no key is set."""
 
     def __init__(self, options: ServingOptions, *, mounted: bool) -> None:
         self._options = options
@@ -284,7 +284,7 @@ class _HostCheck:
 
     def refusal(self, scope: Scope) -> Refusal | None:
         headers, client = Headers(scope=scope), scope.get("client")
-        # A proxy on this machine says for whom it asks.
+        # A proxy on this machine says whom it forwards for.
         callers = [client[0]] if client else []
         callers += [each.strip() for name in _FORWARDED for each in headers.get(name, "").split(",") if each.strip()]
         if not self._options.has_users and not all(map(is_loopback, callers)):
@@ -296,7 +296,7 @@ class _HostCheck:
         origin = headers.get("origin", "").lower()
         same_origin = origin.partition("://")[2] == headers.get("host", "").lower()
         if origin and origin not in self._origins and not same_origin:
-            why = f"pages of {origin!r:.80} are not let in; {_ALLOW.format('HOPGRAPH_ORIGINS', '--allow-origin')}"
+            why = f"pages of {origin!r:.80} are not allowed; {_ALLOW.format('HOPGRAPH_ORIGINS', '--allow-origin')}"
             return Refusal(403, why, "wrong_origin")
         return None
 
@@ -309,7 +309,7 @@ def _host_of(address: str) -> str:
 
 
 class RateLimiter:
-    """Lets each user or address send `per_minute` requests a minute, all at once if it likes: a token bucket each."""
+    """Lets each user or address send `per_minute` requests a minute, in bursts if it likes: a token bucket each."""
 
     def __init__(self, per_minute: int) -> None:
         self._capacity = float(per_minute)
@@ -327,15 +327,15 @@ class RateLimiter:
 
 
 class DailyCount:
-    """How much each key's user does a day of UTC, since the process started; `done` says what, with the limit in it."""
+    """Daily usage of each key's user (UTC), since the process started; `done` describes it, with the limit in it."""
 
     def __init__(self, variable: str, done: str) -> None:
         self.limit = read_limit(variable)
-        self._why = f"you have {done.format(self.limit)} today, which is all; go on tomorrow (UTC)"
+        self._why = f"you have {done.format(self.limit)} today, which is the limit; it resets at 00:00 UTC"
         self._day, self._done = 0, Counter[str]()
 
     def left(self, user: str) -> int:
-        """Return how much a user may still do today; a QuotaError for nothing."""
+        """Return how much a user may still use today; a QuotaError if nothing is left."""
         if (today := int(time.time() // (24 * 3600))) != self._day:
             self._day, self._done = today, Counter[str]()
         if self._done[user] >= self.limit:
@@ -343,7 +343,7 @@ class DailyCount:
         return self.limit - self._done[user]
 
     def count(self, user: str, more: int = 1) -> None:
-        """Count some of it."""
+        """Count some usage."""
         self._done[user] += more
 
 

@@ -1,4 +1,4 @@
-"""Who is asking: the operator's function from a request to a user, and ready-made ones by a proxy's header and by OIDC.
+"""Who is asking: the operator's function from a request to a user, and built-in ones for a proxy's header and OIDC.
 
 `user_of` is called for each request without a key, before anything else is done with it, and returns a user's name, or
 None for a stranger. It may raise a `LoginError`, whose line the caller is told; of other errors the type alone is
@@ -32,7 +32,7 @@ _PEER = "hopgraph_peer"
 
 
 class LoginError(HopgraphError):
-    """A log-in that is refused (HTTP 401): one line for its caller, without anything that was sent."""
+    """A refused log-in (HTTP 401): one line for its caller, without anything that was sent."""
 
 
 class LoginUnavailableError(HopgraphError):
@@ -40,7 +40,7 @@ class LoginUnavailableError(HopgraphError):
 
 
 def to_user_id(name: str) -> str:
-    """Return a user's id: the name, or a hash of one that has other characters than ids have, e.g. `auth0|5f7c`."""
+    """Return a user's id: the name, or a hash of a name with other characters than ids allow, e.g. `auth0|5f7c`."""
     if USER.fullmatch(name) and not name.startswith(_HASHED):
         return name
     return _HASHED + blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -75,7 +75,7 @@ class HeaderUsers:
 
 
 def note_peer(scope: "Scope") -> None:
-    """Remember the address that a request comes from, before that of the client whom a proxy names takes its place."""
+    """Remember the address that a request comes from, before it is replaced by the client that a proxy names."""
     client = scope.get("client")
     scope.setdefault("state", {})[_PEER] = client[0] if client else ""
 
@@ -124,7 +124,7 @@ def user_of_from_environment(proxies: tuple[str, ...]) -> UserOf | None:
     given = {name: os.environ.get(name, "").strip() for name in (_USER_OF, _HEADER, _OIDC["issuer"])}
     chosen = [name for name, value in given.items() if value]
     if len(chosen) > 1:
-        raise SettingsError(f"{' and '.join(chosen)} are set; users can be known by one of them only")
+        raise SettingsError(f"{' and '.join(chosen)} are set; users can be identified by only one of them")
     if not chosen:
         return None
     if chosen == [_USER_OF]:

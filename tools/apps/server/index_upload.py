@@ -29,10 +29,10 @@ from hopgraph.tools.retrieval.staging import STAGES, stage_folder
 from hopgraph.tools.text.sanitize import sanitize_line
 
 MAX_SECONDS = 900
-"""Of one upload: 100 MB of plain text take about a third of it on one core."""
+"""Limit for one upload: 100 MB of plain text take about a third of it on one core."""
 MAX_MEMORY = 4 << 30  # bytes of address space
 RECORD, INDEX, FILES = "corpus.json", "index", "files"
-"""What the folder of a corpus has in it; each file is named by its `document_id`."""
+"""The contents of a corpus folder; each file is named by its `document_id`."""
 _REPORT_EVERY = 500  # passages
 _STAGES = {**STAGES, "read": "indexing"}  # the files were read before
 
@@ -69,7 +69,7 @@ class UploadJob(TypedDict):
     folder: Path  # of the corpus; that of a new one does not exist yet
     before: UserCorpus  # a new one has no files yet
     files: dict[str, Path]
-    """As `name_files` returns them; they take the place of files of the same name."""
+    """As returned by `name_files`; they replace files of the same name."""
     unread: list[str]  # what it says of other files
     removed: list[str]
     language: str | None  # of a new corpus
@@ -84,7 +84,7 @@ _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 async def index_in_process(job: UploadJob) -> AsyncGenerator[IndexingStage | UserCorpus]:
-    """Yield the stages of an upload, and the corpus at last; closing the generator ends the process.
+    """Yield the stages of an upload, and finally the corpus; closing the generator kills the process.
 
     A CorpusError where no file can be used, the disk is full, or the limits on time and memory were reached.
     """
@@ -126,12 +126,12 @@ def _too_much(job: UploadJob) -> str:
 
 
 def document_id(name: str) -> str:
-    """Return by what a browser names a document."""
+    """Return the name by which a browser refers to a document."""
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Index the files of a job in this process; the folder of the corpus is then replaced in one step.
+    """Index the files of a job in this process; then the corpus folder is replaced atomically.
 
     A CorpusError where no file can be used, an OSError where they cannot be stored; then nothing has changed.
     """
@@ -152,7 +152,7 @@ def build_corpus(job: UploadJob, report: Callable[[IndexingStage], None]) -> Use
 
 
 def _link(source: str | Path, target: str | Path) -> None:
-    """Make a file that is never written again appear in another folder, too."""
+    """Link a file that is never written again into another folder."""
     try:
         os.link(source, target)
     except OSError:  # this file system has no hard links
@@ -160,7 +160,7 @@ def _link(source: str | Path, target: str | Path) -> None:
 
 
 def _index_files(job: UploadJob, folder: Path, report: Callable[[IndexingStage], None]) -> UserCorpus:
-    """Bring the index in a folder up to date with a job; return the record of the corpus."""
+    """Update the index in a folder with a job; return the record of the corpus."""
     before, index, used, read = job["before"], folder / INDEX, list[str](), CorpusReading(skip_invalid=True)
     passages = folder / f"{uuid.uuid4().hex}-passages.jsonl"
 
@@ -213,7 +213,7 @@ def _write_corpus(
                         report(IndexingStage("reading", min(reading.bytes_read, total), total, name))
                     written.write(line)
                 if written.tell() == start:
-                    problem = f"{name}: there is no text in it"
+                    problem = f"{name}: it contains no text"
             except CorpusError as error:
                 problem = str(error)
                 written.seek(start)
@@ -237,7 +237,7 @@ def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[by
     seen = set[str]()
     for record in open_corpus(path).records(reading):
         passage = StoredPassage(record.id, record.title, record.text)
-        repeated = f"the id {record.id!r:.80} is there already" if record.id in seen else ""
+        repeated = f"the id {record.id!r:.80} already exists" if record.id in seen else ""
         if problem := reason_not_to_store(passage) or repeated:
             reading.reject(record.file, record.line, problem)
             continue
@@ -250,7 +250,7 @@ def _passage_lines(name: str, path: Path, reading: CorpusReading) -> Iterator[by
 
 
 def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> list[str]:
-    """Return the ids of the passages of those of a corpus's files that are gone."""
+    """Return the ids of the passages of a corpus's removed files."""
 
     def file_of(key: str) -> str:
         """Return which file a passage's id names; the first where it names none, as in corpora of a single file."""
@@ -261,7 +261,7 @@ def _passages_of(index: Path, files: Sequence[str], gone: Container[str]) -> lis
 
 
 def main() -> None:
-    """Do the job on the standard input."""
+    """Run the job from standard input."""
     job = _JOB.validate_json(sys.stdin.buffer.read())
     limit_process(job["max_seconds"], job["max_memory"])
     if hasattr(os, "nice"):

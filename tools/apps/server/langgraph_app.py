@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Starlette:
         warning = "%s is set: callers choose models, addresses and files of this machine"
         logging.getLogger(__name__).warning(warning, TRUST_CALLERS)
     else:
-        # The limits that the owner has not set: what a run does not say comes from this process's environment.
+        # The limits that the operator has not set: a run takes missing settings from this process's environment.
         for limit, most in LIMITS.items():
             variable = f"HOPGRAPH_{limit.upper()}"
             os.environ[variable] = os.environ.get(variable) or str(most)

@@ -1,4 +1,4 @@
-"""Who calls a LangGraph server, and what is theirs: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
+"""Who calls a LangGraph server, and what belongs to them: `"auth": {"path": "….langgraph_auth:auth"}` in its JSON.
 
 Callers carry a key of `HOPGRAPH_API_KEY`, as `Authorization: Bearer KEY` or, as langgraph-sdk sends it, `X-Api-Key`.
 Each sees only their own threads and assistants, and the assistants that the server made of its graphs, which no
@@ -58,11 +58,11 @@ daily_calls = cache(DailyCalls)
 
 @auth.authenticate
 async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any]) -> Auth.types.MinimalUserDict:
-    """Return the user of the key, or whom `user_of` names; without either this machine is let in alone, as one user."""
+    """Return the user of the key, or as given by `user_of`; without either, allow only this machine, as one user."""
     if not _has_users():
         client = scope.get("client")
         if client and not is_loopback(client[0]):  # a server without the guard
-            raise Auth.exceptions.HTTPException(403, "only this machine is let in; set HOPGRAPH_API_KEY")
+            raise Auth.exceptions.HTTPException(403, "only local connections are allowed; set HOPGRAPH_API_KEY")
         return {"identity": OWNER}
     sent = [(name, value) for name, value in headers.items()]
     options = ServingOptions(keys=_keys(), user_of=_user_of())
@@ -75,13 +75,13 @@ async def authenticate(headers: Mapping[bytes, bytes], scope: Mapping[str, Any])
 
 @auth.on
 async def refuse_the_rest(ctx: _Context, value: Any) -> Auth.types.HandlerResult:
-    """Refuse what has no owner: runs by a schedule, and the store, which no graph uses."""
+    """Refuse what has no owner: scheduled runs, and the store, which no graph uses."""
     raise Auth.exceptions.HTTPException(403, f"this server offers no {ctx.resource}")
 
 
 @auth.on.threads
 async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
-    """Mark a thread as its maker's, check the settings of a run, and keep to the caller's threads."""
+    """Mark a thread as its creator's, check the settings of a run, and restrict it to the caller's threads."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"create", "update", "create_run"}:
         _mark(value, owned)
@@ -101,10 +101,10 @@ async def own_threads(ctx: _Context, value: dict[str, Any]) -> Auth.types.Filter
 
 
 async def _check_threads(owned: Mapping[str, str]) -> None:
-    """Refuse another thread to a user who has as many as the server stores for one."""
+    """Refuse another thread to a user who has reached the server's limit."""
     most = read_limit("HOPGRAPH_THREADS_PER_USER")
     if await get_client().threads.count(metadata=dict(owned)) >= most:  # in this process
-        raise Auth.exceptions.HTTPException(507, f"you have {most:,} threads, which is all; delete some")
+        raise Auth.exceptions.HTTPException(507, f"you have {most:,} threads, which is the limit; delete some")
 
 
 def _check_quota(user: str) -> None:
@@ -119,7 +119,7 @@ def _check_quota(user: str) -> None:
 
 @auth.on.assistants
 async def own_assistants(ctx: _Context, value: dict[str, Any]) -> Auth.types.FilterType:
-    """Mark an assistant as its maker's, check its settings, and refuse changes to another's or the server's."""
+    """Mark an assistant as its creator's, check its settings, and refuse changes to another's or the server's."""
     owned = {"owner": ctx.user.identity}
     if ctx.action in {"read", "search"}:
         return cast("Auth.types.FilterType", {"$or": [owned, {"created_by": "system"}]})
@@ -166,7 +166,7 @@ def _graphs() -> dict[UUID, tuple[type[Context], type[Any]]]:
 
 
 def _check_writes(run: Mapping[str, Any]) -> None:
-    """Refuse a delay that no clock has, and what a run's input or command may not write to the state."""
+    """Refuse an invalid delay, and what a run's input or command may not write to the state."""
     if not 0 <= (wait := run.get("after_seconds") or 0) <= _LONGEST_WAIT:
         raise Auth.exceptions.HTTPException(422, f"after_seconds: give 0 to {_LONGEST_WAIT:,}, not {wait:,}")
     given: object = run["kwargs"].get("input")

@@ -41,14 +41,14 @@ from hopgraph.tools.apps.server.turn import AnswerPayload, TurnEnd, answer_paylo
 
 _AUTO_DESCRIPTION = (
     "Answers a question from the documents, with citations. The question is routed: what one passage can answer is "
-    "looked up at once, what takes several passages is followed from one to the next."
+    "looked up directly; a question that needs several passages is followed from one to the next."
 )
 _INSTRUCTIONS = (
-    "Each tool answers a question from one collection of documents and cites the sentences that the answer rests on. "
-    "Take `auto` unless the user names a method. Give the whole question, so that it stands without the conversation. "
+    "Each tool answers a question from one collection of documents and cites the sentences that support the answer. "
+    "Use `auto` unless the user names a method. Pass the whole question, understandable without the conversation. "
     "An empty answer means that the documents do not say."
 )
-_QUESTION = {"type": "string", "description": "one question that stands alone, in plain words"}
+_QUESTION = {"type": "string", "description": "one standalone question, in plain words"}
 _INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"question": {**_QUESTION, "minLength": 1, "maxLength": MAX_TEXT_CHARACTERS}},
@@ -60,7 +60,7 @@ _IDLE_SECONDS = 300.0  # then a session ends
 
 
 def mcp_server(service: Service, only: Sequence[str] = ()) -> Server[Any]:
-    """Create the server, with the tools of these names; all of them if there are none."""
+    """Create the server, with the tools of these names; all of them if none are given."""
     offered = only or model_names()
 
     async def list_tools(
@@ -96,10 +96,10 @@ def _user_of(context: ServerRequestContext[Any]) -> str:
 
 
 def describe_tool(name: str, documents: Sequence[str] = ()) -> types.Tool:
-    """Describe a method as a tool, in the words of its own docstring, with the sets of documents that can be chosen."""
+    """Describe a method as a tool, using its docstring, with the document sets that can be chosen."""
     title, description = "auto: chosen by the question", _AUTO_DESCRIPTION
     if name != AUTO:
-        # The first two paragraphs: the method's name, and what it claims.
+        # The first two paragraphs: the method's name and claim.
         full_name, claim, *_ = [
             " ".join(part.split()) for part in f"{METHODS[name].docstring or name}\n\n\n\n".split("\n\n")
         ]
@@ -123,7 +123,7 @@ def _output_schema() -> dict[str, Any]:
 def _input_schema(documents: Sequence[str]) -> dict[str, Any]:
     if len(documents) < 2:
         return _INPUT_SCHEMA
-    chosen = {"type": "string", "enum": [*documents], "description": "the documents to ask; all if left out"}
+    chosen = {"type": "string", "enum": [*documents], "description": "the documents to search; default: all"}
     return {**_INPUT_SCHEMA, "properties": {**_INPUT_SCHEMA["properties"], "documents": chosen}}
 
 
@@ -132,10 +132,10 @@ async def _call(
 ) -> types.CallToolResult:
     arguments, documents = split_documents(arguments)
     if unknown := sorted(arguments.keys() - {"question"}):
-        raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; a tool takes `question` alone")
+        raise SettingsError(f"argument {unknown[0]!r:.80} is unknown; tools only accept `question`")
     question = arguments.get("question")
     if not isinstance(question, str):
-        raise SettingsError("argument 'question' is missing or no text; give the question as a string")
+        raise SettingsError("argument 'question' is missing or not a string")
     question = checked_question(question)
     turn = service.answer_messages([HumanMessage(question)], service.settings(name, {}), user, documents)
     number = 0
@@ -166,7 +166,7 @@ class McpOverHttp:
 
     @asynccontextmanager
     async def running(self, service: Service) -> AsyncGenerator[None]:
-        """Serve until the context ends; what then still runs is cancelled."""
+        """Serve until the context ends; then everything still running is cancelled."""
         # Hosts and origins are checked by the guards, which know the names under which the app is reached.
         size = service.options.max_body_bytes
         self._sessions = StreamableHTTPSessionManager(
@@ -201,7 +201,7 @@ class McpOverHttp:
         await self._sessions.handle_request(of_user, replay, note)
 
     async def _note(self, user: str, session: str | None, scope: Scope) -> None:
-        """Note that a user's session is used, and end the oldest beyond the share, as its client would."""
+        """Record the use of a user's session, and close the oldest beyond the limit, as its client would."""
         if session is None:
             return
         sessions = self._of_user[user]
@@ -218,7 +218,7 @@ async def _no_body() -> Message:
 
 
 async def _unsent(message: Message) -> None:
-    """Drop a reply that nobody waits for."""
+    """Drop a reply that nobody is waiting for."""
 
 
 async def run_stdio(service: Service, only: Sequence[str] = ()) -> None:

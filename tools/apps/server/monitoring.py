@@ -46,7 +46,7 @@ _log, _question_log = logging.getLogger(__name__), logging.getLogger("hopgraph.q
 
 
 class QuestionMetrics:
-    """The counters of one app, in Prometheus's form."""
+    """The counters of one app, in Prometheus's format."""
 
     def __init__(self, active: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
@@ -62,7 +62,7 @@ class QuestionMetrics:
 
 
 class AuditLog:
-    """Who asked what: JSON lines in a file for its owner alone; a SettingsError where it cannot be written."""
+    """Who asked what: JSON lines in a file readable only by its owner; a SettingsError if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -76,12 +76,12 @@ class AuditLog:
             raise SettingsError(f"audit log {path}: {error.strerror}; name another file") from None
 
     def write(self, entry: Mapping[str, JsonValue]) -> None:
-        """Add a line with the time of now; one that cannot be written is a warning in the server's log."""
+        """Append a line with the current time; a failure is a warning in the server's log."""
         line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **entry}, ensure_ascii=False)
         self._handler.handle(logging.LogRecord(__name__, logging.INFO, "", 0, "%s", (line,), None))
 
     def close(self) -> None:
-        """Close the file; what could not be written before is given up."""
+        """Close the file; pending lines that cannot be written are dropped."""
         with suppress(OSError):
             self._handler.close()
 
@@ -122,7 +122,7 @@ class QuestionRecord(BaseCallbackHandler):
 
     @contextmanager
     def watch(self) -> Generator[None]:
-        """Report how the run ended that is made meanwhile."""
+        """Report how the enclosed run ended."""
         began, outcome, cause = time.perf_counter(), "stopped", ""
         try:
             yield
@@ -157,7 +157,7 @@ class QuestionRecord(BaseCallbackHandler):
 
 
 class HealthCheck:
-    """Checks the models and the index of some settings, once in a while however often it is asked."""
+    """Checks the models and the index of some settings, at most once in a while however often it is asked."""
 
     def __init__(self, settings: Context, retrievers: Sequence[Retriever | None]) -> None:
         self._settings, self._retrievers, self._checking = settings, retrievers, asyncio.Lock()
@@ -172,7 +172,7 @@ class HealthCheck:
             return self._result
 
     async def _models(self) -> None:
-        """Resolve every model; those behind an address of OpenAI's form are asked what they serve, which is free."""
+        """Resolve every model; those behind an OpenAI-style address are asked for their model list, which is free."""
         for role in ("", *self._settings.models):
             handle = await get_model(self._settings, role)
             if is_openai(handle.model):
@@ -180,7 +180,7 @@ class HealthCheck:
                     await run_on(handle.loop(), _list_models(model))
 
     async def _index(self) -> None:
-        """Open each index and search it; the web is not asked, as that may cost money."""
+        """Open each index and search it; the web is not searched, as that may cost money."""
         for each in self._retrievers:
             retriever = await get_retriever(each)
             if not str(each).startswith("web:"):

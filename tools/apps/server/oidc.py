@@ -27,7 +27,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 _LEEWAY = 30  # seconds by which clocks may differ
 _FETCH_SECONDS, _LARGEST = 5.0, 1_000_000
 _FRESH, _USABLE, _PAUSE = 3600.0, 24 * 3600.0, 30.0
-"""Seconds after which keys are fetched again, for which they hold, and between two attempts to fetch them."""
+"""Seconds until keys are fetched again, until they expire, and between two attempts to fetch them."""
 _REASONS = {
     "ExpiredSignatureError": "the token has expired; log in again",
     "ImmatureSignatureError": "the token is not valid yet",
@@ -52,7 +52,7 @@ class OidcUsers:
     issuer: str
     audience: str
     keys: str = ""
-    """The URL or file of the JWK set; empty: as the issuer's discovery document says."""
+    """The URL or file of the JWK set; empty: from the issuer's discovery document."""
     claim: str = "sub"
     """What names the user; the others that people know, `email` and `preferred_username`, may be given to another one
     later, depending on the issuer."""
@@ -75,12 +75,12 @@ class OidcUsers:
             raise SettingsError(f"OIDC issuer {self.issuer!r:.80} is not an address such as https://login.example.org")
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
-        """Return whom the request's token names; None without a token; a LoginError where it is not valid."""
+        """Return the user named by the request's token; None without a token; a LoginError if it is invalid."""
         scheme, _, token = connection.headers.get("authorization", "").partition(" ")
         return await self.user_of_token(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
 
     async def user_of_token(self, token: str) -> str:
-        """Return whom a token names; a LoginError where it is not valid, a LoginUnavailableError without any keys."""
+        """Return the user named by a token; a LoginError if it is invalid, a LoginUnavailableError without any keys."""
         try:
             key = await self._find_key(self._jwt.get_unverified_header(token))
             claims: Mapping[str, Any] = self._jwt.decode(
@@ -128,7 +128,7 @@ class OidcUsers:
         return found[0] if len(found) == 1 else None
 
     def _refresh(self) -> asyncio.Task[None]:
-        """Return the fetch of the keys that is under way, or was last; a new one if that was a while ago."""
+        """Return the current or last fetch of the keys; a new one if that was a while ago."""
         now = time.monotonic()
         if self._fetching is None or (self._fetching.done() and now - self._tried > _PAUSE):
             self._tried, self._fetching = now, asyncio.create_task(self._load())
@@ -164,7 +164,7 @@ def _is_address(text: str) -> bool:
 
 
 def _check_encrypted(address: str) -> str:
-    """Return an address; a SettingsError where others on the way could replace the keys."""
+    """Return an address; a SettingsError if an attacker on the network could replace the keys."""
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         raise SettingsError(f"OIDC address {address!r:.200}: use https")

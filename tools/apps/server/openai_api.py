@@ -1,4 +1,4 @@
-"""The methods as models of an endpoint that clients of OpenAI's API speak: `/v1/models`, `/v1/chat/completions`.
+"""The methods as models of an OpenAI-compatible endpoint: `/v1/models`, `/v1/chat/completions`.
 
 Nothing is stored between requests: a client sends its conversation each time, and the last message is answered. The
 model's name is a method's, or `auto`. The steps go out as `reasoning_content`, in words; the citations as
@@ -108,7 +108,7 @@ class CompletionRequest(BaseModel):
 
     @property
     def spoken(self) -> list[_Message]:
-        """The last messages of the user and the assistant; clients send those of the system and tools unasked."""
+        """The last messages of the user and the assistant; clients send system and tool messages unasked."""
         said = [each for each in self.messages if each.role == "user" or (each.role == "assistant" and each.text)]
         return said[-_MAX_MESSAGES:]
 
@@ -119,7 +119,7 @@ class CompletionRequest(BaseModel):
 
     @cached_property
     def task_reply(self) -> str | None:
-        """The reply to what a chat app asks for itself, some of them in a system message; None for a question."""
+        """The reply to a chat app's own request, possibly in a system message; None for a question."""
         asked = [each.text for each in self.messages if each.role == "user"]
         last = asked[-1] if self.messages[-1].role == "user" else ""
         certain, first = self.model == TASK_MODEL, asked[0] if len(asked) > 1 else ""
@@ -143,18 +143,18 @@ class CompletionRequest(BaseModel):
 
 
 def read_request(body: bytes) -> CompletionRequest:
-    """Parse a body; a RequestError where it is not JSON, lacks something, or asks for something unsupported."""
+    """Parse a body; a RequestError if it is not JSON, lacks something, or asks for something unsupported."""
     try:
         read = CompletionRequest.model_validate_json(body)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise RequestError(format_error(error, whole="the body is not a valid request"), where) from None
     if read.n not in (None, 1):
-        raise RequestError("n: one answer is given to a question; leave n out, or set it to 1", "n")
+        raise RequestError("n: must be 1; a question gets one answer", "n")
     if read.task_reply is not None:
         return read
     if read.tool_choice not in (None, "auto", "none"):
-        raise RequestError("tool_choice: the caller's tools are not called; leave it out, or set it to auto", "tools")
+        raise RequestError("tool_choice: callers' tools are not supported; leave it out, or set it to auto", "tools")
     if not read.spoken or read.spoken[-1].role != "user":
         raise RequestError("the last message must be the user's; send one of role user", "messages")
     content = read.spoken[-1].content
@@ -198,7 +198,7 @@ class CompletionWriter:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def whole(self, end: TurnEnd, reasoning: str) -> dict[str, Any]:
-        """Write the completion of a turn that has ended."""
+        """Return the completion of a finished turn."""
         text, found = _reply(end)
         cited = _annotations(text, found)
         said = {"role": "assistant", "content": text, "refusal": None}
@@ -206,11 +206,11 @@ class CompletionWriter:
         return {**self._body("chat.completion", {"message": message}, found), "usage": _usage(found["usage"])}
 
     def chunk(self, delta: Mapping[str, Any], found: AnswerPayload | None = None) -> dict[str, Any]:
-        """Write a piece of a stream; the last one of a choice has the finish reason, and what was found."""
+        """Write a chunk of a stream; the last one of a choice has the finish reason and the result."""
         return self._body("chat.completion.chunk", {"delta": delta}, found)
 
     def last_chunks(self, end: TurnEnd, written: str, *, include_usage: bool) -> Iterable[dict[str, Any]]:
-        """Write the end of a stream: what was not written of the text, the citations, the finish reason, the usage."""
+        """Write the end of a stream: the rest of the text, the citations, the finish reason, the usage."""
         text, found = _reply(end)
         cited = _annotations(text, found)
         yield self.chunk({"content": rest_of(text, written), **({"annotations": cited} if cited else {})})
@@ -239,7 +239,7 @@ def _annotations(text: str, found: AnswerPayload) -> list[dict[str, Any]]:
 
 
 def citation_annotations(answer: str, citations: Sequence[Citation]) -> list[dict[str, Any]]:
-    """Write citations as OpenAI does, with the passage's id and the quoted sentence added.
+    """Return citations in OpenAI's format, with the passage's id and the quoted sentence added.
 
     Offsets are those of the first mark `[1]`, `[2]`, … in the answer, with which the reply begins, in code points; its
     end if there is none.
@@ -386,7 +386,7 @@ def _event(data: Mapping[str, Any]) -> str:
 
 def _respond(error: Exception, seconds: float) -> JSONResponse:
     refusal = _refusal(error, seconds)
-    # The run has retried already wherever that helps; OpenAI's clients would run it twice more.
+    # The run has already retried wherever that helps; OpenAI's clients would run it twice more.
     headers = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
     if refusal.status >= 500 or isinstance(error, QuotaError):
         headers = {"x-should-retry": "false"}

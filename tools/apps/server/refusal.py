@@ -1,4 +1,4 @@
-"""How a request is refused: by a status and one line, in the form that clients of the endpoint's protocol read.
+"""How a request is refused: by a status and one line, in the format of the endpoint's protocol.
 
 The body of one on its way to an app is refused as soon as it is too much, or comes too slowly.
 """
@@ -28,9 +28,9 @@ _DRAIN_SECONDS = 10.0
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 CLOSING = {"Connection": "close"}  # else what is still sent would be read and discarded without end
 _BODY_SECONDS, _BYTES_PER_SECOND = 30, 10_000
-"""A body may take so many seconds, and one more for each so many bytes of it that came."""
+"""Seconds that a body may take, and the number of bytes for which it gets one more."""
 _SILENT_SECONDS = 20.0
-"""For which nothing of it may come."""
+"""Maximum seconds without any data."""
 _current_id: ContextVar[str] = ContextVar("hopgraph_request_id", default="")
 
 
@@ -41,7 +41,7 @@ def path_in_app(scope: Scope) -> str:
 
 
 def begin_request(scope: Scope) -> str:
-    """Take the id that a request brings, as from a proxy, or make one; what it asks is logged under it."""
+    """Use the id that a request brings, e.g. from a proxy, or make one; its questions are logged with it."""
     given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
     _current_id.set(given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16])
     return _current_id.get()
@@ -53,11 +53,11 @@ def current_request_id() -> str:
 
 
 class BusyError(HopgraphError, RuntimeError):
-    """More is asked than the app does at once; to be tried again (HTTP 429)."""
+    """The app's capacity is exceeded; try again (HTTP 429)."""
 
 
 class QuotaError(BusyError):
-    """More is asked than a user may in a day; not to be tried again soon."""
+    """The user's daily limit is exceeded; do not try again soon."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Refusal:
     param: str | None = None
 
     def body(self) -> dict[str, JsonValue]:
-        """Return the JSON body, as OpenAI's API writes errors."""
+        """Return the JSON body, in the format of OpenAI's errors."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         kind = "rate_limit_error" if self.status == 429 else kind
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
@@ -109,7 +109,7 @@ Count = Callable[[int], Refusal | None]
 
 
 def at_most(limit: int) -> Count:
-    """Refuse bodies of more bytes."""
+    """Refuse bodies larger than this."""
     why = f"the request has more than {limit:,} bytes; send less"
     refusal = Refusal(413, why, "request_too_large", CLOSING)
     size = 0
@@ -123,7 +123,7 @@ def at_most(limit: int) -> Count:
 
 
 class _RefusedError(Exception):
-    """A body has grown too large on its way, or takes too long."""
+    """A body has grown too large in transit, or takes too long."""
 
 
 class RequestBody:
@@ -136,7 +136,7 @@ class RequestBody:
         self._answered = False
 
     async def pass_on(self, app: ASGIApp, scope: Scope, limit: int | None = None) -> None:
-        """Let an app answer; what it answers to a body that is refused on its way is dropped.
+        """Let an app answer; its answer to a body refused in transit is dropped.
 
         A body that is stated to have more bytes than the `limit` is refused before it comes.
         """
@@ -174,7 +174,7 @@ class RequestBody:
         raise _RefusedError
 
     async def send(self, message: Message) -> None:
-        """Send what the app answers, unless its body was refused before."""
+        """Send the app's answer, unless its body was refused before."""
         if self._answered or self._refusal is None:
             self._answered = True
             await self._send(message)

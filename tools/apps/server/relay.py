@@ -54,7 +54,7 @@ async def relay_steps(
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) -> ResultT | None:
-    """Do some work for a client; it is cancelled, and None returned, when the client disconnects."""
+    """Do some work for a client; it is cancelled, and None returned, if the client disconnects."""
 
     async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -73,7 +73,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, ResultT]) 
 async def stream_events(
     request: Request, events: AsyncGenerator[str], describe_failure: Callable[[Exception], str], last: str = ""
 ) -> Response:
-    """Send server-sent events, each with its blank line, and `last`; however it ends, their generator is closed.
+    """Send server-sent events, each with its blank line, and `last`; the generator is closed however it ends.
 
     What is raised before the first event is raised here, so that the reply's status can refuse it; a later failure is
     sent as the event that `describe_failure` writes.

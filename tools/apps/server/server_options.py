@@ -1,4 +1,4 @@
-"""The options that the web app is started with, and whose key a request carries."""
+"""The options of the web app, and the user of a request's key."""
 
 import hashlib
 import inspect
@@ -55,36 +55,36 @@ _SAMPLE_QUESTIONS = (
 
 @dataclass(frozen=True)
 class ServingOptions:
-    """Where the app listens, who may use it, and how much it does at once."""
+    """Where the app listens, who may use it, and its capacity."""
 
     host: str = "127.0.0.1"
     port: int = 7860
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """Settings of the chat, model and retriever among them; a caller may override some for a turn."""
+    """Settings of the chat, including model and retriever; a caller may override some for a turn."""
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """API key → user. Without any, and without `user_of`, this machine alone is let in, as the user `local`."""
+    """API key → user. Without any, and without `user_of`, only this machine is allowed, as the user `local`."""
     user_of: UserOf | str | None = None
-    """Who sends a request that has no key (see `identity`): a function, or where it is, as `MODULE:FUNCTION`."""
+    """Identifies the user of a request without a key (see `identity`): a function, or its path `MODULE:FUNCTION`."""
     login_url: str = ""
-    """Where a stranger who opens the page is sent, e.g. `/login` of the app that `user_of` belongs to."""
+    """Where people who open the page without a log-in are sent, e.g. `/login` of the app that `user_of` belongs to."""
     logout_url: str = ""
-    """Where the page's log-out leads people whom `user_of` knows; without it they are offered none."""
+    """Where the page's log-out leads people identified by `user_of`; without it there is no log-out for them."""
     documents: Mapping[str, Retriever] = field(default_factory=dict[str, Retriever])
-    """Sets of documents in place of the chat's `retriever`: name → where their passages come from, as there."""
+    """Document sets that replace the chat's `retriever`: name → retriever, in the same form."""
     documents_of: DocumentsOf | str | None = None
-    """A user's id → the names of the sets that they may ask: a function, where it is, or a JSON file."""
+    """A user's id → the names of the sets that they may query: a function, its path, or a JSON file."""
     origins: tuple[str, ...] = ()
     """Other origins whose pages a browser lets call the endpoints."""
     hosts: tuple[str, ...] = ()
-    """Further host names under which the app may be reached, as behind a proxy."""
+    """Additional host names of the app, e.g. behind a proxy."""
     proxies: tuple[str, ...] = ()
-    """Addresses or networks whose `X-Forwarded-For` is believed."""
+    """Addresses or networks whose `X-Forwarded-For` is trusted."""
     threads: str | Path | None = None
     """Where threads are stored, as for `open_threads`; a file becomes a path, with `~` expanded."""
     audit_log: Path | None = None
     """A file to which each question is written with its user; none without one."""
     keep_days: float | None = None
-    """Conversations, and documents that users have added, are deleted so many days after their last change."""
+    """Conversations, and documents that users have added, are deleted this many days after their last change."""
     page: bool = True
     title: str = "hopgraph"
     logo: Path | None = None
@@ -92,18 +92,18 @@ class ServingOptions:
     simple: bool = False
     """True if the page is for people who only ask: question, answer and sources, without methods and settings."""
     color: str = ""
-    """The page's colour, e.g. `#0f766e`; made darker or lighter where a text would be hard to read."""
+    """The page's colour, e.g. `#0f766e`; darkened or lightened if text would be hard to read."""
     welcome: str = ""
-    """Markdown that greets people in place of the page's own words."""
+    """Markdown greeting that replaces the page's own."""
     footer: str = ""
-    """Markdown below the box for questions, such as a link to a privacy notice."""
+    """Markdown below the question box, such as a link to a privacy notice."""
     examples: tuple[str, ...] = ()
-    """Questions that the page offers. Default: some on the sample corpus, where that is what is asked."""
+    """Example questions on the page. Default: some on the sample corpus, if that is what is searched."""
     max_body_bytes: int = 2_000_000
     max_upload_bytes: int = 100_000_000  # of the documents uploaded at once
     requests_per_minute: int = 600  # by one user or address
     streams_per_address: int = 64
-    """Requests that one address may have open at once."""
+    """Maximum concurrent requests per address."""
     max_running: int = 32
     max_waiting: int = 64
     turn_seconds: float = 600  # then a turn is cancelled
@@ -138,11 +138,11 @@ class ServingOptions:
 
     @property
     def has_users(self) -> bool:
-        """Return whether callers are told apart, so that each has threads, limits and documents of their own."""
+        """Return whether callers are distinguished, so that each has their own threads, limits and documents."""
         return bool(self.keys or self.user_of)
 
     async def user_of_request(self, connection: "HTTPConnection") -> str | None:
-        """Return who sends a request: the user of its key, else what `user_of` says; None for a stranger.
+        """Return who sends a request: the user of its key, else as `user_of` says; None if unknown.
 
         It raises what `user_of` raises, among that a LoginError.
         """
@@ -158,17 +158,17 @@ class ServingOptions:
 
     @property
     def chat_settings(self) -> ChatContext:
-        """The chat's settings, with those of the environment; a SettingsError where any is invalid."""
+        """The chat's settings, including those of the environment; a SettingsError if any is invalid."""
         return with_environment(make_settings(ChatContext, self.settings))
 
     @property
     def document_sets(self) -> DocumentSets:
-        """The sets of documents, and who may ask which; a SettingsError where they are not whole."""
+        """The document sets, and who may query which; a SettingsError if they are incomplete."""
         return DocumentSets(self.documents, None if isinstance(self.documents_of, str) else self.documents_of)
 
     @property
     def retrievers(self) -> list[Retriever | None]:
-        """What is searched: those of the sets of documents, else the chat's."""
+        """What is searched: the document sets, else the chat's retriever."""
         return list(self.documents.values()) or [self.chat_settings.retriever]
 
     @property
@@ -179,7 +179,7 @@ class ServingOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is this machine's alone; of names only localhost is."""
+    """Return whether an address is only reachable from this machine; of names only localhost is."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -205,7 +205,7 @@ def keys_from_environment() -> dict[str, str]:
         if not key.isascii() or not key.isprintable():
             raise SettingsError(f"{_KEYS}: the key of entry {number} cannot be sent in a header; use ASCII characters")
         if key in keys:
-            raise SettingsError(f"{_KEYS}: entry {number} repeats an earlier key; give each user another")
+            raise SettingsError(f"{_KEYS}: entry {number} repeats an earlier key; give each user a different one")
         keys[key] = user
     return keys
 
@@ -265,7 +265,7 @@ def origins_from_environment() -> tuple[str, ...]:
 
 
 def proxies_from_environment() -> tuple[str, ...]:
-    """Read the app's proxies: `HOPGRAPH_PROXIES`, comma-separated; a SettingsError for no address and no network."""
+    """Read the app's proxies: `HOPGRAPH_PROXIES`, comma-separated; a SettingsError unless addresses or networks."""
     proxies = _comma_separated(_PROXIES)
     check_networks(proxies, _PROXIES)
     return proxies

@@ -37,13 +37,13 @@ _log = logging.getLogger(__name__)
 
 
 class UnknownMethodError(SettingsError):
-    """A caller named a method that there is not."""
+    """A caller named a method that does not exist."""
 
     param = "model"  # as OpenAI's API calls it
 
 
 def model_names() -> list[str]:
-    """List what a caller can name as a model or a tool: `auto`, and the methods by their names, never by a place."""
+    """List what a caller can name as a model or a tool: `auto`, and the methods by name, never by path."""
     return [AUTO, *chat.chat_methods()]
 
 
@@ -70,12 +70,12 @@ class Admission:
         self.active = 0  # how many turns run or wait
 
     def is_busy(self, thread: str) -> bool:
-        """Return whether a turn of a thread runs or waits, or the thread is otherwise in use."""
+        """Return whether a turn of a thread is running or waiting, or the thread is otherwise in use."""
         return thread in self._threads
 
     @contextmanager
     def exclusive(self, thread: str) -> Generator[None]:
-        """Keep turns away from a thread meanwhile, without taking a slot; a BusyError while it is being answered."""
+        """Keep turns off a thread for the block, without taking a slot; a BusyError while it is being answered."""
         if thread in self._threads:
             raise BusyError("this thread is still being answered; wait for its reply, or stop it")
         self._threads.add(thread)
@@ -92,7 +92,7 @@ class Admission:
                 raise BusyError(f"{self.active} questions are being answered or are waiting; try again in a moment")
             if self._own_active[user] >= self._own_limit:
                 raise BusyError(
-                    f"{self._own_limit} questions of yours are being answered or wait; try again in a moment"
+                    f"{self._own_limit} of your questions are being answered or waiting; try again in a moment"
                 )
             self.active += 1
             self._own_active[user] += 1
@@ -209,12 +209,12 @@ class Service:
                     await self._prune(user, thread)
 
     async def check_room(self, user: str, thread: str) -> None:
-        """Raise a NoRoomError where a key's user stores all they may, and a thread would have more, or be one more."""
+        """Raise a NoRoomError if a key's user has reached a storage limit, and a thread would grow or be added."""
         if self.options.has_users:
             await self.threads.check_room(user, thread)
 
     async def delete_old(self) -> None:
-        """Delete the threads that have not changed for `keep_days`, now and every hour; one that is in use is left."""
+        """Delete the threads unchanged for `keep_days`, now and every hour, except those in use."""
         while True:
             before = time.time() - (self.options.keep_days or 0) * 24 * 3600
             try:
@@ -228,11 +228,11 @@ class Service:
             await asyncio.sleep(_CLEANING_SECONDS)
 
     async def check_open(self, user: str, thread: str) -> None:
-        """Raise a SettingsError for a thread of a user's in which documents were asked that they no longer may ask."""
+        """Raise a SettingsError for a user's thread that searched documents which they can no longer access."""
         if self.documents.sets:
             asked = await self.threads.documents_of(user, thread)
             if asked.difference(await self.documents.names_for(user)):
-                raise SettingsError("this conversation has documents that are no longer open to you; begin another one")
+                raise SettingsError("this conversation uses documents that you can no longer access; start another one")
 
     async def _prune(self, user: str, thread: str) -> None:
         try:

@@ -66,7 +66,7 @@ class StorageError(HopgraphError, RuntimeError):
 
 
 class NoRoomError(StorageError):
-    """A user has stored as much as one may, or the disk is full: what is stored can be read, and nothing added."""
+    """A user has reached the storage limit, or the disk is full: stored data can be read, but nothing added."""
 
 
 class Thread(TypedDict):
@@ -111,7 +111,7 @@ class Threads(ABC):
         except self._error as error:
             advice = await self.recover(error)
             if self.is_full(error):
-                raise NoRoomError("the disk with the threads is full; they can be read, and not continued") from None
+                raise NoRoomError("the disk with the threads is full; they can be read, but not continued") from None
             line = f"threads at {_mask_password(self._place)} cannot be used: {_one_line(error)}"
             raise StorageError(f"{line}; {advice}") from None
 
@@ -121,7 +121,7 @@ class Threads(ABC):
 
     @abstractmethod
     def is_full(self, error: Exception) -> bool:
-        """Return whether an error of the database's says that there is no room for more."""
+        """Return whether a database error says that there is no room left."""
 
     @abstractmethod
     async def rows(self, sql: str, values: Sequence[object] = ()) -> list[ThreadRow]:
@@ -153,7 +153,7 @@ class Threads(ABC):
 
     @abstractmethod
     async def drop_checkpoints(self, key: str, checkpoint: str) -> None:
-        """Delete all checkpoints of a thread but its latest, `checkpoint`; its subgraphs' older ones, too."""
+        """Delete all checkpoints of a thread except its latest, `checkpoint`; and its subgraphs' older ones."""
 
     def config(self, user: str, thread: str) -> RunnableConfig:
         """Return the config with which the chat runs on a thread; it need not have been created here."""
@@ -176,19 +176,19 @@ class Threads(ABC):
         return thread
 
     async def check_room(self, user: str, thread: str) -> None:
-        """Raise a NoRoomError for a thread more than a user may have, or where theirs have all bytes that they may."""
+        """Raise a NoRoomError for one thread too many, or if the user's threads have reached the byte limit."""
         _check_names(user, thread)
         others = "SELECT COUNT(*) FROM hopgraph_threads WHERE owner = ? AND thread <> ?"
         most = read_limit("HOPGRAPH_THREADS_PER_USER")
         if (await self.rows(others, (user, thread)))[0][0] >= most:
-            raise NoRoomError(f"you have {most:,} conversations, which is all; delete some on the page")
+            raise NoRoomError(f"you have {most:,} conversations, which is the limit; delete some on the page")
         used = (await self.rows("SELECT COALESCE(SUM(LENGTH(kept)), 0) FROM hopgraph_turns WHERE owner = ?", (user,)))[
             0
         ][0]
         for table, size in self.sizes.items():
             used += (await self.rows(_BYTES.format(table=table, size=size), (user,)))[0][0]
         if used >= (most := read_limit("HOPGRAPH_THREAD_BYTES")):
-            raise NoRoomError(f"your conversations have {used:,} bytes, of {most:,}; delete some on the page")
+            raise NoRoomError(f"your conversations use {used:,} of {most:,} bytes; delete some on the page")
 
     async def list_for(self, user: str) -> list[Thread]:
         """Return the user's threads, the last changed one first; empty for none."""
@@ -203,12 +203,12 @@ class Threads(ABC):
         return [(str(row[0]), str(row[1])) for row in rows]
 
     async def is_older(self, user: str, thread: str, before: float) -> bool:
-        """Return whether a thread is there and was last changed before a time."""
+        """Return whether a thread exists and was last changed before a time."""
         sql = "SELECT 1 FROM hopgraph_threads WHERE owner = ? AND thread = ? AND changed < ?"
         return bool(await self.rows(sql, (user, thread, before)))
 
     async def rename(self, user: str, thread: str, title: str) -> None:
-        """Give a thread another title; a SettingsError where the user has no such thread."""
+        """Rename a thread; a SettingsError if the user has no such thread."""
         _check_names(user, thread)
         found = await self.rows(
             "UPDATE hopgraph_threads SET title = ?, changed = ? WHERE owner = ? AND thread = ? RETURNING thread",
@@ -218,24 +218,24 @@ class Threads(ABC):
             raise SettingsError(f"thread {thread!r} is unknown; it may have been deleted")
 
     async def delete(self, user: str, thread: str) -> None:
-        """Delete a thread, its messages and its turns; nothing happens if there is none."""
+        """Delete a thread, its messages and its turns, if it exists."""
         await self.saver.adelete_thread(thread_key(user, thread))
         for table in ("hopgraph_turns", "hopgraph_thread_documents", "hopgraph_threads"):
             await self.rows(f"DELETE FROM {table} WHERE owner = ? AND thread = ?", (user, thread))  # noqa: S608 - ours
 
     async def note_documents(self, user: str, thread: str, names: Sequence[str]) -> None:
-        """Remember which sets of documents a thread's questions were asked about."""
+        """Remember which document sets a thread's questions searched."""
         for name in names:
             row = "INSERT INTO hopgraph_thread_documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
             await self.rows(row, (user, thread, name))
 
     async def documents_of(self, user: str, thread: str) -> set[str]:
-        """Return the names of all sets of documents that a thread's questions were asked about."""
+        """Return the names of all document sets that a thread's questions searched."""
         sql = "SELECT name FROM hopgraph_thread_documents WHERE owner = ? AND thread = ?"
         return {str(row[0]) for row in await self.rows(sql, (user, thread))}
 
     async def prune(self, user: str, thread: str) -> None:
-        """Delete the checkpoints of a thread but the latest, which has its messages and the last turn.
+        """Delete the checkpoints of a thread except the latest, which has its messages and the last turn.
 
         Those of a turn take about a megabyte. Nothing happens while one is interrupted: it resumes from them.
         """
@@ -265,7 +265,7 @@ class _SqliteThreads(Threads):
             async with self.saver.lock:
                 await self._connection.rollback()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            return "another process is using the file; end it, or try again"
+            return "another process is using the file; stop it, or try again"
         return "check the file and its disk"
 
     @override
@@ -296,7 +296,7 @@ async def open_sqlite(path: Path) -> AsyncGenerator[Threads]:
             await asyncio.to_thread(path.touch, mode=0o600)
             lock = opened.enter_context(path.with_name(f"{path.name}.lock").open("ab"))
             if HAS_LOCKS and not try_lock(lock):
-                why = "are in use by another process; end it, or name another file"
+                why = "are in use by another process; stop it, or name another file"
                 raise SettingsError(f"threads at {path} {why}")
             connection = await opened.enter_async_context(aiosqlite.connect(path))
             saver = checkpoints.AsyncSqliteSaver(connection)

@@ -1,4 +1,4 @@
-"""One run of the chat as it happens: its steps, then how it ended and what it found."""
+"""One run of the chat as it happens: its steps, then how it ended and its result."""
 
 import json
 import logging
@@ -35,10 +35,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TurnStep:
-    """Something new of a run."""
+    """Something new in a run."""
 
     lines: Sequence[Line] = ()
-    """The lines it adds, about itself and the steps before; may be empty."""
+    """The lines that it adds, about itself and earlier steps; may be empty."""
     event: StepEvent | None = None
     passages: Sequence[Passage] = ()  # all that the run has read so far
     text: str = ""  # a piece of the reply while it is written; those so far begin the reply
@@ -50,7 +50,7 @@ class TurnEnd(TurnStep):
     """How a run ended."""
 
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The graph's last state; without a checkpointer, what its input and output schemas have."""
+    """The graph's final state; without a checkpointer, only the keys of its input and output schemas."""
     paused: tuple[Interrupt, ...] = ()
     """The reviews that are pending, in the order of their ids; empty if the run has ended."""
 
@@ -97,7 +97,7 @@ def _messages_mode(context: ChatContext) -> list[StreamMode]:
 
 
 def hide_places(text: str) -> str:
-    """Replace addresses and absolute paths, which are the server's: callers are shown neither."""
+    """Replace addresses and absolute paths, which are the server's: callers must not see them."""
     return _PLACE.sub(lambda found: "[address]" if found["address"] else "[path]", text)
 
 
@@ -107,7 +107,7 @@ def _public(step: StepEvent) -> StepEvent:
 
 
 def error_line(error: BaseException, seconds: float = 0) -> str:
-    """Return in one line why a turn failed, without places; these, and all of an unexpected error, are logged."""
+    """Return in one line why a turn failed, without paths; these, and all of an unexpected error, are logged."""
     if isinstance(error, HopgraphError):
         line = redact(sanitize_line(str(error)))
         if (public := hide_places(line)) != line:
@@ -121,11 +121,11 @@ def error_line(error: BaseException, seconds: float = 0) -> str:
 
 def unexpected_line(error: BaseException) -> str:
     """Return the line on an error that no code here raises."""
-    return f"something failed that should not ({type(error).__name__}); the app's log says more"
+    return f"internal error ({type(error).__name__}); see the app's log"
 
 
 def rest_of(text: str, written: str) -> str:
-    """Return what of a reply was not written yet; all of it, after an empty line, where something else was written."""
+    """Return the part of a reply not yet written; all of it, after an empty line, if something else was written."""
     return text.removeprefix(written) if text.startswith(written) else f"\n\n{text}"
 
 
@@ -145,11 +145,11 @@ class AnswerPayload(TypedDict):
 
 
 def answer_payload(state: Mapping[str, Any]) -> AnswerPayload:
-    """Read what was found off the last state of the chat."""
+    """Extract the result from the final state of the chat."""
     found = {name: state[name] for name in ("answer", "markdown", "explanation", "citations", "stop_reason", "usage")}
     return replace_surrogates(AnswerPayload(**found, method=state["chosen"] or ""))
 
 
 def replace_surrogates(value: ValueT) -> ValueT:
-    """Replace halves of surrogate pairs by `?`: a model may send them, and no encoder of JSON accepts them."""
+    """Replace lone surrogates with `?`: a model may send them, and no JSON encoder accepts them."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

@@ -43,7 +43,7 @@ from hopgraph.tools.apps.server.turn import error_line, unexpected_line
 _HEALTH_PATH, _METRICS_PATH = "/health", "/metrics"
 _GUARDED_PATHS = (PAGE_PATH, openai_api.OPENAI_PATH, ag_ui.AG_UI_PATH, _HEALTH_PATH, _METRICS_PATH)
 _GRACE_SECONDS = 8.0
-"""For turns that run when the app is stopped; then they are cancelled. Docker kills after 10."""
+"""Seconds for running turns when the app is stopped; then they are cancelled. Docker kills after 10."""
 _log = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ def create_app(options: ServingOptions, *, alone: bool = True) -> FastAPI:
 
 
 async def _health(request: Request) -> Response:
-    """Say whether models and index can be used; only at `/ready`, for load balancers, the status is 503 where not."""
+    """Return whether models and index can be used; only at `/ready`, for load balancers, the status is 503 if not."""
     service: Service = request.app.state.service
     parts = await service.health.statuses()
     ok = set(parts.values()) == {"ok"}
@@ -112,7 +112,7 @@ async def _metrics(request: Request) -> Response:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer what no endpoint has, as another path or method, and an unexpected error, which the server logs."""
+    """Answer requests to no endpoint, e.g. another path or method, and unexpected errors, which the server logs."""
     if isinstance(error, HTTPException):
         refusal = Refusal(error.status_code, error.detail, headers=error.headers or {})
     else:
@@ -136,7 +136,7 @@ class _OpenedOnDemand:
         self._keeper: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on once the app is open; 503 with the reason while it cannot be opened, which each request tries."""
+        """Forward once the app is open; 503 with the reason while it cannot be opened, which each request retries."""
         if scope["type"] == "http" and not hasattr(self._owner.state, "service"):
             try:
                 await self._open()
@@ -165,7 +165,7 @@ class _OpenedOnDemand:
 
 
 async def serve(options: ServingOptions, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve on a socket until SIGINT or SIGTERM, then close it; a second SIGINT does not wait for anything.
+    """Serve on a socket until SIGINT or SIGTERM, then close it; a second SIGINT exits immediately.
 
     `ready` is called once requests are taken. A HopgraphError where the app cannot be opened.
     """
@@ -192,7 +192,7 @@ def server_config(app: FastAPI, lifespan: Literal["on", "off"] = "off") -> uvico
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that lets turns end, but not idle streams, and returns after the signal that stops it."""
+    """A uvicorn server that lets turns finish, but not idle streams, and returns after the signal that stops it."""
 
     @contextmanager
     @override

@@ -408,7 +408,7 @@ def _detect_format(path: Path) -> str:
         return name
     if questions := recognize(first, formats.questions):
         raise CorpusError(
-            f"{path}: questions ({questions}), and no corpus; index the corpus that they are asked of, and give it to "
+            f"{path}: questions ({questions}), not a corpus; index the corpus that they belong to, and pass it to "
             "`hopgraph eval` as --corpus"
         )
     if suffix in JSON_FILES and read_first_bytes(path, 1) not in _JSON_BEGINS:

@@ -64,7 +64,7 @@ class CorpusReading:
     def reject(self, file: Path, line: int, reason: str) -> None:
         """Raise BadRecordError, naming file, line and reason; with `skip_invalid` the record is counted instead."""
         if not self.skip_invalid:
-            raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip bad records with --skip-invalid)")
+            raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip invalid records with --skip-invalid)")
         self.skip(file, line, reason)
 
     def skip(self, file: Path, line: int | None, reason: str) -> None:

@@ -299,7 +299,7 @@ def resolve_embeddings(given: str | Embeddings) -> EmbeddingModel:
     if isinstance(given, Embeddings):
         return EmbeddingModel(f"{OBJECT}{type(given).__name__}", _encoder_of(given), normalise=True)
     spec = given.strip()
-    hint = "; it was given as an object in code: give it again" if spec.startswith(OBJECT) else ""
+    hint = "; it was an object in code: pass it again" if spec.startswith(OBJECT) else ""
     return resolve_by_kind("embedding model", spec, EMBEDDING_KINDS, EMBEDDING_SPECS, hint)
 
 
@@ -317,6 +317,6 @@ def _encoder_of(embeddings: Embeddings) -> Encoder:
         try:
             return list(map(to_vector, vectors))
         except (TypeError, ValueError) as error:
-            raise ModelError(f"{type(embeddings).__name__}: gave something else than vectors: {error}") from None
+            raise ModelError(f"{type(embeddings).__name__}: did not return vectors: {error}") from None
 
     return lambda items: run_on(background_loop(), embed(items))

@@ -84,7 +84,7 @@ def _problem(address: EngineAddress, options: Mapping[str, str]) -> str:
     if address.kind not in ENGINE_KINDS:
         return f"no engine is called {address.kind!r}"
     if unknown := sorted(options.keys() - {"mode", "bm25_weight", "links"}):
-        return f"the option {unknown[0]!r} is unknown; there are mode, bm25_weight and links"
+        return f"the option {unknown[0]!r} is unknown; valid: mode, bm25_weight and links"
     if address.mode not in (None, *_MODES):
         return f"the mode {address.mode!r} is unknown; use one of: {', '.join(_MODES)}"
     if not address.uri:

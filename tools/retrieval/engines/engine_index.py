@@ -58,7 +58,7 @@ def resolve_engine(spec: str, embeddings: str | Embeddings | None = None) -> Ind
     if facts is None:
         raise CorpusError(f"{address}: no such collection; fill it: hopgraph index SOURCE --to {address}")
     if not facts.corpora:
-        raise CorpusError(f"{address}: its filling was not finished; run the same `hopgraph index` again")
+        raise CorpusError(f"{address}: it was not completely filled; run the same `hopgraph index` again")
     index = _open_index(address, engine, facts, embeddings)
     return IndexRetriever(index=with_links(index, Path(address.links).expanduser()) if address.links else index)
 

@@ -103,7 +103,7 @@ def index_into(
     unfinished = facts.unfinished
     done = unfinished.passages if unfinished and unfinished == run.checkpoint(unfinished.passages) else 0
     if not run.store_passages(facts, done, deletes=bool(stored)) and not run.unchanged_passages:
-        raise CorpusError(f"{corpus.path}: no passage with a word that could be searched for")
+        raise CorpusError(f"{corpus.path}: no passage has a searchable word")
     progress("save", 0, None)
     total = engine.finish()
     engine.save_facts(run.record_corpus(facts))

@@ -137,7 +137,7 @@ def _device(name: str, source: str) -> str:
     if kind not in {"cpu", "cuda", "mps"} or (number and not number.isdecimal()):
         raise SpecError(f"{source}: device {name!r} is unknown; use auto, cpu, cuda, cuda:NUMBER or mps")
     if (kind == "cuda" and int(number or 0) >= gpus) or (kind == "mps" and not torch.backends.mps.is_available()):
-        raise SpecError(f"{source}: device {name!r} is not there: torch sees {gpus} CUDA devices; use cpu")
+        raise SpecError(f"{source}: device {name!r} is not available: torch sees {gpus} CUDA devices; use cpu")
     return f"cuda:{number or 0}" if kind == "cuda" else kind
 
 
@@ -168,9 +168,9 @@ def locate(named: NamedModel) -> Path:
 def _checked(named: NamedModel, folder: Path) -> Path:
     """Refuse a folder that cannot hold a model, before a library says so at length."""
     if not any((folder / name).is_file() for name in ("config.json", "modules.json")):
-        raise SpecError(f"{named.spec!r}: {folder} holds no model: it has no config.json")
+        raise SpecError(f"{named.spec!r}: {folder} contains no model: it has no config.json")
     if not _has_weights(folder):
-        raise SpecError(f"{named.spec!r}: {folder} holds no weights: its .safetensors (or .bin) files are missing")
+        raise SpecError(f"{named.spec!r}: {folder} contains no weights: its .safetensors (or .bin) files are missing")
     return folder
 
 

@@ -47,7 +47,7 @@ def assert_one_line(ran: Any, code: int, *parts: str) -> None:
         (["ask", "q", "--set", "magic=1"], ["'magic'"]),
         (["ask", "q", "--set", "max_iterations=99"], ["'max_iterations'", "20"]),
         (["ask", "q", "--set", "reranker=magic"], ["'magic'", "lexical"]),
-        (["ask", "q", "--json", "--quiet"], ["exclude one another; see hopgraph ask --help\n"]),
+        (["ask", "q", "--json", "--quiet"], ["are mutually exclusive; see hopgraph ask --help\n"]),
         (["ask"], ["QUESTION", "; see hopgraph ask --help\n"]),
         (["ask", "Who", "painted", "Guernica"], ["(painted Guernica); put the question in quotes; see "]),
         (["ask", "q", "--magic"], ["--magic"]),

@@ -63,7 +63,9 @@ def test_methods_name_their_papers_once(run: Run) -> None:
             assert paper["url"] == f"https://arxiv.org/abs/{paper['arxiv']}"
     assert records["tree_of_reviews"]["aliases"] == ["tor"]
     out = " ".join(run("methods").out.split())
-    assert "tree_of_reviews Tree of Reviews (tor): a tree of paragraphs, each path reviewed on its own. Tree of" in out
+    assert (
+        "tree_of_reviews Tree of Reviews (tor): a tree of paragraphs, each path reviewed independently. Tree of" in out
+    )
     assert "(Li et al., 2024), https://arxiv.org/abs/2404.14464" in out
 
 

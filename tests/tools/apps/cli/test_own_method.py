@@ -141,7 +141,7 @@ def test_the_papers_tables_take_a_row_more(run: Run, mine: Path) -> None:
             ("ask", "Who?", "--method", "plain.py", "--model", "offline:extractive"),
             "'model' has no effect: the graph of",
         ),
-        (("prompts", "plain.py", "--out", "copies"), "plain.py has no prompts that could be copied"),
+        (("prompts", "plain.py", "--out", "copies"), "plain.py has no prompts to copy"),
         (("ask", "Who?", "--method", "gone.py"), "gone.py: there is no such file"),
         (("mcp", "--method", "gone.py"), "gone.py: there is no such file"),
         *(

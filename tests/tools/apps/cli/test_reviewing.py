@@ -90,7 +90,7 @@ def test_without_a_terminal_it_is_refused(run: Run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y\n")))
     ran = run("ask", QUESTION, "--review", "all")
     assert ran.code == 2
-    assert "--review asks on the terminal" in ran.err
+    assert "--review needs a terminal" in ran.err
 
 
 class TypedAhead:

@@ -213,4 +213,4 @@ def test_a_folder_that_cannot_be_written_to_is_told(run: Run, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     ran = run("serve")
     assert ran.code == 2
-    assert "the server works in the folder .langgraph_api here" in ran.err
+    assert "the server needs the folder .langgraph_api here" in ran.err

@@ -67,7 +67,7 @@ def test_the_cheapest_that_reach_an_f1_or_the_best_within_calls(
 
 @pytest.mark.parametrize("target", [CascadeTarget("f1", 0.99), CascadeTarget("calls", 0.5)])
 def test_what_nothing_reaches_is_told(target: CascadeTarget) -> None:
-    with pytest.raises(RunError, match=r"no stages reach it, the best (0\.95|1);"):
+    with pytest.raises(RunError, match=r"no stages reach it \(best: (0\.95|1)\);"):
         choose_stages(THREE, ALL, target)
 
 
@@ -131,7 +131,7 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
     assert json.loads((tmp_path / "again.json").read_text())["cascade"].keys() == {"f1", "calls", "cost"}
     refused = run("build", "cascade", f"{out}.run", "--methods", "react", "--out", str(tmp_path / "more.json"))
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "is a run, which has its methods" in refused.err
+    assert "is a run, which determines the methods" in refused.err
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_stages_are_chosen_from_methods_that_are_run_now_or_were(run: Run, films
         (["cascade", "FILMS", "--methods", "nothing"], 2, "method 'nothing' is unknown"),
         (["cascade", "FILMS", "--methods", "gold_passages", "--limit", "2"], 1, "no two questions"),
         (["cascade", "FILMS", "--limit", "1"], 1, "no two questions with gold answers were answered by every method"),
-        (["dsp", "FILMS", "--target", "f1=0.8"], 2, "--methods and --target: dsp has no choice"),
+        (["dsp", "FILMS", "--target", "f1=0.8"], 2, "--methods and --target: dsp does not support these"),
     ],
 )
 def test_errors_are_one_line(run: Run, films: Path, tmp_path: Path, arguments: list[str], code: int, said: str) -> None:

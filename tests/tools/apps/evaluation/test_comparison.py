@@ -133,7 +133,7 @@ def test_methods_of_several_runs_are_named_after_the_run(tmp_path: Path) -> None
     two = write_run(tmp_path / "b" / "run", QUESTIONS, [outcome("migres", "q1", "Zoe")], {"migres": {}})
     names = [method.name for method in compare_runs([one, two]).methods]
     assert names == ["a/run/migres", "one_step", "b/run/migres"]
-    with pytest.raises(RunError, match="is given twice"):
+    with pytest.raises(RunError, match="is listed twice"):
         compare_runs([one, RunReader(tmp_path / "b" / ".." / "a" / "run")])
 
 

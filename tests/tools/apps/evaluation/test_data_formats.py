@@ -136,7 +136,7 @@ def test_a_null_query_cannot_be_answered(tmp_path: Path) -> None:
 
 def test_a_set_of_questions_without_passages_is_no_corpus(tmp_path: Path) -> None:
     for name in ("browsecomp_plus", "flashrag", "questions"):
-        with pytest.raises(CorpusError, match=f"questions \\({name}\\), and no corpus"):
+        with pytest.raises(CorpusError, match=f"questions \\({name}\\), not a corpus"):
             open_corpus(written(tmp_path, read_data_formats().questions[name]))
 
 

@@ -163,7 +163,7 @@ def test_a_list_of_answers_in_a_table_is_a_list(tmp_path: Path, cell: str) -> No
     ("answers", "problem"),
     [
         ({"id": 7}, "an object with id, of which none is"),
-        ("['Ann' 'Lee']", "a list that cannot be read"),
+        ("['Ann' 'Lee']", "an unreadable list"),
     ],
 )
 def test_answers_in_another_form_are_refused(tmp_path: Path, answers: Any, problem: str) -> None:
@@ -241,12 +241,12 @@ def test_questions_in_a_list_have_ids_of_their_own(tmp_path: Path, indent: int |
 def test_an_id_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     one, two = ({"id": "x", "question": "Who?", "answer": answer} for answer in "AB")
     path, reading = write(tmp_path, one, two), CorpusReading(skip_invalid=True)
-    with pytest.raises(BadRecordError, match=r"file\.jsonl:2: the id 'x' is that of line 1, too"):
+    with pytest.raises(BadRecordError, match=r"file\.jsonl:2: the id 'x' is also on line 1"):
         list(read_questions(path))
     assert [each.answers for each in read_questions(path, reading=reading)] == [("A",)]
     assert reading.skipped == 1
     path = write(tmp_path, {"id": "2", "question": "Who?", "answer": "A"}, {"question": "Who else?", "answer": "B"})
-    with pytest.raises(BadRecordError, match="the id '2' is that of line 1, too"):
+    with pytest.raises(BadRecordError, match="the id '2' is also on line 1"):
         list(read_questions(path))
 
 
@@ -337,7 +337,7 @@ def test_own_questions_in_a_csv_of_any_country(tmp_path: Path, separator: str) -
     with pytest.raises(BadRecordError, match=r"mine.csv:3: 3 cells but 2 column names; .* needs quotes around it"):
         list(read_questions(path))
     sheet = path.rename(path.with_suffix(".xlsx"))
-    with pytest.raises(CorpusError, match=r"mine.xlsx: a spreadsheet cannot be read; save it as CSV"):
+    with pytest.raises(CorpusError, match=r"mine.xlsx: spreadsheets cannot be read; save it as CSV"):
         list(read_questions(sheet))
 
 
@@ -362,7 +362,7 @@ def test_own_questions_name_the_passages_that_they_need_by_title(tmp_path: Path)
 @pytest.mark.parametrize("answer", ["", " ", ["Rome", ""]])
 def test_an_empty_answer_is_refused_in_plain_words(tmp_path: Path, answer: Any) -> None:
     path = write(tmp_path, {"question": "Who?", "answer": answer})
-    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answer: empty; give one, or null where the question"):
+    with pytest.raises(BadRecordError, match=r"file.jsonl:1: answer: empty; use null if the question"):
         list(read_questions(path))
     with pytest.raises(BadRecordError, match=r"file.jsonl:1: answers: an object with no keys"):
         list(read_questions(write(tmp_path, {"question": "Who?", "answers": [{}]})))

@@ -147,7 +147,7 @@ def test_the_table_tells_what_it_rests_on_and_what_all_will_cost() -> None:
     assert [" ".join(line.split()) for line in text.splitlines() if line.startswith("migres")] == [
         "migres 100 4.5 450 90,000 9,000 6.00"
     ]
-    assert "all together: 7.50" in text
+    assert "in total: 7.50" in text
 
 
 def test_what_is_not_known_is_said() -> None:

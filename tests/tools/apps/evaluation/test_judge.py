@@ -191,7 +191,7 @@ async def test_two_judges_are_compared(tmp_path: Path) -> None:
         assert found.kappa == pytest.approx((0.7 - 0.46) / (1 - 0.46))
         summary = summarize_run(run)["one_step"]
         assert (summary["judge"], summary["judged"], summary["second_judge"]) == (spec(strict), 0.4, found._asdict())
-        with pytest.raises(SpecError, match="it is the judge itself"):
+        with pytest.raises(SpecError, match="this is the judge itself"):
             await judge_run(run, spec(strict), second=spec(strict))
 
 

@@ -132,7 +132,7 @@ def test_a_saved_run_is_what_json_prints_and_is_drawn(run: Run, tmp_path: Path) 
 def test_a_folder_to_save_to_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> None:
     ran = run("ask", QUESTION, "--save", str(tmp_path))
     assert (ran.code, ran.out) == (2, "")
-    assert "it is a folder" in ran.err
+    assert "this is a folder" in ran.err
 
 
 @pytest.mark.parametrize(

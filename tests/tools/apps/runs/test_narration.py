@@ -139,7 +139,7 @@ def test_rejected_statements_are_named_and_repeated_ones_shown_once() -> None:
         ("plain", "“a”: 1 statement"),
         ("plain", "Bach lived."),
         ("plain", "“b”: 1 statement, 1 of them seen before"),
-        ("warning", "2 statements dropped: no passage that was shown is cited"),
+        ("warning", "2 statements dropped: they cite no shown passage"),
         ("good", "1 of 2 statements verified; 1 known already"),
         ("bad", "rejected: Bach flew. (0.20)"),
     ]
@@ -149,14 +149,14 @@ def test_rejected_statements_are_named_and_repeated_ones_shown_once() -> None:
     ("outcome", "failures", "problem", "warning"),
     [
         ("replied", 0, "", []),
-        ("replied", 1, "", ["migres/decide: 1 unusable reply; asked again"]),
+        ("replied", 1, "", ["migres/decide: 1 unusable reply; retrying"]),
         (
             "fallback",
             3,
             "no JSON: 'Su\nre'",
             ["migres/decide: 3 unusable replies (no JSON: 'Su re'); its fallback is used"],
         ),
-        ("budget", 0, "", ["migres/decide: given up, the budget is used up"]),
+        ("budget", 0, "", ["migres/decide: abandoned, the budget is used up"]),
     ],
 )
 def test_parse_failures_and_an_empty_budget_are_warned_of(

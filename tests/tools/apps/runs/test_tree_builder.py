@@ -142,7 +142,7 @@ def test_a_question_tree_shows_parts_answers_and_judged_passages() -> None:
         "--*accepted Y",
         "-unknown B?",
     ]
-    assert (node(tree, "0.1").answer, node(tree, "0.2").note) == ("a", "it lies too deep")
+    assert (node(tree, "0.1").answer, node(tree, "0.2").note) == ("a", "it is too deep")
     before = build_tree("Q?", events[:6])
     assert outline(before) == ["expanded Q?", "-rejected X", "-open A?", "-open B?"]
     assert group_paragraphs(before.root).word == "in parts"

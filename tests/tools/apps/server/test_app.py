@@ -199,7 +199,7 @@ def test_a_second_process_on_the_same_threads_does_not_start(
     with chat_process(tmp_path) as first:
         assert main(("chat", "--no-browser", "--port", "0", "--threads", str(threads))) == 2
         said = " ".join(capsys.readouterr().err.split())
-        assert "are in use by another process; end it, or name another file" in said
+        assert "are in use by another process; stop it, or name another file" in said
         assert first.stop(signal.SIGKILL) == -signal.SIGKILL
 
     async def open_again() -> None:

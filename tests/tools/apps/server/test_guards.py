@@ -69,7 +69,7 @@ async def test_names_that_are_not_the_apps_are_refused(app: WebApp, host: str) -
     reply = await sent(app, "POST", COMPLETIONS, json=ASK, headers={"Host": host})
     assert reply.status_code == 421
     assert reply.json()["error"]["code"] == "wrong_host"
-    assert "name it in the server's HOPGRAPH_HOSTS, or with --allow-host of hopgraph chat" in reply.text
+    assert "add it to the server's HOPGRAPH_HOSTS, or use hopgraph chat's --allow-host" in reply.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:7860", "LOCALHOST:7860"])
@@ -90,7 +90,7 @@ async def test_pages_of_other_origins_are_not_let_in(app: WebApp, origin: str) -
     reply = await sent(app, "POST", COMPLETIONS, content=json.dumps(ASK), headers=headers)
     assert reply.status_code == 403
     assert reply.json()["error"]["code"] == "wrong_origin"
-    assert "name it in the server's HOPGRAPH_ORIGINS, or with --allow-origin of hopgraph chat" in reply.text
+    assert "add it to the server's HOPGRAPH_ORIGINS, or use hopgraph chat's --allow-origin" in reply.text
     asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
     before = await sent(app, "OPTIONS", COMPLETIONS, headers=asked)
     assert before.status_code == 403

@@ -98,7 +98,7 @@ async def test_there_is_one_narrow_tool_for_each_method(app: WebApp) -> None:
     ("tool", "arguments", "said"),
     [
         ("migres", {}, "'question' is missing"),
-        ("migres", {"question": 7}, "no text"),
+        ("migres", {"question": 7}, "not a string"),
         ("migres", {"question": " \n"}, "the question is empty"),
         ("auto", {"question": ""}, "the question is empty"),
         ("auto", {"question": "x" * 10_001}, "10,000"),

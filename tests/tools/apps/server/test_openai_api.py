@@ -214,8 +214,8 @@ async def test_a_model_may_be_named_by_its_short_name(client: openai.AsyncOpenAI
         ({"messages": [{"role": "assistant", "content": "Yes."}]}, 400, "the last message must be the user's"),
         ({"messages": [{"role": "king", "content": "Yes."}]}, 400, "messages.0.role"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "'image_url' cannot be read"),
-        ({"n": 2}, 400, "n: one answer"),
-        ({"tool_choice": "required"}, 400, "the caller's tools are not called"),
+        ({"n": 2}, 400, "n: must be 1"),
+        ({"tool_choice": "required"}, 400, "callers' tools are not supported"),
         ({"hopgraph": {"max_iterations": 3}}, 400, "max_iterations"),
         ({"hopgraph": {"retriever": "bm25:/etc"}}, 400, "setting 'retriever' can only be set"),
         ({"hopgraph": {"cache_dir": "/tmp/x"}}, 400, "'cache_dir' can only be set by the operator of this server"),  # noqa: S108

@@ -83,7 +83,7 @@ def test_vectors_that_cannot_be_used_are_refused(bad: Any) -> None:
         def embed_query(self, text: str) -> list[float]:
             return bad
 
-    with pytest.raises(ModelError, match=r"not finite|vectors of \[0\] numbers|gave something else than vectors"):
+    with pytest.raises(ModelError, match=r"not finite|vectors of \[0\] numbers|did not return vectors"):
         asyncio.run(resolve_embeddings(Broken()).aquery("x"))
 
 

@@ -28,7 +28,7 @@ def test_a_spec_is_taken_apart(spec: str, uri: str, collection: str, mode: str |
         ("elasticsearch:http://host:9200", "index is missing after #"),
         ("elasticsearch:host:9200#wiki", "must begin with http"),
         ("milvus:wiki.db#wiki?mode=both", "mode 'both' is unknown; use one of: bm25, dense, hybrid"),
-        ("milvus:wiki.db#wiki?k=3", "option 'k' is unknown; there are mode, bm25_weight and links"),
+        ("milvus:wiki.db#wiki?k=3", "option 'k' is unknown; valid: mode, bm25_weight and links"),
         ("solr:http://host#wiki", "no engine is called 'solr'"),
     ],
 )

@@ -114,7 +114,7 @@ def test_bad_records_are_refused_or_counted(server: ElasticsearchServer, tmp_pat
     assert (report.passages, report.skipped) == (1, 3)
     assert "not valid UTF-8" in report.first_skipped[2]
     source.write_text('{"_id": "1", "text": "the of"}\n')
-    with pytest.raises(CorpusError, match="no passage with a word"):
+    with pytest.raises(CorpusError, match="no passage has a searchable word"):
         index_into(f"{target}2", source)
 
 

@@ -117,7 +117,7 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
         (Fault(500), 2, "web:serper: HTTP 500"),
         (Fault(403, b"Unauthorized."), 1, "HTTP 403: Unauthorized.; check SERPER_API_KEY"),
         (Fault(403, KEY.encode()), 1, r"HTTP 403: \[key\]; check SERPER_API_KEY"),
-        (Fault(302, headers={"Location": "http://192.0.2.1/"}), 1, "HTTP 302: it redirects, which is not followed"),
+        (Fault(302, headers={"Location": "http://192.0.2.1/"}), 1, "HTTP 302: redirects are not followed"),
         (Fault(seconds=60), 2, "web:serper: no answer in 0.2 s"),
         (Fault(body=b"<html>"), 2, "web:serper: the answer is not JSON"),
         (Fault(body=b"\xff\xfe\xff"), 1, "web:serper: the answer is not JSON"),
@@ -125,18 +125,18 @@ async def test_what_passes_is_tried_again(server: SearchServer, faults: list[Fau
         (
             Fault(body=b"[]"),
             1,
-            "the answer is not as expected: Input should be a valid dictionary or instance of SerperAnswer",
+            "unexpected answer: Input should be a valid dictionary or instance of SerperAnswer",
         ),
-        (Fault(body=b"{}"), 1, "the answer is not as expected: no results in it"),
+        (Fault(body=b"{}"), 1, "unexpected answer: no results in it"),
         (
             Fault(body=b'{"organic": {"a": 1}}'),
             1,
-            "the answer is not as expected: organic: Input should be a valid list",
+            "unexpected answer: organic: Input should be a valid list",
         ),
         (
             Fault(body=b'{"organic": [1]}'),
             1,
-            "the answer is not as expected: organic.0: Input should be a valid dictionary",
+            "unexpected answer: organic.0: Input should be a valid dictionary",
         ),
         (Fault(body=b" " * (16 * 1024**2 + 1)), 1, "the reply is larger than 16,777,216 bytes"),
     ],
@@ -154,7 +154,7 @@ async def test_what_does_not_pass_is_one_line_without_the_key(
 
 async def test_an_unreachable_server_and_wikipedias_errors_are_named(server: SearchServer) -> None:
     server.faults = [Fault(body=b'{"error": {"code": "readonly", "info": "The wiki is closed"}}')]
-    with pytest.raises(CorpusError, match="web:wikipedia: the answer is not as expected: The wiki is closed"):
+    with pytest.raises(CorpusError, match="web:wikipedia: unexpected answer: The wiki is closed"):
         await wikipedia(server).ainvoke("x")
     retriever = serper(server, "&retries=0")
     server.close()

@@ -74,5 +74,5 @@ def test_what_a_model_costs_as_a_reranker_is_in_the_usage() -> None:
 
 def test_a_model_has_to_be_named() -> None:
     for resolve in (resolve_reranker, resolve_entailment):
-        with pytest.raises(SpecError, match="lacks a model"):
+        with pytest.raises(SpecError, match="names no model"):
             resolve("model:")

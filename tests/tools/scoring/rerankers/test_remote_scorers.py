@@ -80,7 +80,7 @@ def test_wrong_servers_are_one_line_errors(
     app: ScoringApp, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_server, "RETRIES", 1)
-    with pytest.raises(ModelError, match=r"/odd: the answer is not as expected: KeyError: 'results'"):
+    with pytest.raises(ModelError, match=r"/odd: unexpected answer: KeyError: 'results'"):
         resolve_reranker(f"{server.url}/odd").score(pairs(1))
     app.faults = [PlainTextResponse("<html>")]
     assert resolve_reranker(server.url).score(pairs(1)[:1]) == [overlap(*pairs(1)[0])]  # a passing fault

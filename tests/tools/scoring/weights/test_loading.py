@@ -202,7 +202,7 @@ def test_a_damaged_or_headless_model_is_refused(model: Path, tmp_path: Path) -> 
     ("query", "said"),
     [
         ("device=tpu", "device 'tpu' is unknown; use auto, cpu, cuda, cuda:NUMBER or mps"),
-        ("device=cuda:77", "device 'cuda:77' is not there: torch sees"),
+        ("device=cuda:77", "device 'cuda:77' is not available: torch sees"),
         ("device=cpu&dtype=fp16", "fp16 needs a GPU"),
         ("dtype=int3", "precision 'int3' is unknown; use one of: fp32, fp16, bf16"),
     ],

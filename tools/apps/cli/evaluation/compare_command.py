@@ -1,4 +1,4 @@
-"""`hopgraph compare`: the methods of runs side by side, on the terminal and in files."""
+"""`hopgraph compare`: the methods of runs compared, on the terminal and in files."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ from hopgraph.tools.io.load_object import parse_place
 
 
 def run_compare(options: CompareOptions) -> None:
-    """Print the tables of a comparison, and write what is asked for."""
+    """Print the tables of a comparison, and write the requested files."""
     out, against = [path.expanduser() for path in options.out or []], options.against
     if (options.aliases or options.predictions) and not options.official:
         raise SettingsError("--aliases and --predictions need --official DATASET, the file of the run's questions")
@@ -62,10 +62,10 @@ def run_compare(options: CompareOptions) -> None:
 
 
 def _names(option: str, given: str | None) -> list[str]:
-    """Split comma-separated names; SettingsError where a given text has none."""
+    """Split comma-separated names; SettingsError if a text has none."""
     names = [*filter(None, map(str.strip, (given or "").split(",")))]
     if given is not None and not names:
-        raise SettingsError(f"{option} names none; separate several with commas")
+        raise SettingsError(f"{option} is empty; separate several values with commas")
     return names
 
 
@@ -80,7 +80,7 @@ def _predictions(comparison: Comparison, official: OfficialSet) -> Iterator[tupl
 
 
 def _print_report(console: Console, report: ComparisonReport) -> None:
-    """Print the heading and the tables; those for a paper where they say more than those of a single data set."""
+    """Print the heading and the tables; a paper's tables if they say more than those of a single data set."""
     texts = {report.heading: "bold", **dict.fromkeys(report.notes, "dim"), **dict.fromkeys(report.warnings, "yellow")}
     for text, style in texts.items():
         print_line(console, text, style)

@@ -1,4 +1,4 @@
-"""`hopgraph eval`: answer the questions of data sets by several methods, and score them; `hopgraph study`."""
+"""`hopgraph eval`: answer the questions of data sets with several methods, and score them; `hopgraph study`."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -52,10 +52,10 @@ def run_eval(options: EvalOptions) -> int:
 
 
 def run_study(options: StudyFileOptions) -> None:
-    """Write an example of a study, with its schema beside it."""
+    """Write an example study, with its schema next to it."""
     path = options.file.expanduser()
     if path.exists():
-        raise SettingsError(f"{path} is there already; name another file")
+        raise SettingsError(f"{path} already exists; name another file")
     schema = path.with_name("study.schema.json")
     write_files({path: example_study().encode(), schema: f"{study_schema()}\n".encode()})
     print_line(console_on(), f"Written: {path}, {schema}. Next: hopgraph eval {path} --dry-run")
@@ -67,7 +67,7 @@ class Terminal(RunObserver):
     def __init__(
         self, prices: Path | None = None, *, frontier: bool = False, steps: bool = False, estimates_only: bool = False
     ) -> None:
-        """Make it: with `frontier` it marks the methods of each run that none beats, and `steps` shows what each costs.
+        """Initialize: `frontier` marks the methods of each run that none beats, `steps` shows the cost of each step.
 
         Only where the estimates are what was asked for do they go to standard output.
         """
@@ -111,7 +111,7 @@ class Terminal(RunObserver):
 
 
 def tell_trouble(directory: RunReader, consequence: str = "") -> int:
-    """Tell which questions failed and why, or that most replies were unusable; return the exit code."""
+    """Report which questions failed and why, or that most replies were unusable; return the exit code."""
     latest = {name: directory.latest(name) for name in directory.manifest.methods}
     outcomes = [each for found in latest.values() for each in found.values()]
     reasons = Counter(each["error"] for each in outcomes if each["error"])
@@ -130,7 +130,7 @@ def tell_trouble(directory: RunReader, consequence: str = "") -> int:
 
 
 def study_of(options: EvalOptions) -> Study:
-    """Return the study that options describe: that of a file, in which what is given replaces what it says, or one run.
+    """Return the study that options describe: that of a file with options overriding it, or a single run.
 
     SettingsError: the methods or the folder are missing, or a value makes no sense.
     """
@@ -141,7 +141,7 @@ def study_of(options: EvalOptions) -> Study:
     if options.methods:
         changes["methods"] = [each for each in map(str.strip, options.methods.split(",")) if each]
         if not changes["methods"]:
-            raise SettingsError("--methods names none; give comma-separated names, papers, or all")
+            raise SettingsError("--methods is empty; use comma-separated names, papers, or all")
     settings: dict[str, Any] = {}
     for key, value in map(split_assignment, options.assignments or ()):
         settings.pop(key, None)  # the last one counts
@@ -149,7 +149,7 @@ def study_of(options: EvalOptions) -> Study:
     if options.dataset.suffix.lower() in _STUDY_FILES:
         return _changed(read_study(options.dataset), changes, questions, settings, options)
     if lacking := [name for name in ("methods", "out") if not getattr(options, name)]:
-        raise SettingsError(f"--{lacking[0]} is missing: give it, or pass a study file (.yaml) that has it")
+        raise SettingsError(f"--{lacking[0]} is missing: set it, or pass a study file (.yaml) that has it")
     whole = {"processes": options.processes, **changes, "settings": settings, "models": {"": options.model}}
     return make_study({**whole, "datasets": {"": question_set(options, options.dataset)}})
 
@@ -175,7 +175,7 @@ def question_set(options: QuestionOptions, dataset: Path) -> QuestionSet:
 
 
 def _given(options: QuestionOptions) -> dict[str, Any]:
-    """Return the options that are not left at their defaults."""
+    """Return the options that differ from their defaults."""
     values = {each.name: (getattr(options, each.name), each.default) for each in fields(options)}
     return {name: value for name, (value, default) in values.items() if value != default}
 

@@ -1,4 +1,4 @@
-"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`, `train`, and those beside."""
+"""The commands on data sets: `eval`, `compare`, `show`, `reproduce`, `build`, `distill`, `train`, and others."""
 
 from dataclasses import KW_ONLY, dataclass, fields
 from pathlib import Path
@@ -14,7 +14,7 @@ _BOUNDS = {"min": "ge", "max": "le"}
 
 
 def study_option(model: type[BaseModel], name: str, *names: str, **about: Any) -> Any:
-    """Return an option that is a field of a study, with the field's description, bounds and default."""
+    """Return an option for a field of a study, with the field's description, bounds and default."""
     field = model.model_fields[name]
     bounds = {end: getattr(each, of) for each in field.metadata for end, of in _BOUNDS.items() if hasattr(each, of)}
     text = field.description or ""
@@ -94,7 +94,7 @@ class EvalOptions(RunOptions):
         ),
     ]
     methods: str = option(
-        f"{METHOD_HELP} papers: those of the five papers; other groups likewise.",
+        f"{METHOD_HELP} papers: the methods of the five papers; other groups likewise.",
         default="",
         metavar="A,B,…|papers|all",
         show_default="those of the study",
@@ -106,7 +106,7 @@ class EvalOptions(RunOptions):
     add_contexts: bool = study_option(QuestionSet, "add_contexts")
     ids: list[str] | None = study_option(QuestionSet, "ids", "--id", metavar="ID")
     repeats: int = study_option(Study, "repeats", "--repeat", metavar="K")
-    frontier: bool = flag("Mark methods with the best F1 for their model calls, or with --prices for their cost.")
+    frontier: bool = flag("Mark the methods with the best F1 for their model calls or, with --prices, for their cost.")
     oracle: str | None = study_option(Study, "oracle", metavar="STEP,…|all")
     preset: str | None = study_option(Study, "preset", metavar="FAMILY")
     estimate_only: bool = flag(
@@ -127,7 +127,7 @@ class EvalOptions(RunOptions):
 
 
 def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
-    """Return the options of `eval` for another command: those that it has, too, and the changes."""
+    """Return the options of `eval` for another command: those that both have, with changes."""
     shared = {each.name for each in fields(EvalOptions)} & {each.name for each in fields(options)}
     return EvalOptions(**{**{name: getattr(options, name) for name in shared}, **changes})
 
@@ -138,7 +138,7 @@ def eval_options(options: QuestionOptions, **changes: Any) -> EvalOptions:
     "hopgraph study init mine.yaml",
 )
 class StudyFileOptions:
-    """Write an example of a study file for `hopgraph eval`. Editors complete it by the schema beside it."""
+    """Write an example study file for `hopgraph eval`. Editors autocomplete it with the schema next to it."""
 
     action: Annotated[Literal["init"], typer.Argument(metavar="init", help="What to do: write both.")]
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("study.yaml")
@@ -242,13 +242,13 @@ class ReproduceOptions(RunOptions):
 
     name: Annotated[
         str | None,
-        typer.Argument(metavar="PAPER[/TABLE]", help="Without it list the papers; with a paper list its tables."),
+        typer.Argument(metavar="PAPER[/TABLE]", help="Default: list the papers; with a paper, list its tables."),
     ] = None
     dataset: Path | None = option("As in `eval`; without it only the paper's scores are shown.", metavar="DATASET")
     out: Path | None = option("The folder of the runs.", metavar="DIR", show_default="runs/PAPER-TABLE")
     _: KW_ONLY
     second_corpus: str | None = option(
-        "The corpus of the rows with the table's second retriever; without it they are not run.", metavar="DIR|SPEC"
+        "The corpus for the rows with the table's second retriever; without it they are skipped.", metavar="DIR|SPEC"
     )
     repeats: int | None = option(
         "Ask each question K times.", "--repeat", metavar="K", min=1, show_default="the paper's"
@@ -256,7 +256,7 @@ class ReproduceOptions(RunOptions):
     methods: list[str] | None = option(
         "Add a row for this method, too; repeatable.", "--method", metavar="NAME|FILE.py"
     )
-    dry_run: bool = flag("Print the commands without running them; without --dataset those for each of its data sets.")
+    dry_run: bool = flag("Print the commands without running them; without --dataset, for each data set.")
 
 
 @command(
@@ -291,7 +291,7 @@ class BuildOptions(RunOptions):
     methods: str | None = option(
         "Candidates for the stages of cascade.",
         metavar="A,B,…",
-        show_default="one_step of 10 passages, chain_of_reviews, react, migres",
+        show_default="one_step with 10 passages, chain_of_reviews, react, migres",
     )
     target: str | None = option(
         "For cascade: the cheapest stages with this F1, or the best ones within calls or cost per question.",
@@ -323,7 +323,7 @@ class DistillOptions(QuestionOptions):
         ),
     ]
     teacher: Annotated[
-        str, typer.Option(metavar="gold|SPEC", help="The source of the replies: the annotation of DATASET, or a model.")
+        str, typer.Option(metavar="gold|SPEC", help="The source of the replies: DATASET's annotation, or a model.")
     ]
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The output folder; DIR.run keeps the answers and is resumed.")
@@ -331,12 +331,12 @@ class DistillOptions(QuestionOptions):
     _: KW_ONLY
     base: str | None = option("The model whose answers from memory are judged or corrected.", metavar="SPEC")
     negatives: bool = flag("genground/ground: add examples to which the reply is Empty (ours).")
-    balance: bool = flag("Keep as many examples of one class as of the other (ours).")
+    balance: bool = flag("Keep equal numbers of examples of both classes (ours).")
     not_in: list[str] | None = option(
         "An evaluation file that must share no question with DATASET; repeatable.", metavar="FILE"
     )
-    allow_overlap: bool = flag("Train on questions that --not-in names.")
-    estimate_only: bool = flag("Say what it would take, from the first questions, and stop.", "--estimate")
+    allow_overlap: bool = flag("Allow training on questions from --not-in.")
+    estimate_only: bool = flag("Print the estimated calls and cost, from the first questions, and stop.", "--estimate")
     engine: Literal["local", "ray"] = option("As in `eval`.", default="local")
     processes: int | None = option("As in `eval`.", min=1, max=256)
 
@@ -366,7 +366,7 @@ class TrainOptions:
     )
     out: Path = option("The student's folder; an existing training in it is resumed.", default=..., metavar="STUDENT")
     as_kind: Literal["causal", "seq2seq", "classifier"] | None = option(
-        "The kind of model to train.", "--as", show_default="by its architecture, an encoder as classifier"
+        "The kind of model to train.", "--as", show_default="from its architecture; encoders as classifiers"
     )
     full: bool = flag("Train all weights, without LoRA.")
     assignments: list[str] | None = option(

@@ -39,7 +39,7 @@ _WRITTEN = (
     *("methods", "model", "corpus", "preset", "format_name", "limit", "skip", "sample"),
     *("max_calls", "max_cost", "prices", "judge", "out"),
 )
-"""The options that a printed command has, where they are given."""
+"""The options of a printed command, where they are set."""
 
 
 def run_reproduce(options: ReproduceOptions) -> int:
@@ -47,7 +47,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
     console = summary_console()
     if options.name is None or "/" not in options.name:
         if options.dataset is not None:
-            raise SettingsError("name a table to run, as tor/table5; `hopgraph reproduce tor` lists them")
+            raise SettingsError("name a table to run, e.g. tor/table5; `hopgraph reproduce tor` lists them")
         for name in [options.name] if options.name else paper_tables.REPRODUCED_PAPERS:
             _list_paper(console, name, with_tables=options.name is not None)
         return 0
@@ -95,13 +95,13 @@ def run_reproduce(options: ReproduceOptions) -> int:
 def _without(
     reasons: Mapping[str, str], rows: Sequence[PlannedRow], runs: Mapping[str, EvalOptions]
 ) -> tuple[list[PlannedRow], dict[str, EvalOptions]]:
-    """Give the rows of some runs, by their folders, the reason why they are not run, and leave out those runs."""
+    """Return the rows of some runs, by folder, with the reason why they are not run, and leave out those runs."""
     left = {folder: each for folder, each in runs.items() if folder not in reasons}
     return [PlannedRow(each.row, reasons[each.folder]) if each.folder in reasons else each for each in rows], left
 
 
 def _show_paper(console: Console, options: ReproduceOptions, paper: ReportedPaper, table: PaperTable) -> None:
-    """Print a table as the paper has it; in a dry run the commands for each of its data sets."""
+    """Print a table as in the paper; in a dry run, the commands for each of its data sets."""
     rows = paper_tables.plan_runs(table, table.datasets[0], has_corpus=True, second_corpus="named")
     for dataset in table.datasets:
         if options.dry_run:
@@ -162,7 +162,7 @@ def _eval_options(options: ReproduceOptions, dataset: Path, planned: PlannedRow)
 
 
 def experiment_settings(options: EvalOptions) -> dict[str, Context]:
-    """Make the settings of the experiment that `options.methods` names; `--judge` replaces the model that judges."""
+    """Return the settings of the experiment that `options.methods` names; `--judge` replaces the judging model."""
     name, context = options.methods, cast("type[MigresContext]", EXPERIMENTS[options.methods].context_schema)
     settings = settings_for(context, options.assignments, model=options.model)
     if options.judge:
@@ -189,7 +189,7 @@ def _run_experiment(options: EvalOptions) -> None:
 
 
 def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
-    """Write a run as the command that makes it; only `reproduce` runs an experiment."""
+    """Return the command that makes a run; only `reproduce` runs an experiment."""
     is_experiment = options.methods in EXPERIMENTS
     given = {name: getattr(options, name) for name in _WRITTEN}
     if is_of_others(options.methods):
@@ -208,7 +208,7 @@ def _command(reproduced: ReproduceOptions, options: EvalOptions) -> str:
 
 
 def _evaluate(options: ReproduceOptions, asked: Mapping[str, EvalOptions]) -> dict[str, str]:
-    """Run the rows one after the other; return why some stopped, by folder, as others may go on.
+    """Run the rows one after another; return why some stopped, by folder, as others may continue.
 
     RunError: none can, or the model's server is out or refuses.
     """

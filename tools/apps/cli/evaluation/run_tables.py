@@ -1,4 +1,4 @@
-"""On the terminal: the progress of a run, its scores, an estimate of its cost, a report's tables."""
+"""Terminal output of evaluations: progress, scores, cost estimates, report tables."""
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -21,13 +21,13 @@ from hopgraph.tools.text.sanitize import pluralize, sanitize_line, truncate_line
 
 _GAP = 2
 _MAX_NAME, _MAX_HEAD = 32, 24
-"""Columns of the terminal that a method's name and a column's name take at most."""
+"""Maximum terminal columns for a method's name and a column's name."""
 _BAR_SECONDS, _LINE_SECONDS = 0.25, 30.0
 """Between two states of the bar of progress, and between its lines where there is no terminal."""
 
 
 def summary_console() -> Console:
-    """Return a console as wide as the terminal, or as the table where the output goes elsewhere."""
+    """Return a console as wide as the terminal, or as the table if the output goes elsewhere."""
     console = console_on()
     if not console.is_terminal:
         console.width = 200
@@ -45,7 +45,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def print_cells(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows whole where they fit, else without intervals, else in blocks of columns one below the other."""
+    """Print rows in full if they fit, else without intervals, else in blocks of columns below each other."""
     lines, widths = list[list[str]](), list[int]()
     for brief in (False, True):
         texts = [[sanitize_line(cell.brief if brief else cell.text) + cell.mark for cell in row] for row in rows]
@@ -64,7 +64,7 @@ def print_cells(console: Console, columns: Sequence[str], rows: Sequence[Sequenc
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Group the columns, by number, so that each block fits with the names; a column too wide for that is alone."""
+    """Group the columns, by number, so that each block fits with the names; a column too wide for that stands alone."""
     blocks: list[list[int]] = []
     used = 0
     for number, width in enumerate(widths[1:], start=1):
@@ -123,7 +123,7 @@ def print_summary(
 
 
 def print_estimate(console: Console, estimate: RunEstimate) -> None:
-    """Print, by run and method, the calls and tokens of all questions, and their cost where prices are known."""
+    """Print, by run and method, the calls and tokens of all questions, and their cost if prices are known."""
     print_line(console, f"{estimate.label}.", "yellow")
     priced = any(each.cost is not None for each in estimate.methods)
     columns = ["method", "questions", "calls each", "calls", "prompt tokens", "completion tokens", *["cost"] * priced]
@@ -142,9 +142,9 @@ def print_estimate(console: Console, estimate: RunEstimate) -> None:
         print_cells(console, columns, rows)
     if len(runs) > 1:
         calls = sum(each.calls * each.questions for each in estimate.methods)
-        print_line(console, f"{len(runs)} runs, {calls:,.0f} model calls together")
+        print_line(console, f"{len(runs)} runs, {calls:,.0f} model calls in total")
     if priced and estimate.cost is not None and len(estimate.methods) > 1:
-        print_line(console, f"all together: {_cost(estimate.cost)}")
+        print_line(console, f"in total: {_cost(estimate.cost)}")
 
 
 def _cost(cost: float | None) -> str:
@@ -153,7 +153,7 @@ def _cost(cost: float | None) -> str:
 
 @contextmanager
 def run_progress(console: Console, tally: RunTally) -> Generator[None]:
-    """Show a tally while the block runs, as a bar or a line every half minute; one line stays if a model was asked."""
+    """Show a tally while the block runs, as a bar or a line every half minute; one line stays if a model was called."""
     ended = Event()
     bars = Progress(
         TextColumn("{task.description}", markup=False),
@@ -173,7 +173,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
             if console.is_terminal:
                 bars.update(task, completed=tally.finished, figures=figures(tally))
             else:
-                line = f"{tally.finished:,} of {tally.total:,} questions are finished · {figures(tally)}"
+                line = f"{tally.finished:,} of {tally.total:,} questions finished ·  {figures(tally)}"
                 console.print(Text(line, "dim"), soft_wrap=True)
 
     Thread(target=tell, daemon=True).start()
@@ -187,7 +187,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
 
 
 def figures(tally: RunTally) -> str:
-    """Write a tally on one line."""
+    """Return a tally as one line."""
     seconds = max(time.monotonic() - tally.began, 1e-9)
     parts = [
         f"{pluralize(tally.calls, 'model call')} ({tally.calls / seconds:.1f}/s)",

@@ -33,7 +33,7 @@ _SCORES = {"em": "EM", "f1": "F1", "grounded_f1": "grounded F1", "recall@15": "R
 
 
 def run_show(options: ShowOptions) -> None:
-    """Replay one question of a run, whose steps must have been kept."""
+    """Replay one question of a run, whose steps must have been stored."""
     folder, verbose = options.run, options.verbose
     reader = RunReader(folder.expanduser())
     name = _method(reader, options.method)
@@ -66,7 +66,7 @@ def run_show(options: ShowOptions) -> None:
 
 
 def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQuestion) -> str:
-    """Say which step of a wrong answer is the first wrong one; empty for a right one, and where no step was played."""
+    """Return which step of a wrong answer is the first wrong one; empty for a right one, or if no step was replayed."""
     runs = PlayedRuns(reader)
     step = runs.first_wrong_step(outcome, question)
     if step is None:
@@ -75,8 +75,8 @@ def _describe_first_wrong(reader: RunReader, outcome: Outcome, question: EvalQue
         key = OutcomeKey(outcome["method"], outcome["id"], outcome["repeat"])
         played = runs.outcome(step, key)
         answer = sanitize_line(played["answer"]) if played else ""
-        return f"First wrong step: {step}. Played from the gold annotations it leads to {answer!r}."
-    said = "No single step that is played from the gold annotations puts this right"
+        return f"First wrong step: {step}. Answered from the gold annotations, it leads to {answer!r}."
+    said = "No single step answered from the gold annotations corrects this"
     if ALL_STEPS not in runs.readers:
         return f"{said}."
     together = (
@@ -98,7 +98,7 @@ def _method(reader: RunReader, given: str | None) -> str:
 
 
 def _question(reader: RunReader, question_id: str) -> EvalQuestion:
-    """Find a question by its id, else by its number in the run."""
+    """Find a question by id, else by its number in the run."""
     questions = {question.id: question for question in reader.questions()}
     numbered = {str(number): question for number, question in enumerate(questions.values(), start=1)}
     if found := (numbered | questions).get(question_id):
@@ -110,7 +110,7 @@ def _question(reader: RunReader, question_id: str) -> EvalQuestion:
 
 
 def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapping[str, Any]:
-    """Return the stored record with what the run knows about the question; a failure has no steps."""
+    """Return the stored record with the run's data on the question; a failure has no steps."""
     without_steps: dict[str, Any] = {"question": question.question, "method": outcome["method"], "trace": []}
     gold_by = reader.manifest.corpus.gold_by
     known = {
@@ -130,7 +130,7 @@ def _record(reader: RunReader, question: EvalQuestion, outcome: Outcome) -> Mapp
 
 
 def _print_head(console: Console, reader: RunReader, question: EvalQuestion, outcome: Outcome) -> None:
-    """Print what was asked of what, and of each gold passage whether it was found, and at which rank."""
+    """Print the question and its setup, and for each gold passage whether it was found, and at which rank."""
     model, corpus = models_in(reader.manifest.methods[outcome["method"]])[0], reader.manifest.corpus
     known = METHODS.get(outcome["method"])
     title = known.graph.get_name() if known else sanitize_line(outcome["method"])

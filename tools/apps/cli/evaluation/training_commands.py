@@ -51,30 +51,30 @@ from hopgraph.tools.text.sanitize import sanitize_line
 
 _TRAINING_FILES = {**TRAINING_FILES, "cascade": (CANDIDATES, write_stages)}
 _FILTERS = ("negatives", "min_citation_overlap", "judged_passages", "max_sub_questions")
-"""Settings that say what becomes an example."""
+"""Settings that determine what becomes an example."""
 
 
 def _run_folder(given: Path) -> tuple[Path, Path]:
-    """Return what is to be written, and the folder of the run beside it; SettingsError where it is another's."""
+    """Return the output path, and the run's folder next to it; SettingsError if they belong to something else."""
     out = given.expanduser()
     run = out.with_name(f"{out.name}.run")
     if out.exists() and not run.exists():
-        raise SettingsError(f"--out {out}: it exists, and was not made by this command; choose another name")
+        raise SettingsError(f"--out {out}: it exists, but was not made by this command; choose another name")
     return out, run
 
 
 def run_build(options: evaluation_options.BuildOptions) -> int:
-    """Run or resume the evaluation, write the file of what it has finished, and return the exit code."""
+    """Run or resume the evaluation, write the output from its finished questions, and return the exit code."""
     (methods, write), (out, run) = _TRAINING_FILES[options.method], _run_folder(options.out)
     source, is_cascade = options.dataset.expanduser(), options.method == "cascade"
     if is_cascade:
         prices = read_prices(options.prices)
         write = partial(write_stages, target=read_target(options.target, priced=bool(prices)), prices=prices)
     elif options.methods or options.target:
-        raise SettingsError(f"--methods and --target: {options.method} has no choice, cascade has")
+        raise SettingsError(f"--methods and --target: {options.method} does not support these; only cascade does")
     if is_cascade and (source / MANIFEST).exists():
         if options.methods:
-            raise SettingsError(f"--methods: {source} is a run, which has its methods; leave the option out")
+            raise SettingsError(f"--methods: {source} is a run, which determines the methods; leave the option out")
         code, run = 0, source
     else:
         more = [FIRST_STAGE] if is_cascade and not options.methods else []
@@ -87,7 +87,7 @@ def run_build(options: evaluation_options.BuildOptions) -> int:
 
 
 def run_distill(options: evaluation_options.DistillOptions) -> int:
-    """Make the data or resume that, with progress on standard error, and return the exit code."""
+    """Make the data or resume making it, with progress on standard error, and return the exit code."""
     out, run = _run_folder(options.out)
     cls: Any = DISTILLATIONS[options.role].context_schema
     _check_choices(options, cls)
@@ -128,7 +128,7 @@ def run_distill(options: evaluation_options.DistillOptions) -> int:
 
 
 def _check_choices(options: evaluation_options.DistillOptions, cls: type[DistillationContext]) -> None:
-    """Refuse a teacher, a base or a switch that the role has no use for."""
+    """Refuse a teacher, a base or a switch that the role does not use."""
     role, by_gold = options.role, options.teacher == "gold"
     if ("gold" if by_gold else "model") not in cls.teachers:
         raise SettingsError(f"--teacher {options.teacher}: {role} takes {'a model' if by_gold else 'gold'} alone")
@@ -183,13 +183,13 @@ def _report(out: Path, record: StudentRecord) -> None:
         f"use it: --set {shlex.quote(f'models={bound}')}",
     ]
     if record.left_out:
-        lines.append(f"{record.left_out} examples are longer than max_length, and were left out")
+        lines.append(f"{record.left_out} examples are longer than max_length and were left out")
     for line in lines:  # which can be copied from a narrow terminal, too
         console_on().print(Text(line), soft_wrap=True)
 
 
 def run_check_student(options: evaluation_options.CheckOptions) -> None:
-    """Ask one or two models all examples, and print how they did."""
+    """Ask one or two models all examples, and print their scores."""
     spec, before = options.spec, options.before
     examples, facts = read_examples(options.data.expanduser())
     counted: list[student_check.Outcomes] = []
@@ -246,7 +246,7 @@ def run_calibrate(options: CalibrateOptions) -> None:
     without = f" ({found.without_passages} found no passage)" if found.without_passages else ""
     kept = f"{found.kept:.1%} of {found.questions:,} questions keep a passage{without}"
     name = sanitize_line(scorer.name)
-    # Rounded down: a δ just above the one that was found would drop the question that it comes from.
+    # Rounded down: a δ just above the exact value would drop the question that it comes from.
     threshold = f"{math.floor(found.threshold * 10_000) / 10_000:.4f}"
     print_hanging(console_on(), Text(f"δ = {threshold}", "bold"), Text(f"for the reranker {name}"), indent=14)
     use = f"hopgraph ask … --set reranker={name} --set threshold={threshold}"

@@ -1,4 +1,4 @@
-"""Which of the gold passages a corpus has, by id, title or text: told before anything is asked of a model."""
+"""Which gold passages a corpus has, by id, title or text: reported before any model call."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ class GoldMatch(NamedTuple):
 
     by: GoldBy
     questions: list[EvalQuestion]
-    """With the ids of the corpus where they were matched by text."""
+    """With the corpus's ids if they were matched by text."""
     found: int | None = None
     """Number of gold passages in the corpus; None if unknown."""
     sought: int | None = None
@@ -30,7 +30,7 @@ class GoldMatch(NamedTuple):
 
 @dataclass
 class _Gold:
-    """Gold passages by their names, and what was seen of them; texts are compared without white space and case."""
+    """Gold passages by name, and which of them were seen; texts are compared without white space and case."""
 
     ids: Collection[str]
     titles: Collection[str]
@@ -42,7 +42,7 @@ class _Gold:
     """The data set's id → the corpus's."""
 
     def look_through(self, passages: Iterable[StoredPassage]) -> None:
-        """Note which gold passages are among these, up to where all ids are."""
+        """Record which gold passages are among these, until all ids are found."""
         for passage in passages:
             if passage.id in self.ids:
                 self.seen_ids.add(passage.id)
@@ -55,7 +55,7 @@ class _Gold:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Return how many were seen by id, title and text, and of how many; without what they are not known by."""
+        """Return how many were seen by id, title and text, each with the total; without keys that they lack."""
         counts = {
             "ids": (len(self.seen_ids), len(self.ids)),
             "titles": (len(self.seen_titles), len(self.titles)),
@@ -65,7 +65,7 @@ class _Gold:
 
     @property
     def best(self) -> str:
-        """The first of ids, titles and texts by which enough was seen, else by which the most; empty for nothing."""
+        """The first of ids, titles and texts by which enough were seen, else by which most were; empty for none."""
         shares = {kind: found / sought for kind, (found, sought) in self.counts.items()}
         enough = (kind for kind, share in shares.items() if share >= GOLD_EXPECTED)
         most = max(shares, key=lambda kind: shares[kind], default="")
@@ -88,7 +88,7 @@ def match_gold(
     most_read: int = 1_000_000,
     most_searches: int = 300,
 ) -> GoldMatch:
-    """Match gold passages by id if the corpus has enough of them so, else by title, else by text, else by the best.
+    """Match gold passages by id if that finds enough in the corpus, else by title, else by text, else by the best.
 
     An index of this machine with at most `most_read` passages is read through; another one is searched for at most
     `most_searches`. What the web has, no search tells: there they are taken by title. Blocks.
@@ -118,7 +118,7 @@ def _texts(passages: Iterable[ContextPassage]) -> dict[str, str]:
 
 
 def _search_for(retriever: BaseRetriever, passages: Sequence[ContextPassage], titles: Sequence[str] = ()) -> _Gold:
-    """Search for passages by title and text, and for titles that are known alone."""
+    """Search for passages by title and text, and for titles for which nothing else is known."""
     ids, named = frozenset(each.id for each in passages), frozenset([*titles, *(each.title for each in passages)])
     gold = _Gold(ids, named, _texts(passages))
     queries = (*(f"{each.title} {each.text}"[:_LONGEST_QUERY] for each in passages), *titles)

@@ -49,9 +49,9 @@ class _Line(NamedTuple):
     prediction: str = ""
     right: bool | None = None
     prompt: str = ""
-    """The hash of what the judge was asked; another prompt's verdicts are another judge's."""
+    """The hash of the judge's prompt; another prompt's verdicts count as another judge's."""
     gold: tuple[str, ...] = ()
-    """The answers that were shown as gold, where they are another question's."""
+    """The answers shown as gold, if they are another question's."""
 
 
 _LINE = TypeAdapter(_Line)
@@ -67,10 +67,10 @@ class _Case(NamedTuple):
 
 
 class JudgeAgreement(NamedTuple):
-    """How the judge and a second one agree on the answers that both have judged."""
+    """The agreement of the judge and a second one on the answers that both have judged."""
 
     judge: str
-    """The second one."""
+    """The second judge."""
     n: int
     agreed: float
     """Share of the answers on which they agree."""
@@ -115,7 +115,7 @@ class Judgements:
         return self.verdicts.get((outcome["id"], outcome["answer"]))
 
     def agreement(self, outcomes: Iterable[Outcome]) -> JudgeAgreement | None:
-        """Compare what the two judges say of answers; None where they have judged none in common."""
+        """Compare the verdicts of the two judges; None if they have judged no answers in common."""
         keys = {(each["id"], each["answer"]) for each in outcomes} & self.verdicts.keys() & self.second_verdicts.keys()
         if not keys:
             return None
@@ -127,7 +127,7 @@ class Judgements:
 
 
 def read_judgements(reader: RunReader) -> Judgements:
-    """Read what the last judge of a run said, and the one before it; empty without a file."""
+    """Return the verdicts of the last judge of a run, and of the one before it; empty without a file."""
     judges = [*_lines_by_judge(reader).items()]
     if not judges:
         return Judgements()
@@ -147,7 +147,7 @@ def _audit(lines: Iterable[_Line]) -> JudgeAudit | None:
 
 
 def _lines_by_judge(reader: RunReader) -> dict[tuple[str, str], list[_Line]]:
-    """Read all lines: (judge, prompt) → its lines; the judge that was asked last comes last."""
+    """Read all lines: (judge, prompt) → its lines; the most recent judge comes last."""
     found: dict[tuple[str, str], list[_Line]] = {}
     for line in (each for folder in reader.folders for each in read_json_lines(folder, JUDGEMENTS, _LINE)):
         key = line.judge, line.prompt
@@ -181,7 +181,7 @@ async def judge_run(
         if each.startswith(SIMULATED_MODELS):
             raise SpecError(f"--judge {redact(each)}: a simulated model cannot judge answers; name a language model")
     if second and redact(second) == redact(spec):
-        raise SpecError(f"--second-judge {redact(second)}: it is the judge itself; name another model")
+        raise SpecError(f"--second-judge {redact(second)}: this is the judge itself; name another model")
     questions = {question.id: question for question in reader.questions()}
     known = _lines_by_judge(reader)
     prompt = hashlib.sha256(read_prompt(_ROLE).instructions.encode()).hexdigest()[:12]
@@ -213,7 +213,7 @@ async def judge_run(
 
 
 def _answers(reader: RunReader, questions: Mapping[str, EvalQuestion]) -> Iterator[_Case]:
-    """Yield the answers that cannot be judged without a call."""
+    """Yield the answers that can only be judged with a call."""
     for method in reader.manifest.methods:
         for outcome in reader.latest(method).values():
             if outcome["answer"].strip() and outcome["id"] in questions and questions[outcome["id"]].answers:

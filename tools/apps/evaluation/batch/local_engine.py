@@ -37,22 +37,22 @@ WorkerMessage = StepEvent | JobResult
 JobRunner = Callable[[QuestionJob, EventListener], Awaitable[JobResult]]
 """Answers one question, here or in a worker, as `answer_question` does."""
 MAX_FAILURES_IN_A_ROW = 20
-"""So many failures of the same kind in a row stop a run; more than the questions that are in flight by default."""
+"""Failures of the same kind in a row that stop a run; more than the default number of questions in flight."""
 MAX_ATTEMPTS = 3
-"""With how many workers a question may be lost before it counts as failed: it may be what kills them."""
+"""Maximum workers lost on a question before it counts as failed: it may be the cause."""
 
 
 @dataclass
 class RunTally:
-    """The progress and the costs of a run."""
+    """The progress and costs of a run."""
 
     total: int
     """Questions times methods times repeats."""
     finished: int = 0
-    """With those of earlier sessions."""
+    """Including earlier sessions."""
     failed: int = 0
     outage_began: float | None = None
-    """Start of the outage by `time.monotonic()`; None while questions are answered."""
+    """Start of the outage by `time.monotonic()`; None while questions are being answered."""
     calls: int = 0
     """Model calls of this session that the cache did not answer."""
     prompt_tokens: int = 0
@@ -64,7 +64,7 @@ class RunTally:
 
 
 class LimitReached(BaseException):
-    """The limits are reached; its text says which. No handler may take it for a failed question."""
+    """A limit is reached; its text says which. No handler may take it for a failed question."""
 
 
 @dataclass
@@ -75,12 +75,12 @@ class RunEngine:
     tally: RunTally
     prices: PriceTable
     concurrency: int = 16
-    """Questions in flight at a time."""
+    """Maximum questions in flight."""
     max_calls: int | None = None
     max_cost: float | None = None
     run_one: JobRunner = answer_question
     max_outage: float = 0.0
-    """Seconds for which an outage is waited for before the questions that meet it fail."""
+    """Seconds to wait for the end of an outage before the affected questions fail."""
     on_outage: Callable[[str], None] = lambda _: None
     """Called with the error when an outage begins."""
     last_failure: str = ""
@@ -90,7 +90,7 @@ class RunEngine:
     """Number of model calls of this session with a usable reply."""
     unusable: int = 0
     asked_model: str = ""
-    """The model asked last."""
+    """The model called last."""
 
     async def run(self, jobs: Iterable[QuestionJob]) -> str:
         """Answer questions in order, `concurrency` at a time; return why it stopped early, empty when all are finished.
@@ -120,7 +120,7 @@ class RunEngine:
             self._check_replies(MAX_FAILURES_IN_A_ROW)
 
     async def _answer(self, job: QuestionJob) -> JobResult:
-        """Answer a question; after an outage again, since what was paid for comes from the cache."""
+        """Answer a question; again after an outage, since what was paid for comes from the cache."""
         since, pause = None, 0.5
         while (result := await self.run_one(job, self._on_event)).failure == "outage":
             now = time.monotonic()
@@ -137,14 +137,14 @@ class RunEngine:
         return result
 
     def _check(self, failure: str, error: str) -> None:
-        """Stop where all further questions would fail, too."""
+        """Stop if all further questions would fail, too."""
         self.in_a_row = self.in_a_row + 1 if failure == self.last_failure else 1
         self.last_failure = failure
         if failure == "refusal" or (failure and self.in_a_row >= MAX_FAILURES_IN_A_ROW):
             why = "" if failure == "refusal" else f" after {self.in_a_row} failures in a row, the last one"
             raise RunError(
                 f"the run was stopped{why}: {error} "
-                "(what is finished is kept; fix this and run the same command with --retry-failed)",
+                "(finished work is kept; fix this and run the same command with --retry-failed)",
                 failure if failure in ("outage", "refusal") else "",
             )
 
@@ -157,7 +157,7 @@ class RunEngine:
             )
 
     def _on_event(self, event: StepEvent) -> None:
-        """Count a model call, by how many of its attempts were paid for, and stop at a limit."""
+        """Count a model call, by its paid attempts, and stop at a limit."""
         if event["event"] != Asked.event or not isinstance(asked := parse_event(event), Asked):
             return
         tally = self.tally
@@ -179,7 +179,7 @@ class RunEngine:
 
 @contextmanager
 def raised_gc_threshold() -> Generator[None]:
-    """Let Python look for cyclic garbage after 20,000 new objects, not 700, while the block runs.
+    """Let Python collect cyclic garbage after 20,000 new objects, not 700, while the block runs.
 
     At 64 questions at a time a run took a quarter less processor so, and the process 14 MB more.
     """
@@ -196,11 +196,11 @@ class WorkerLostError(Exception):
 
 
 def retry_lost(run_one: JobRunner, kind: str, size: int) -> JobRunner:
-    """Let another worker answer a question when one is lost, three at most; all `size` of them share the call limit."""
+    """Let another worker answer a question if one is lost, three at most; all `size` of them share the call limit."""
 
     async def answer(job: QuestionJob, listen: EventListener) -> JobResult:
         began, reason = time.perf_counter(), ""
-        # Every setting is given, so that nothing is left to a worker's own environment.
+        # Every setting is passed, so that nothing is left to a worker's own environment.
         given = {**dict(job.settings), "max_parallel_calls": -(-job.settings.max_parallel_calls // size)}
         job = replace(job, settings=job.settings.model_copy(update=given))
         for _ in range(MAX_ATTEMPTS):
@@ -224,14 +224,14 @@ _NOTHING_LOADED = {
     "reranker": ("lexical",),
     "entailment": ("lexical",),
 }
-"""Setting → specs that need no weights in memory."""
+"""Setting → specs that keep no weights in memory."""
 
 _Message = WorkerMessage | HopgraphError | None
-"""An error is why no question can be answered; None comes once the worker is lost."""
+"""An error says why no question can be answered; None comes once the worker is lost."""
 
 
 def choose_process_count(methods: Mapping[str, Context], concurrency: int, questions: int) -> int:
-    """Choose how many processes answer where --processes is not given.
+    """Choose the number of processes if --processes is not set.
 
     One for each 16 questions in flight, as far as `questions` are left (of all methods together) and calls are
     allowed. Only one where a setting may load weights or an index into memory, and where traces are sent: what a
@@ -253,7 +253,7 @@ def _loads_nothing(settings: Context) -> bool:
 
 
 def _work(driver: Connection, methods: Sequence[str]) -> None:
-    """Answer questions by any methods until the driver has gone; runs in its own process."""
+    """Answer questions with any methods until the driver is gone; runs in its own process."""
     for each in methods:
         find_method(each)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C ends
@@ -311,7 +311,7 @@ class _Process:
         loop.call_soon_threadsafe(lose)
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have it answer a question; WorkerLostError where it died."""
+        """Have it answer a question; WorkerLostError if it died."""
         number = next(self.numbers)
         inbox = self.in_flight[number] = asyncio.Queue[_Message]()
         try:

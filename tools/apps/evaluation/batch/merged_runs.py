@@ -20,11 +20,11 @@ _MAY_DIFFER: Any = {
     "libraries": True,
     "commit": True,
 }
-"""In what runs over parts of a data set may differ."""
+"""The fields in which runs over parts of a data set may differ."""
 
 
 class MergedRuns(RunReader):
-    """Runs that differ only in their questions, of which no two have one in common."""
+    """Runs that differ only in their questions and have none in common."""
 
     def __init__(self, parts: Sequence[RunReader]) -> None:
         first, every = parts[0].manifest, [each.manifest.dataset for each in parts]
@@ -70,7 +70,7 @@ def open_runs(folder: Path) -> list[RunReader]:
 
 
 def merge_parts(readers: Sequence[RunReader]) -> list[RunReader]:
-    """Merge runs that were made alike over other questions of the same data set; the others stay as they are."""
+    """Merge runs with the same settings over different questions of one data set; the others are unchanged."""
     groups: dict[str, list[list[RunReader]]] = defaultdict(list)
     asked = {id(each): {question.id for question in each.questions()} for each in readers}
     for each in readers:

@@ -29,9 +29,9 @@ class JobResult(NamedTuple):
 
     outcome: Outcome
     record: bytes | None = None
-    """The compressed record of all steps, where it is to be kept."""
+    """The compressed record of all steps, if it is to be stored."""
     failure: str = ""
-    """`outage` or `refusal`, as `HopgraphError.trouble` says, else the error's class; empty when it did not fail."""
+    """`outage` or `refusal`, as in `HopgraphError.trouble`, else the error's class; empty if it did not fail."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ async def _final_state(job: QuestionJob, see: EventListener) -> Mapping[str, Any
 
 
 def requires_gold(method: str) -> bool:
-    """Return whether a method takes the gold passages with the question; an experiment does not."""
+    """Return whether a method receives the gold passages with the question; an experiment does not."""
     return method in METHODS and METHODS[method].takes_gold_passages
 
 
@@ -80,7 +80,7 @@ def is_of_others(method: str) -> bool:
 
 
 async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
-    """Run a method, an experiment or a graph that makes training data; `watch` gets each step event.
+    """Run a method, an experiment or a graph that makes training data; `watch` receives each step event.
 
     The record has the state's `measured` (of an experiment) and `distilled` (training data), too. What fails for good,
     be it a server, a question that is too long or a custom retriever or model, is an outcome. HopgraphError: settings,
@@ -116,7 +116,7 @@ async def answer_question(job: QuestionJob, watch: EventListener) -> JobResult:
 
 
 def make_outcome(job: QuestionJob, began: float, state: Mapping[str, Any] | None = None, *, error: str = "") -> Outcome:
-    """Make the outcome of a question that began at this `time.perf_counter()`: of its last state, or of its error."""
+    """Return the outcome of a question started at this `time.perf_counter()`: from its final state or its error."""
     state = state or {}
     passages: list[Passage] = state.get("passages", [])
     outcome = Outcome(

@@ -30,11 +30,11 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.io.redact import redact
 
 _START_SECONDS = 600.0
-"""Seconds until a cluster has room for one worker; those that grow on demand need minutes."""
+"""Seconds to wait until a cluster has room for one worker; autoscaling ones need minutes."""
 _CONNECT_SECONDS = 10.0
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Local models see the graphics card, though a worker does not claim one.
+    # Local models can use the GPU, although a worker does not claim one.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 _LOCAL_ENVIRONMENT = {
@@ -55,11 +55,11 @@ class Worker:
             find_method(each)
 
     async def versions(self) -> tuple[str, str]:
-        """Return the name of its machine and its version of hopgraph."""
+        """Return the machine's name and its version of hopgraph."""
         return socket.gethostname(), version("hopgraph")
 
     async def answer(self, job: QuestionJob) -> AsyncGenerator[WorkerMessage]:
-        """Answer a question as `answer_question` does, on the background loop, where the connections to models are."""
+        """Answer a question as `answer_question` does, on the background loop, which has the model connections."""
         here, calls = asyncio.get_running_loop(), asyncio.Queue[StepEvent | None]()
 
         def listen(event: StepEvent) -> None:
@@ -92,7 +92,7 @@ class _ActorPool:
         self._actors: list[_Actor] = []
 
     async def answer(self, job: QuestionJob, listen: EventListener) -> JobResult:
-        """Have the least busy worker answer a question; WorkerLostError where it died."""
+        """Have the least busy worker answer a question; WorkerLostError if it died."""
         errors, actor = self._ray.exceptions, await self._least_busy()
         actor.in_flight += 1
         try:
@@ -125,7 +125,7 @@ class _ActorPool:
         return min((each for each in self._actors if each.ready.done()), key=lambda each: each.in_flight)
 
     def wait_for_starting(self) -> None:
-        """Wait for workers that are still starting: Ray ends a process that hears of one after it was shut down."""
+        """Wait for workers that are still starting: Ray kills a process that learns of one after shutdown."""
         if starting := [each.versions for each in self._actors if not each.ready.done()]:
             self._ray.wait(starting, num_returns=len(starting), timeout=_START_SECONDS)
 
@@ -135,7 +135,7 @@ class _ActorPool:
         except self._ray.exceptions.RayError as error:
             raise RunError(
                 f"a Ray worker cannot start: {_first_line(error)} "
-                "(every machine of the cluster needs the same hopgraph, with its extras)"
+                "(every machine of the cluster needs the same hopgraph and extras)"
             ) from None
         if theirs != version("hopgraph"):
             raise RunError(f"{machine} has hopgraph {theirs}, and {version('hopgraph')} is needed; install that")
@@ -143,7 +143,7 @@ class _ActorPool:
 
 @contextmanager
 def ray_workers(concurrency: int) -> Generator[JobRunner]:
-    """Join the cluster that RAY_ADDRESS names, else start one on this machine for as long as the block runs.
+    """Join the cluster that RAY_ADDRESS names, else start one on this machine for the duration of the block.
 
     `concurrency` questions are in flight, over all workers. SpecError: Ray is not installed. SettingsError: RAY_ADDRESS
     is one of a Ray client. RunError: the cluster cannot be reached.

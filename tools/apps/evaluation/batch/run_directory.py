@@ -1,4 +1,4 @@
-"""The directory of a run: what it was made with, and what is finished, which is on disk at once and survives a kill.
+"""The directory of a run: its setup and its finished questions, which are written at once and survive a kill.
 
     manifest.json         what the run was made with
     questions.jsonl       the questions that were chosen, with their gold answers
@@ -52,13 +52,13 @@ MANIFEST = "manifest.json"
 _LIBRARIES = ("hopgraph", "langgraph", "langchain-core", "langchain-openai", "bm25s", "numpy")
 
 SIMULATED_MODELS = ("offline:", "rehearsal:")
-"""How the specs of models begin that only simulate a language model; their scores say nothing about models."""
+"""Prefixes of the specs of models that only simulate a language model; their scores say nothing about models."""
 
 GoldBy = Literal["ids", "titles", "none"]
 GOLD_EXPECTED = 0.9
-"""The share of the gold passages that a corpus has to have, or every table says how few it has."""
+"""The share of the gold passages that a corpus must have; below it, every table reports the number."""
 DOWNLOADED = "dataset-"
-"""The beginning of the name of a data set's file that was downloaded from the hub."""
+"""The prefix of a data-set file that was downloaded from the hub."""
 _LOCK, _QUESTIONS, _RESULTS, _TRACES, _CACHE = ".lock", "questions.jsonl", "results", "traces", "cache"
 _SETUP_FILES = frozenset({_QUESTIONS, _RESULTS, _TRACES, _CACHE, "corpus", "corpus.jsonl", "renaming.json"})
 _OWN_FILES = frozenset({MANIFEST, _LOCK, *_SETUP_FILES})
@@ -81,7 +81,7 @@ class DatasetInfo(BaseModel, frozen=True, extra="forbid"):
     label: str = ""
     """Its name in a study; else empty."""
     renamed: int | None = None
-    """The seed with which people, places and works were renamed; None: they were not."""
+    """The seed with which people, places and works were renamed; None if they were not."""
 
 
 class CorpusSource(BaseModel, frozen=True, extra="forbid"):
@@ -92,14 +92,14 @@ class CorpusSource(BaseModel, frozen=True, extra="forbid"):
     fingerprint: str
     """Hash of the corpus if the retriever has one; else empty."""
     gold_by: GoldBy
-    """The way gold passages are recognized among the retrieved ones."""
+    """How gold passages are recognized among the retrieved ones."""
     gold_found: int | None = None
     """Number of gold passages in it; None if unknown, as in runs of earlier versions."""
     gold_sought: int | None = None
 
 
 class RunManifest(BaseModel, frozen=True, extra="forbid"):
-    """Everything that shapes the results of a run."""
+    """Everything that affects the results of a run."""
 
     format_version: Literal[1] = 1
     dataset: DatasetInfo
@@ -112,10 +112,10 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
     prompts: dict[str, dict[str, str]]
     """Method → SHA-256 of each of its prompt files."""
     code: dict[str, str] = {}
-    """Method → SHA-256 of the file with its graph, for those that are not hopgraph's."""
+    """Method → SHA-256 of the file with its graph, for methods that are not hopgraph's."""
     libraries: dict[str, str] = Field(default_factory=lambda: {name: version(name) for name in _LIBRARIES})
     commit: str = ""
-    """The Git commit of the folder that the run was started in, with `-dirty` where files differ; empty without one."""
+    """The Git commit of the run's working directory, with `-dirty` if files differ; empty without one."""
 
     @field_validator("methods")
     @classmethod
@@ -124,7 +124,7 @@ class RunManifest(BaseModel, frozen=True, extra="forbid"):
 
 
 def frozen_settings(settings: Context) -> dict[str, JsonValue]:
-    """Return the settings that shape a result, but for the retriever; objects as their class name, without keys.
+    """Return the settings that affect a result, except the retriever; objects as their class name, without keys.
 
     Prompts are left out: `prompt_hashes` tells them apart, wherever they come from.
     """
@@ -136,7 +136,7 @@ def frozen_settings(settings: Context) -> dict[str, JsonValue]:
 
 
 def prompt_hashes(settings: Context) -> dict[str, str]:
-    """Hash the prompt of each step of a method, with its demonstrations; PromptError where one cannot be used."""
+    """Hash the prompt of each step of a method, with its demonstrations; PromptError if one cannot be used."""
     hashes: dict[str, str] = {}
     steps = settings.steps if settings.answer_type in ("short", "yes_no") else settings.all_steps()
     for step in sorted(steps):
@@ -159,7 +159,7 @@ def file_hash(path: Path) -> str:
 
 
 def describe_commit() -> str:
-    """Describe the Git commit of the working directory, as a RunManifest has it."""
+    """Describe the Git commit of the working directory, for a RunManifest."""
     git = shutil.which("git")
     command = [git or "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     found = subprocess.run(command, capture_output=True, text=True, check=False) if git else None  # noqa: S603 - fixed arguments
@@ -208,13 +208,13 @@ def _differences(old: JsonValue, new: JsonValue, place: str = "") -> Iterator[st
 
 
 def models_in(settings: Mapping[str, JsonValue]) -> list[str]:
-    """List the models of a method's settings as a manifest has them: of the method, and of single roles."""
+    """List the models in a method's settings for a manifest: the method's, and those of single roles."""
     roles = settings.get("models")
     return [str(settings.get("model") or DEFAULT_MODEL), *(map(str, roles.values()) if isinstance(roles, dict) else [])]
 
 
 def shown_model(spec: str) -> str:
-    """Return a model's spec as tables show it: of a rehearsal's data set the name without its folder."""
+    """Return a model's spec for tables: a rehearsal's data set by name, without its folder."""
     if not spec.startswith("rehearsal:"):
         return spec
     path, mark, options = spec.removeprefix("rehearsal:").partition("?")
@@ -222,7 +222,7 @@ def shown_model(spec: str) -> str:
 
 
 def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
-    """Describe the models in methods' settings that only simulate a language model; empty where none does."""
+    """Describe the models in methods' settings that only simulate a language model; empty if none does."""
     models = {shown_model(redact(name)) for settings in methods for name in models_in(settings)}
     names = sorted(name for name in models if name.startswith(SIMULATED_MODELS))
     many = "none of which is a language model" if len(names) > 1 else "which is not a language model"
@@ -230,7 +230,7 @@ def describe_simulated(methods: Iterable[Mapping[str, JsonValue]]) -> str:
 
 
 def describe_missing_gold(manifest: RunManifest) -> str:
-    """Describe how few of the gold passages the corpus of a run has; empty where it has enough."""
+    """Report how few of the gold passages a run's corpus has; empty if it has enough."""
     found, sought = manifest.corpus.gold_found, manifest.corpus.gold_sought
     if found is None or not sought or found >= GOLD_EXPECTED * sought:
         return ""
@@ -249,7 +249,7 @@ class OutcomeKey(NamedTuple):
 
 
 class Outcome(TypedDict):
-    """One question that a method has finished, with an answer, without one, or by failing: one line of the results."""
+    """One question that a method has finished (answered, abstained or failed): one line of the results."""
 
     method: str
     """The method, by its name in the manifest."""
@@ -264,16 +264,16 @@ class Outcome(TypedDict):
     citations: list[Citation]
     """Passages that support the answer, in the order of its marks."""
     retrieved: list[str]
-    """Ids of the passages, best first, those of model knowledge left out."""
+    """Ids of the passages, best first, without model knowledge."""
     titles: list[str]
     supported: bool | None
-    """True if the cited passages entail the answer; None where gold passages decide it, or nothing is cited."""
+    """True if the cited passages entail the answer; None if gold passages decide it, or nothing is cited."""
     stop_reason: StopReason | Literal["failed"]
     """Why the method ended."""
     usage: Usage | None
-    """None when it failed."""
+    """None if it failed."""
     seconds: float
-    """Wall time; small where replies came from the cache."""
+    """Wall time; small if replies came from the cache."""
     error: str
     """Why it failed, in one line; else empty."""
     confidence: NotRequired[int | None]
@@ -282,7 +282,7 @@ class Outcome(TypedDict):
     """Citation recall of an answer in sentences, see `CitationScores`; absent for others."""
     citation_precision: NotRequired[float]
     trace: list[int]
-    """Offset and length in bytes of its trace in the file of traces; empty when none was kept."""
+    """Offset and length in bytes of its trace in the file of traces; empty if none was stored."""
     scores: NotRequired[dict[str, float]]
     """Scores of `score_outcome` at the time of writing, each from 0 to 1; tables recompute them. Not in older runs."""
 
@@ -291,7 +291,7 @@ _OUTCOME = TypeAdapter(Outcome)
 
 
 def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iterator[RecordT]:
-    """Read records from a file of lines but for a partial last one; RunError where it cannot be read or is damaged."""
+    """Read records from a file of lines, except a partial last one; RunError if it cannot be read or is damaged."""
     try:
         lines = open_source(folder / name)
     except FileNotFoundError:
@@ -306,7 +306,7 @@ def read_json_lines(folder: Path, name: str, kind: TypeAdapter[RecordT]) -> Iter
                 yield kind.validate_json(line)
             except ValidationError as error:
                 problem = f"{folder / name}:{number}: {format_error(error)}"
-                raise RunError(f"{problem}; remove this line to ask again") from None
+                raise RunError(f"{problem}; remove this line to ask the question again") from None
 
 
 def append_json_line(folder: Path, name: str, record: Mapping[str, object]) -> None:
@@ -316,13 +316,13 @@ def append_json_line(folder: Path, name: str, record: Mapping[str, object]) -> N
 
 
 def truncate_partial_line(folder: Path, name: str) -> None:
-    """Remove a last line that a kill left half-written."""
+    """Remove a last line left incomplete by a kill."""
     with suppress(FileNotFoundError), (folder / name).open("r+b") as file:
         file.truncate(file.read().rfind(b"\n") + 1)
 
 
 class RunReader:
-    """A run on disk; also while it is being written."""
+    """A run on disk, possibly still being written."""
 
     def __init__(self, folder: Path) -> None:
         """Open a run to read it; RunError if there is none, or it is damaged."""
@@ -344,15 +344,15 @@ class RunReader:
             raise RunError(f"{problem}; start a new run in another folder") from None
 
     def outcomes(self, method: str) -> Iterator[Outcome]:
-        """Read what a method has finished, one at a time, as `read_json_lines` does; a retried question has two."""
+        """Read a method's finished questions, one at a time, as `read_json_lines` does; a retried one occurs twice."""
         return read_json_lines(self.folder, _results(method), _OUTCOME)
 
     def latest(self, method: str) -> dict[OutcomeKey, Outcome]:
-        """Read what a method has finished; of a retried question the last outcome counts."""
+        """Read a method's finished questions; the last outcome of a retried one counts."""
         return {OutcomeKey(method, each["id"], each["repeat"]): each for each in self.outcomes(method)}
 
     def trace(self, outcome: Outcome) -> Mapping[str, Any]:
-        """Read one question's record, as `hopgraph ask --json` writes it; RunError: none was kept, or it is damaged."""
+        """Read one question's record, in the format of `hopgraph ask --json`; RunError: none, or damaged."""
         if not outcome["trace"]:
             raise RunError(f"{outcome['method']} {outcome['id']}: the run kept no steps (--no-traces)")
         name = _traces(outcome["method"])
@@ -374,7 +374,7 @@ def _traces(method: str) -> str:
 
 
 class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
-    """A run that is being made; one process at a time."""
+    """A run being made; by one process at a time."""
 
     def __init__(
         self, folder: Path, manifest: RunManifest, questions: list[EvalQuestion], replies: Path | None = None
@@ -391,12 +391,12 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         self._lock = open_private(folder / _LOCK, "wb")
         try:
             if HAS_LOCKS and not try_lock(self._lock):
-                raise RunError(f"{folder}: another evaluation is writing it; wait for it to end")
+                raise RunError(f"{folder}: another evaluation is writing to it; wait for it to end")
             self.manifest = self._write_manifest(manifest, questions)
             self.finished = self._truncate_partial()
             """Finished questions, and whether each failed."""
             self.limit = ""
-            """The limit that ended this session, or empty."""
+            """The limit that stopped this session, or empty."""
         except BaseException:
             self._lock.close()
             raise
@@ -409,7 +409,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         return str((self._replies / str(repeat)).resolve())
 
     def add(self, outcome: Outcome, record: bytes | None) -> None:
-        """Write a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""
+        """Store a finished question, and its record from `compress_record`; fills in the outcome's `trace`."""
         if record:
             with open_private(self.folder / _traces(outcome["method"]), "ab") as file:
                 outcome["trace"] = [file.tell(), len(record)]
@@ -419,12 +419,12 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         self.finished[key] = bool(outcome["error"])
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write the scores in place of earlier ones."""
+        """Replace the stored scores."""
         content = f"{json.dumps(summary, indent=2)}\n".encode("ascii")
         write_files({self.folder / "summary.json": content}, private=True)
 
     def _check_folder(self) -> None:
-        """Refuse a folder with anything but what an interrupted setup leaves."""
+        """Refuse a folder that contains anything but the remains of an interrupted setup."""
         if self.folder.exists() and not (self.folder / MANIFEST).exists():
             names = sorted({path.name for path in self.folder.iterdir()} - _SETUP_FILES)
             if other := next((name for name in names if not name.startswith((".", DOWNLOADED))), None):
@@ -454,7 +454,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
         )
 
     def _truncate_partial(self) -> dict[OutcomeKey, bool]:
-        """Truncate what a kill left half-written; return what is finished."""
+        """Truncate incomplete writes after a kill; return what is finished."""
         finished: dict[OutcomeKey, bool] = {}
         for method in self.manifest.methods:
             latest = self.latest(method)
@@ -468,7 +468,7 @@ class RunWriter(RunReader, AbstractContextManager["RunWriter"]):
 
 @contextmanager
 def discarded_if_empty(folder: Path, *, estimate: bool = False) -> Generator[None]:
-    """Remove the run that the block makes, should it raise without an answer: other settings may be tried next.
+    """Remove the block's new run if it raises without an answer: other settings may be tried next.
 
     Failures are kept unless the server refused: they can be asked again. An `estimate` leaves nothing. A folder that
     had a part of a run before is left alone, and so is a data set that was downloaded into it.

@@ -45,7 +45,7 @@ CONTEXTS = "contexts"
 """Their name in a manifest."""
 _LOCAL_MODELS = (*SIMULATED_MODELS, "gguf:", "student:")
 _SEEDS_PER_REPEAT = 1_000
-"""More than a method has samples, which take the seeds that follow its own: no two samples of a run share one."""
+"""More than a method has samples, which use the seeds after its own: no two samples of a run share one."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class RunSpec:
     corpus: str | None = None
     """A retriever's spec; None for the pooled contexts of the data set."""
     rename: int | None = None
-    """The seed with which people, places and works are renamed; None: they are not."""
+    """The seed with which people, places and works are renamed; None: they are not renamed."""
     add_contexts: bool = False
     """Add the data set's contexts to the corpus: MIGRES's oracle setting."""
     repeats: int = 1
     keep_contexts: bool = False
-    """Keep all passages that come with a question in the run, not the gold ones alone."""
+    """Store all passages that come with a question in the run, not only the gold ones."""
     skip_invalid: bool = False
     all_methods: bool = False
-    """The methods are `all`: those that the questions lack something for are left out."""
+    """The methods are `all`: those whose requirements the questions do not meet are left out."""
     name: str = ""
     """Data set, model and point of a study, as far as they have names: its folder's name."""
     label: str = ""
@@ -86,12 +86,12 @@ class PreparedRun(NamedTuple):
     methods: dict[str, Context]
     """With their retriever."""
     skipped: dict[str, CorpusReading]
-    """Which records were skipped while the questions were read, and while the corpus was made."""
+    """Which records were skipped while reading the questions and building the corpus."""
     gold: GoldMatch
 
 
 def prepare_run(spec: RunSpec, progress: Progress | None = None, alike: PreparedRun | None = None) -> PreparedRun:
-    """Read the questions, make or open the corpus, and make the manifest. Blocks.
+    """Read the questions, build or open the corpus, and make the manifest. Blocks.
 
     Gold passages are not looked for again in the corpus of a run `alike`, which has the same questions.
 
@@ -206,7 +206,7 @@ def shares_replies(settings: Context) -> bool:
 
 
 def shared_replies() -> Path:
-    """Return the folder of the replies that a user's runs share, unless the setting `cache_dir` names another."""
+    """Return the reply folder that a user's runs share, unless the setting `cache_dir` names another."""
     return user_folder("cache") / "replies"
 
 

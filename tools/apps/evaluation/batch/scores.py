@@ -53,7 +53,7 @@ def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
 
 
 def retrieved_names(outcome: Outcome, gold_by: GoldBy) -> Sequence[str]:
-    """Name what was retrieved as gold passages are named in this corpus, best first."""
+    """Name the retrieved passages as gold passages are named in this corpus, best first."""
     return outcome["titles"] if gold_by == "titles" else outcome["retrieved"]
 
 
@@ -84,7 +84,7 @@ def _sentence_scores(citations: Sequence[Citation], question: EvalQuestion, gold
 
 
 def _quoted_sentences(citation: Citation, question: EvalQuestion, gold_by: GoldBy) -> list[str]:
-    """Name the gold sentences that a quote holds by their numbers; a quote that holds none by itself."""
+    """Return the numbers of the gold sentences that a quote contains; a unique key if it contains none."""
     quote, by_id = " ".join(citation["quote"].split()), gold_by == "ids"
     titles = {each.id: each.title for each in question.contexts}
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""The oracle: a player that answers from the gold annotations what is asked, shown and known in one prompt."""
+"""The oracle: a player that answers a prompt from the gold annotations of what is asked, shown and known in it."""
 
 import hashlib
 import re
@@ -40,7 +40,7 @@ _NO_RECORD = re.compile(r"\bno record means none\b|\b(?:one|a single) side(?:'s 
 _IN_PART = re.compile(
     r"\bin part\b|\bbest-supported\b|\bbest (?:answer )?(?:that )?you know\b|\bguess\b|\balways\b", re.IGNORECASE
 )
-"""What a strict oracle obeys: permissions and prohibitions in the instructions, as a careful model reads them."""
+"""Instructions that a strict oracle obeys: permissions and prohibitions, as a careful model reads them."""
 _LISTS = ("history", "sub_answers", "thoughts", "information", "assertions")
 _DRAWS = 20  # how many questions are drawn to find one with another answer
 
@@ -55,15 +55,15 @@ class RehearsalOptions(BaseModel, frozen=True, extra="forbid"):
     knowledge: float = Field(0.0, ge=0, le=1)
     """The share of facts that it knows from memory."""
     obey: Literal["gold", "strict"] = "gold"
-    """strict: it does not do what the instructions forbid, even where gold knows better, so that a bad prompt shows."""
+    """strict: it obeys prohibitions in the instructions even if gold knows better, so that a bad prompt shows."""
     reads: Literal["exact", "loose"] = "exact"
-    """loose: it also understands a fact or a question that a language model put into its own words."""
+    """loose: it also understands a fact or a question that a language model has reworded."""
     latency: float = Field(0.0, ge=0, allow_inf_nan=False)
     """Seconds that each reply takes."""
     rename: int | None = Field(None, ge=0)
     """The seed of the run's `--rename`: it reads the questions with the new names, and remembers nothing of them."""
     seed: int = 0
-    """Another seed errs in other places and knows other facts."""
+    """Another seed makes errors elsewhere and knows other facts."""
 
 
 class HopAnswer(NamedTuple):
@@ -71,9 +71,9 @@ class HopAnswer(NamedTuple):
 
     hop: PlanHop
     answer: str
-    """The text as written there; right in a passage, maybe wrong in a history."""
+    """The text as it appears there; correct in a passage, possibly wrong in a history."""
     statement: str
-    """A self-contained sentence that says so."""
+    """A self-contained sentence that states it."""
 
 
 @lru_cache(maxsize=4_096)
@@ -112,14 +112,14 @@ def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage
 
 
 def draw_share(*parts: object) -> float:
-    """Return a number from 0 (included) to 1 (excluded); the same parts always give the same."""
+    """Return a number from 0 (included) to 1 (excluded), deterministic in its parts."""
     digest = hashlib.blake2b("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """Plays a prompt from the gold annotations, of which it uses only what the prompt shows and what it remembers."""
+    """Plays a prompt from the gold annotations, using only what the prompt shows and what it remembers."""
 
     prompt: ParsedPrompt
     book: PlanBook
@@ -148,7 +148,7 @@ class Oracle:
         return self.options.obey == "strict"
 
     def _says(self, pattern: re.Pattern[str]) -> bool:
-        """Return whether the instructions say something of this kind."""
+        """Return whether the instructions contain something of this kind."""
         return pattern.search(self.prompt.instructions) is not None
 
     @property
@@ -166,7 +166,7 @@ class Oracle:
         return {each.number: found for each in self.prompt.passages if (found := self._found_in(each))}
 
     def by_item(self, name: str) -> dict[int, list[HopAnswer]]:
-        """Return what each text of a list says, by its number; those that say nothing are left out."""
+        """Return what each text of a list states, by number; texts that state nothing are left out."""
         found = (
             (number, self.found_in_text(text) or self._found_by_answer(text))
             for number, text in self.prompt.items(name)
@@ -272,15 +272,15 @@ class Oracle:
         return draw_share(self.options.seed, self.fingerprint, *decision)
 
     def errs(self, decision: str, number: int = 0) -> bool:
-        """Return whether a decision is wrong; `number` tells decisions of one kind apart."""
+        """Return whether a decision is wrong; `number` distinguishes decisions of one kind."""
         return self.chance(decision, number) < self.options.error
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
-        """Return what rules judged, in an error the other."""
+        """Return the correct judgement, or the opposite in case of an error."""
         return right != self.errs(judgement, number)
 
     def relevant(self) -> list[int]:
-        """Judge each passage by itself: it is relevant when it says something of a hop."""
+        """Judge each passage separately: it is relevant if it states something about a hop."""
         numbers = (each.number for each in self.prompt.passages)
         return [number for number in numbers if self.judges("relevant", number in self.by_passage, number)]
 
@@ -368,7 +368,7 @@ class Oracle:
         return (plans[int(self.chance(f"{choice}:{number}") * len(plans))] for number in range(_DRAWS))
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Ask for each hop that is not known and can be asked now (else the unknown question itself), in new words."""
+        """Ask for each hop that is unknown and can be asked now (else the unknown question itself), reworded."""
         known, (plan, part) = self._known(given), self.target
         if not self.hops:
             unknown = [self.prompt.question]
@@ -389,7 +389,7 @@ class Oracle:
         return found
 
     def parts(self, in_order: bool) -> list[str]:
-        """Break the question down into its hops, self-contained or referring; empty for one hop."""
+        """Decompose the question into its hops, self-contained or with references; empty for one hop."""
         plan, part = self.target
         hops = plan.asked[: self.prompt.at_most] if part is None and len(plan.asked) > 1 else ()
         places = {hop.number: f"#{place}" for place, hop in enumerate(hops, start=1)}

@@ -99,7 +99,7 @@ def parse_rehearsal(rest: str) -> tuple[str, RehearsalOptions]:
     """Split what follows `rehearsal:` into the data set and the options; SpecError: no data set, or a bad option."""
     dataset, _, query = rest.partition("?")
     if not dataset.strip():
-        raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, as rehearsal:train.json?error=0.1")
+        raise SpecError("rehearsal: names no data set; write rehearsal:DATASET, e.g. rehearsal:train.json?error=0.1")
     try:
         options = RehearsalOptions.model_validate(dict(parse_qsl(query, keep_blank_values=True)))
     except ValidationError as error:

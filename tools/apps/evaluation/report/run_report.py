@@ -17,7 +17,7 @@ from hopgraph.tools.io.guarded_files import write_files
 from hopgraph.tools.text.sanitize import pluralize
 
 _HASH = 8
-"""Characters of a hash that are shown: enough to tell a few apart."""
+"""Characters shown of a hash: enough to tell a few apart."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def make_report(
     official: OfficialSet | None = None,
     plan: bool = False,
 ) -> ComparisonReport:
-    """Make all tables of the comparison of each data set.
+    """Return all tables of the comparison of each data set.
 
     `measures` are those of `parse_measures`; `plan` adds how many questions would separate the methods. RunError: a
     data set lacks the method `against`, or no run asked the file of the official script. SettingsError: an unknown
@@ -80,7 +80,7 @@ def make_report(
 def report_files(
     report: ComparisonReport, comparisons: Mapping[str, Comparison], paths: Sequence[Path]
 ) -> dict[Path, str]:
-    """Make the text of each file by its ending; LaTeX has the tables for a paper alone.
+    """Return the text of each file by its suffix; LaTeX only has the tables for a paper.
 
     Of an HTML file the pages of the questions are written beside it.
     """
@@ -107,7 +107,7 @@ def _heading(comparison: Comparison) -> str:
 
 
 def _notes(methods: Sequence[ScoredMethod]) -> list[str]:
-    """Say what the runs have in common, and which of them have other names in them."""
+    """Return notes on what the runs have in common, and which of them have renamed names."""
     corpora = dict.fromkeys(method.reader.manifest.corpus.retriever for method in methods)
     models = dict.fromkeys(shown_model(method.model) for method in methods)
     notes = [f"Corpus: {', '.join(corpora)}. Models: {', '.join(models)}."]
@@ -143,7 +143,7 @@ def _write_details(comparison: Comparison, folder: Path, start: Path) -> list[st
 
 
 def differences_table(readers: Sequence[RunReader]) -> Table:
-    """Make a table of runs → what is not the same in all of them; without rows where nothing differs."""
+    """Return a table of runs → settings that differ; without rows if nothing differs."""
     facts = [_facts(each.manifest) for each in readers]
     names = dict.fromkeys(name for each in facts for name in each)
     differing = [name for name in names if len({each.get(name, "") for each in facts}) > 1]

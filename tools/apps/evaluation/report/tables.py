@@ -52,20 +52,20 @@ _TESTED = {"f1": "F1", "em": "EM", "recall@15": "R@15"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry: what a machine reads, and what people read."""
+    """One entry: its value for machines, and its text for people."""
 
     value: float | str | None
     """Unrounded; None for a missing entry."""
     text: str
     low: float | None = None
-    """The lower end of the value's 95 % interval, where it has one."""
+    """The lower end of the value's 95 % interval, if it has one."""
     high: float | None = None
     sd: float | None = None
-    """The value's standard deviation over repeats, where there are several."""
+    """The value's standard deviation over repeats, if there are several."""
     rank: int = 0
     """1: the best of its column, 2: the second; 0: neither, or not ranked."""
     mark: str = ""
-    """`*` or `**` where a test tells it from a baseline's; not in the text."""
+    """`*` or `**` if a test distinguishes it from a baseline's; not in the text."""
     p: float | None = None
     """The p-value of that test."""
 
@@ -99,7 +99,7 @@ class Table:
 
 
 def text_cell(text: str) -> Cell:
-    """Return a cell that says something; without a value where it says nothing."""
+    """Return a cell with text; without a value if the text is empty."""
     return Cell(text or None, text)
 
 
@@ -140,7 +140,7 @@ def score_cell(comparison: Comparison, method: ScoredMethod, score: str, digits:
 
 
 def tables(comparison: Comparison, against: str | None = None, *, plan: bool = False) -> list[Table]:
-    """Make all tables of a comparison but for empty ones; RunError where no method is named `against`.
+    """Return all non-empty tables of a comparison; RunError if no method is named `against`.
 
     With a `plan` also that of the questions that would separate the methods.
 
@@ -174,7 +174,7 @@ def labelled(comparison: Comparison, made: Sequence[Table]) -> list[Table]:
 
 
 def missing_gold(methods: Iterable[ScoredMethod]) -> str:
-    """Say of runs in whose corpora gold passages are missing how few there are, after a note; empty for none."""
+    """Append to a note how few gold passages the corpora of runs have, if any are missing; empty for none."""
     found = (describe_missing_gold(each.reader.manifest) for each in methods)
     return "".join(f" {each}" for each in dict.fromkeys(found) if each)
 
@@ -190,7 +190,7 @@ def _hops(question: EvalQuestion) -> str:
 
 
 def as_table(title: str, note: str, rows: Mapping[str, Mapping[str, Cell]]) -> Table:
-    """Make a table of method → column → cell, without the columns in which no method has an entry."""
+    """Return a table of method → column → cell, without the columns in which no method has an entry."""
     if any(cell.sd is not None for row in rows.values() for cell in row.values()):
         note += " ±: standard deviation over repeats."
     columns = dict.fromkeys(name for row in rows.values() for name, cell in row.items() if cell.text)

@@ -123,7 +123,7 @@ def _value(cell: Cell) -> str:
 
 
 MAX_PAGES = 1_000
-"""Questions that have a page; a method's tree takes some 20 KB."""
+"""Maximum questions with a page; a method's tree takes about 20 KB."""
 _MAX_CELL, _MAX_QUESTION = 30, 90
 """Characters of an answer and of a question in the table that links to the pages."""
 NO_FIGURES = "<h2>Figures</h2>\n<p>None: they need matplotlib, pip install 'hopgraph[figures]'.</p>"
@@ -131,7 +131,7 @@ _STYLE = files(__package__ or "").joinpath("report.css").read_text(encoding="utf
 
 
 def as_markdown(heading: str, notes: Sequence[str], tables: Sequence[Table]) -> str:
-    """Write a page of Markdown tables."""
+    """Return a page of Markdown tables."""
     parts = [f"# {_in_markdown(heading)}", *map(_in_markdown, notes)]
     for table in (each.flat() for each in tables):
         rule = ["---", *["---:"] * (len(table.columns) - 1)]
@@ -149,7 +149,7 @@ def _markdown_value(cell: Cell) -> str:
 
 
 def as_html(heading: str, notes: Sequence[str], tables: Sequence[Table], sections: Sequence[str] = ()) -> str:
-    """Write one page that needs nothing else; `sections` are pieces of HTML that come after the tables."""
+    """Return one self-contained page; `sections` are HTML fragments that follow the tables."""
     body = [f"<h1>{html.escape(heading)}</h1>", *(f"<p>{html.escape(note)}</p>" for note in notes)]
     for table in (each.flat() for each in tables):
         rows = [[html.escape(row[0].text), *map(_html_value, row[1:])] for row in table.rows]
@@ -197,7 +197,7 @@ def figures_section(figures: Mapping[str, bytes]) -> str:
 
 
 def settings_section(comparison: Comparison) -> str:
-    """Write what each method was run with: its settings, and of its run the corpus, the repeats and the versions."""
+    """Return each method's setup: its settings, and its run's corpus, repeats and versions."""
     records = {each.name: {**_run_facts(each.reader), **each.settings} for each in comparison.methods}
     rows = [
         [html.escape(name), *(_html_setting(record[name]) if name in record else "" for record in records.values())]
@@ -278,7 +278,7 @@ def _verdict(method: ScoredMethod, question: EvalQuestion, outcome: Outcome) -> 
 
 
 class _Entry(NamedTuple):
-    """A cell with what it belongs to; of the data set and the model where a table has several."""
+    """A cell with its context: the data set and the model if a table has several."""
 
     table: Table
     dataset: str
@@ -345,7 +345,7 @@ WRITERS: dict[str, Callable[[str, Sequence[str], Sequence[Table]], str]] = {
 
 
 def _in_markdown(text: str) -> str:
-    """Write a text so that Markdown shows it as it is, also in a table."""
+    """Escape a text so that Markdown shows it literally, also in a table."""
     return " ".join(_MARKS.sub(r"\\\g<0>", text).split())
 
 

@@ -52,7 +52,7 @@ class _Entry(BaseModel, frozen=True, extra="forbid"):
     runs: int = 1
     """Number of times each question is asked; scores are means."""
     settings: dict[str, JsonValue] = {}
-    """A row's are set over the preset of the data set's family, a table's in all rows whose methods have them; a
+    """A row's override the preset of the data set's family, a table's apply to all rows whose methods have them; a
     paper's in all of its tables."""
 
 
@@ -112,7 +112,7 @@ class ReportedPaper(BaseModel):
 
 
 def read_paper(name: str) -> ReportedPaper:
-    """Read what a paper reports; SettingsError if there is none of this name."""
+    """Read a paper's reported results; SettingsError if there is none of this name."""
     if name not in REPRODUCED_PAPERS:
         raise SettingsError(f"paper {name!r:.80} is unknown; available: {', '.join(REPRODUCED_PAPERS)}")
     text = files(__package__ or "").joinpath("papers", f"{name}.yaml").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def read_paper(name: str) -> ReportedPaper:
 
 
 def read_paper_table(name: str) -> tuple[ReportedPaper, PaperTable]:
-    """Read a table by its name, e.g. `tor/table5`; SettingsError where there is no such paper or table."""
+    """Read a table by name, e.g. `tor/table5`; SettingsError if there is no such paper or table."""
     paper_name, _, table_name = name.partition("/")
     paper = read_paper(paper_name)
     if table_name not in paper.tables:
@@ -148,11 +148,11 @@ def add_rows(table: PaperTable, methods: Iterable[Method]) -> PaperTable:
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A row, and what `hopgraph eval` is asked to do for it, with settings as `key=value`."""
+    """A row, and the corresponding `hopgraph eval` run, with settings as `key=value`."""
 
     row: PaperTableRow
     reason: str = ""
-    """Why it is not run; then it has none of the following."""
+    """Why it is not run; then the following fields are empty."""
     folder: str = ""
     """The run's folder below the table's."""
     second_corpus: bool = False
@@ -251,7 +251,7 @@ def _refuse_misplaced(table: PaperTable, given: Sequence[str]) -> None:
 
 
 def warnings_for(table: PaperTable, dataset: str, *, pooled: bool, stand_ins: str) -> list[str]:
-    """Say what keeps our numbers on a data set from being compared with the paper's; never empty.
+    """Return why our numbers on a data set are not comparable with the paper's; never empty.
 
     `pooled`: the corpus is the pooled contexts of the data set. `stand_ins` describes models that are simulated.
     """
@@ -304,7 +304,7 @@ def compare_with_paper(
     for place in places:
         head = table.columns[place].head
         columns += [f"{head} ours", "paper"] if summaries else [head]
-    # What differs among the rows is told with each.
+    # Differences among the rows are reported with each.
     told = [name for name in ("model", "retriever") if len({getattr(each.row, name) for each in rows}) > 1]
     made: list[list[Cell]] = []
     for planned in rows:
@@ -333,7 +333,7 @@ def _ours(summary: Mapping[str, Any], metric: str | None, paper: ReportedPaper) 
 
 
 def _theirs(planned: PlannedRow, place: int, paper: ReportedPaper) -> Cell:
-    """Show a number with the paper's own digits, but for zeros at the end."""
+    """Return a number with the paper's number of digits, without trailing zeros."""
     value, digits = planned.row.paper[place], ""
     if value is not None:
         digits = f"{value:.3f}" if paper.scale == "share" and value == round(value, 3) else f"{value:,}"

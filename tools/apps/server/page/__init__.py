@@ -29,7 +29,7 @@ def mount_page(app: FastAPI, options: ServingOptions, logins: Logins) -> FastAPI
 
     A SpecError where Gradio is not installed; a SettingsError where no folder of uploads can be created.
     """
-    # Read when Gradio is imported: it would report its use to its makers.
+    # Read when Gradio is imported: it would report usage to its makers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # After each event it would summarize, with pandas, all events since the start, for a page that is not served.
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
@@ -67,7 +67,7 @@ def mount_page(app: FastAPI, options: ServingOptions, logins: Logins) -> FastAPI
 
 
 def _user_of(request: Request) -> str:
-    """Return the user of a request to the page, as the guards have found it."""
+    """Return the user of a request to the page, as identified by the guards."""
     return request.scope["state"]["user"]
 
 
@@ -76,7 +76,7 @@ def _create_private(folder: Path) -> Path:
         make_private(folder)
         folder.chmod(0o700)  # it may be an older one
     except OSError as error:
-        advice = f"name another place with {_UPLOADS} or another file for threads"
+        advice = f"set another folder with {_UPLOADS} or another file for threads"
         raise SettingsError(f"no folder for uploads at {folder}: {error.strerror}; {advice}") from None
     return folder
 

@@ -50,12 +50,12 @@ APP = "app"  # the app's documents, in an address
 
 @dataclass
 class ChatSession:
-    """The page's work, apart from its looks."""
+    """The page's logic, apart from its appearance."""
 
     service: Callable[[], Service]
     _live: dict[str, LiveTurn] = field(default_factory=dict[str, LiveTurn])  # by the key of the thread
     closed: bool = False
-    """True if the app is closing: there is no service to read from any more."""
+    """True if the app is closing: no service can be read from any more."""
 
     @property
     def turn_store(self) -> TurnStore:
@@ -70,11 +70,11 @@ class ChatSession:
 
     @property
     def is_owner(self) -> bool:
-        """Return whether the person at the page may choose everything: without keys only the owner reaches it."""
+        """Return whether the person at the page may choose everything: without keys only the operator can reach it."""
         return not self.service().options.has_users
 
     def known_changes(self, method: str, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return those of stored changes that the page still has a field for; empty where the method is unusable."""
+        """Return the stored changes that the page still has a field for; empty if the method is unusable."""
         with suppress(HopgraphError):  # `describe` reports it
             effective = effective_settings(method, self.service().settings(AUTO, {}))
             names = {each.name for each in list_settings(effective, owner=self.is_owner)}
@@ -106,7 +106,7 @@ class ChatSession:
         return (place, list_documents(index)[identity][1]) if index and place else None
 
     def document_link(self, user: str, turn: PageTurn, citation: Citation) -> str:
-        """Return the address of the document that a citation is from, relative to the page; empty for none."""
+        """Return the address of the document that a citation is from, relative to the page; empty if there is none."""
         corpus, key, name = turn.corpus.removesuffix(JOINED), citation["passage_id"], ""
         if turn.corpus.endswith(JOINED):
             corpus, key = (corpus, key.removeprefix(OWN_PREFIX)) if key.startswith(OWN_PREFIX) else ("", key)
@@ -123,14 +123,14 @@ class ChatSession:
         return f"documents/{corpus or APP}/{document_id(name)}{place_in_document(name, citation)}"
 
     def _source_of(self, key: str) -> tuple[str, object, str]:
-        """Return which of the app's documents a passage's id is of: as in an address, the retriever, and its own id."""
+        """Return which of the app's documents a passage id belongs to: as in an address, the retriever, the id."""
         name, _, rest = key.partition("/")
         if retriever := self.service().documents.sets.get(name):
             return f"{SET}{name}", retriever, rest
         return "", self.settings(TurnOptions()).retriever, key
 
     def chosen_documents(self, user: str, corpus: str) -> DocumentChoice:
-        """Return what is asked where a corpus was chosen; a SettingsError for one of the user's that was deleted."""
+        """Return what to search if a corpus was chosen; a SettingsError for one of the user's that was deleted."""
         if corpus.startswith(SET):
             return DocumentChoice(corpus.removeprefix(SET))
         own = self.documents.spec(user, corpus.removesuffix(JOINED)) if corpus else ""
@@ -157,7 +157,7 @@ class ChatSession:
         return line if self.is_owner else hide_places(line), is_stand_in(settings)
 
     async def open(self, user: str, thread: str) -> ThreadView:
-        """Show a thread; a new one where the user has none of this id."""
+        """Show a thread; a new one if the user has none with this id."""
         service = self.service()
         known = thread in [each["id"] for each in await service.threads.list_for(user)]
         if known:
@@ -192,7 +192,7 @@ class ChatSession:
             await asyncio.wait(tasks)
 
     def stop(self, user: str, thread: str) -> None:
-        """Stop the turn that runs on a thread; nothing happens if none does."""
+        """Stop the running turn of a thread, if any."""
         live = self.live_turn(user, thread)
         if live and live.task:
             live.task.cancel()
@@ -200,7 +200,7 @@ class ChatSession:
     async def rate(
         self, user: str, thread: str, turn_id: str, feedback: Literal["", "good", "bad"], comment: str = ""
     ) -> None:
-        """Keep what a person says of a reply with its turn; nothing happens if there is no such turn."""
+        """Store a person's feedback on a reply with its turn, if there is such a turn."""
         service = self.service()
         live = self.live_turn(user, thread)
         turns = {each.id: each for each in live.view.turns} if live else await self.turn_store.load(user, thread)
@@ -214,7 +214,7 @@ class ChatSession:
             await self.turn_store.save(user, thread, turn)
 
     def live_turn(self, user: str, thread: str) -> LiveTurn | None:
-        """Return a thread's running turn, to be followed; None where none runs."""
+        """Return a thread's running turn, to follow; None if none is running."""
         return self._live.get(thread_key(user, thread)) if thread else None
 
     async def ask(self, user: str, thread: str, text: str, options: TurnOptions, edited: str = "") -> LiveTurn:
@@ -225,7 +225,7 @@ class ChatSession:
             if before.problem:
                 return LiveTurn(before, over=True)
             if before.thread and self.service().admission.is_busy(thread_key(user, before.thread)):
-                raise BusyError("this conversation is still being answered; ask again when it has ended")
+                raise BusyError("this conversation is still being answered; ask again when the answer is complete")
             turn = PageTurn(text, **vars(options))
             settings, choice = self.settings(options), self.chosen_documents(user, options.corpus)
             turn.about, turn.stand_in = await self.describe(user, options)
@@ -311,7 +311,7 @@ class ChatSession:
 
 
 def _name_corpus(retriever: object) -> str:
-    """Return what the documents of a retriever are called: the folders that were indexed, else its spec or class."""
+    """Return the display name of a retriever's documents: the indexed folders, else its spec or class."""
     index = index_folder(retriever)
     folders = sorted({source.name for source, _ in list_documents(index).values()}) if index else []
     return " + ".join(folders) or (retriever if isinstance(retriever, str) else type(retriever).__name__)

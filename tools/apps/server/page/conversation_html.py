@@ -1,4 +1,4 @@
-"""The conversation and the pictures of its runs in HTML: drawn alike for a running turn and for a stored one.
+"""The conversation and the drawings of its runs in HTML: the same for a running turn and for a stored one.
 
 The HTML is for `gr.HTML`, with all untrusted text escaped; as a chat message it would be read as Markdown, which finds
 formatting and links in escaped text, too. The elements are in `conversation.html`.
@@ -36,7 +36,7 @@ _RULE = re.compile(r"\|(?:-{3,}\|)+")
 
 
 class TextPart(NamedTuple):
-    """Running text, with what is quoted of it in the middle."""
+    """Running text, with its quoted part in the middle."""
 
     before: str
     quoted: str = ""
@@ -53,13 +53,13 @@ class ShownRow(NamedTuple):
 
 
 class TablePart(NamedTuple):
-    """A table, as `write_table` wrote it."""
+    """A table, as written by `write_table`."""
 
     rows: list[ShownRow]
 
 
 def part_passage(text: str, start: int = 0, end: int = 0) -> list[TextPart | TablePart]:
-    """Return a passage's parts in their order; what stands from `start` to `end` is quoted."""
+    """Return a passage's parts in order; the text from `start` to `end` is quoted."""
     parts = list[TextPart | TablePart]()
     at = 0
     for found in _TABLE.finditer(text):
@@ -104,10 +104,10 @@ class View:
     simple: bool = False
     """True if steps are one folded line, without method and model."""
     welcome: str = ""
-    """HTML in place of the page's own greeting."""
+    """HTML that replaces the page's own greeting."""
     examples: Sequence[str] = ()
     link: Callable[[PageTurn, Citation], str] = lambda turn, citation: ""
-    """Returns the address of the document that a citation is from; empty where it cannot be opened."""
+    """Returns the address of the document that a citation is from; empty if it cannot be opened."""
 
 
 @cache
@@ -133,7 +133,7 @@ def _clean_lines(text: str) -> str:
 
 
 def conversation_html(turns: Iterable[PageTurn], view: View | None = None, *, welcome: bool = False) -> str:
-    """Draw turns, the oldest first; for none a greeting with example questions if `welcome`, else nothing."""
+    """Draw turns, the oldest first; without any, a greeting with example questions if `welcome`, else nothing."""
     view = view or View()
     drawn = [(turn, _answer(turn, view), *(_searches if view.simple else _steps)(turn, view.texts)) for turn in turns]
     return replace_surrogates(str(_elements(view.texts).conversation(drawn, welcome, view)))

@@ -112,7 +112,7 @@ class UserDocuments:
 
     def _check_idle(self, folder: Path) -> None:
         if folder in self._busy:
-            raise SettingsError("these documents are being changed already; wait until that is done")
+            raise SettingsError("these documents are already being changed; wait until that is done")
 
     async def _delete(self, folder: Path) -> None:
         # From now on it is no longer a corpus, even if the rest cannot be deleted.
@@ -160,7 +160,7 @@ class UserDocuments:
         if unread and not named:
             raise nothing_read(unread, [f"{file}: {problem}" for file, problem in unread.items()])
         if before and not named and not set(before["files"]) - {*remove}:
-            raise SettingsError("these are all files; delete the documents instead")
+            raise SettingsError("these are all of the files; delete the documents instead")
         folder = self._folder_of(user) / (corpus or uuid.uuid4().hex[:12])
         size = sum(each.stat().st_size for each in named.values()) + await asyncio.to_thread(folder_size, folder)
         await self._check_quota(folder, named)
@@ -226,7 +226,7 @@ class UserDocuments:
     def _find(self, user: str, corpus: str) -> Path:
         folder = self._folder_of(user) / corpus if _ID.fullmatch(corpus) else None
         if folder is None or not (folder / RECORD).is_file():
-            raise SettingsError("the chosen documents are not there; they may have been deleted, so choose others")
+            raise SettingsError("the chosen documents no longer exist; choose others")
         return folder
 
 

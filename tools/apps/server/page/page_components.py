@@ -40,7 +40,7 @@ def write_color(rgb: Sequence[int]) -> str:
 
 
 def mix(one: Rgb, other: Rgb, share: float) -> Rgb:
-    """Return a colour with a share of another one in it."""
+    """Return a colour mixed with a share of another."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 

@@ -89,13 +89,13 @@ class _PageEvents:
         parts.documents.connect(self.session)
 
     async def load(self, request: Request, thread: str | None) -> AsyncGenerator[Updates]:
-        """Open the conversation that the address names, else the one that was open before."""
+        """Open the conversation in the address, else the one that was open before."""
         named: str = cast("Any", request.query_params).get("conversation", "")
         async for updates in self._open(request, named or thread or ""):
             yield updates
 
     async def go(self, request: Request, told: EventData) -> AsyncGenerator[Updates]:
-        """Open what an earlier address names, when the browser goes back to it."""
+        """Open the conversation of an earlier address when the browser goes back to it."""
         thread, asked = str(getattr(told, "thread", "")), getattr(told, "asked", 0)
         async for updates in self._open(request, thread, asked if isinstance(asked, int) else 0):
             yield updates
@@ -121,7 +121,7 @@ class _PageEvents:
     async def ask(
         self, request: Request, thread: str, text: str, *chosen: Any, edited: str = ""
     ) -> AsyncGenerator[Updates]:
-        """Ask a question, in the place of the `edited` turn if there is one, and show how it is answered."""
+        """Ask a question, replacing the `edited` turn if there is one, and show how it is answered."""
         if not text.strip():
             yield {self.parts.box: ""}  # without any update, Gradio would empty all components
             return
@@ -205,7 +205,7 @@ class _PageEvents:
         def choose_method(method: str, fields: Mapping[str, Any]) -> Updates:
             if method == fields["method"]:
                 return {parts.fields: fields}
-            # Methods have different settings, so no change is carried over.
+            # Methods have different settings, so changes are not carried over.
             return {parts.changes: {}, parts.fields: settings_fields(method, {})}
 
         if not parts.simple:
@@ -230,7 +230,7 @@ class _PageEvents:
                     settings_panel(self.gr, fields, given, states=(parts.fields, parts.changes), owner=owner)
 
     async def _notice(self, request: Request, options: TurnOptions) -> str:
-        """Return what stands below the box: with what the next question is asked; on a simple page only a problem."""
+        """Return the text below the box: what the next question will run with; on a simple page only a problem."""
         t = page_texts(request)
         try:
             line, stand_in = await self.session.describe(page_user(request), options)

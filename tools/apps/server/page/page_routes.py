@@ -1,4 +1,4 @@
-"""Routes that the page links to: the documents of its sources, and conversations as Markdown files."""
+"""Routes linked from the page: the documents of its sources, and conversations as Markdown files."""
 
 import asyncio
 from urllib.parse import quote
@@ -20,7 +20,7 @@ _NO_DOCUMENT = "there is no such document, or it has been removed"
 
 @router.get("/documents/{corpus}/{identity}")
 async def open_document(request: Request, corpus: str, identity: str) -> Response:
-    """Send a document that a source is from, to those who may ask it."""
+    """Send the document of a source to those who may query it."""
     user, session = _user(request), _session(request)
     try:
         found = await session.find_document(user, "" if corpus == APP else corpus, identity)

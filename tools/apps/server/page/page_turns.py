@@ -1,4 +1,4 @@
-"""The turns that the page shows: the question, its steps, and how it ended; how they run, and where they are stored.
+"""The page's turns: the question, its steps, and how it ended; how they run, and where they are stored.
 
 The checkpointer has only the messages. A turn is stored when it starts and when it ends, so that one whose process was
 killed is still found, without its steps.
@@ -41,7 +41,7 @@ class TurnOptions:
     method: str = AUTO
     changes: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     corpus: str = ""
-    """The id of one of the user's own corpora, with `JOINED` to ask the app's, too; empty for the app's alone."""
+    """The id of one of the user's own corpora, with `JOINED` to also search the app's; empty for only the app's."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class TurnStore:
     threads: Threads
 
     async def save(self, owner: str, thread: str, turn: PageTurn) -> None:
-        """Write a turn, replacing what was written of it before."""
+        """Write a turn, replacing its earlier version."""
         packed = zlib.compress(json.dumps(asdict(turn), separators=(",", ":")).encode())
         await self.threads.rows(
             "INSERT INTO hopgraph_turns VALUES (?, ?, ?, ?) "
@@ -118,7 +118,7 @@ class TurnStore:
         return turns
 
     async def delete(self, owner: str, thread: str, turns: Sequence[str]) -> None:
-        """Delete some of a thread's turns; nothing happens if there are none."""
+        """Delete some of a thread's turns, if they exist."""
         for turn in turns:
             sql = "DELETE FROM hopgraph_turns WHERE owner = ? AND thread = ? AND turn = ?"
             await self.threads.rows(sql, (owner, thread, turn))
@@ -151,22 +151,22 @@ async def record_run(
 
 
 class LiveTurn:
-    """A turn that runs, watched or not: closing or reloading a page does not stop it."""
+    """A running turn, watched or not: closing or reloading a page does not stop it."""
 
     def __init__(self, view: ThreadView, *, over: bool = False) -> None:
-        """Begin with what is shown; the last turn runs, unless it is `over`."""
+        """Start with what is shown; the last turn is running, unless it is `over`."""
         self.view = view
         self.task: asyncio.Task[None] | None = None
         self._news, self._over = asyncio.Event(), over
 
     def tell(self, *, over: bool = False) -> None:
-        """Wake those that follow; the turn is over once it is stored."""
+        """Wake the followers; the turn is over once it is stored."""
         self._over = self._over or over
         self._news.set()
         self._news = asyncio.Event()
 
     async def follow(self) -> AsyncGenerator[ThreadView]:
-        """Yield what is shown at once and whenever something is new, until the turn is over."""
+        """Yield the view at once and whenever something is new, until the turn is over."""
         while not self._over:
             news = self._news
             yield self.view

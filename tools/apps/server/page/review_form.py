@@ -1,4 +1,4 @@
-"""Review on the page: a form for each request of a paused run, one after the other, and what a person answers."""
+"""Review on the page: a form for each request of a paused run, one after another, and the person's answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ def review_form(gr: Any, asked: Sequence[ReviewRequest], t: Texts, connect: Call
 
 
 def _row(gr: Any, one: ReviewRequest, t: Texts, number: int, item: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Build an item's tick and its text, which a passage may not let change."""
+    """Build an item's checkbox and its text, which cannot be edited for a passage."""
     about = " · ".join(item.get("titles", ())) or item.get("why", "")
     label = f"{number}. {sanitize_line(str(about))}".strip()
     editable = one.kind == "queries" or bool(item.get("editable", True))

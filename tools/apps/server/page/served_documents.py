@@ -1,4 +1,4 @@
-"""Documents behind an answer's sources, opened from the page: by an id, and never by a path.
+"""Documents behind an answer's sources, opened from the page: by id, and never by path.
 
 Only what an index records as a document, and what still lies within the source that was indexed, is sent. A document is
 untrusted: in a browser it has a separate origin, without scripts, forms or requests, whatever kind it is.
@@ -29,7 +29,7 @@ _ACTIVE = {
     ".svg": "image/svg+xml",
     ".xhtml": "application/xhtml+xml",
 }
-"""Types that could run scripts without the policy that they are sent with."""
+"""Types that could run scripts without the policy sent with them."""
 _SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 _PDF_POLICY = "script-src 'none'; frame-ancestors 'none'"
 """Browsers show no PDF in a sandbox, and run no script of one on our origin."""
@@ -37,7 +37,7 @@ _QUOTED_WORDS = 3  # at each end of a quote, for a browser to find it; more migh
 
 
 def list_documents(index: Path) -> Mapping[str, tuple[Path, str]]:
-    """Return the documents of an index by their ids: the source that each lies in, and its name there."""
+    """Return the documents of an index by id: the source of each, and its name there."""
     try:
         found = (index / INDEX_MANIFEST).stat()
         return _read_documents(index.resolve(), found.st_mtime_ns, found.st_ino)
@@ -55,7 +55,7 @@ def _read_documents(index: Path, *_changed: int) -> Mapping[str, tuple[Path, str
 
 
 def find_document(index: Path, identity: str) -> Path | None:
-    """Return where a document lies; None where the index has none of this id, or it is not within its source."""
+    """Return a document's path; None if the index has none with this id, or it is not within its source."""
     source, name = list_documents(index).get(identity, (None, ""))
     if source is None:
         return None
@@ -68,7 +68,7 @@ def find_document(index: Path, identity: str) -> Path | None:
 
 
 def send_document(path: Path, name: str) -> FileResponse:
-    """Return the response with a document, which is shown where a browser can, and else downloaded."""
+    """Return the response with a document, shown if a browser can, else downloaded."""
     suffix = Path(name).suffix.lower()
     is_text = suffix in _ACTIVE or suffix not in CONVERTED
     charset = _charset(path) if is_text else ""

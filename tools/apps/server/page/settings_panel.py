@@ -21,7 +21,7 @@ from hopgraph.tools.apps.server.caller_settings import OPERATOR_SETTINGS
 from hopgraph.tools.apps.server.page.html_text import problem_html
 
 _NOT_HERE = frozenset({"use_method", "methods", "gold_passages", "retriever", "review_queries", "review_evidence"})
-"""Settings that the page asks for elsewhere, and passages and prompts, which are too long for a field."""
+"""Settings that the page has elsewhere, and passages and prompts, which are too long for a field."""
 _GROUP_ORDER: Final = ("Method", "Chat", "Retrieval", "Limits", "Model", "Operation")
 _MAX_SLIDER_STEPS = 100  # more are too fine for a finger
 
@@ -32,7 +32,7 @@ class SettingField:
 
     name: str
     schema: Mapping[str, Any]
-    """Its JSON schema; of several types that of the one that is not null."""
+    """Its JSON schema; for several types, that of the one that is not null."""
     value: JsonValue  # what applies unless it is changed
     optional: bool  # an empty field means none
 
@@ -43,7 +43,7 @@ class SettingField:
 
     @property
     def group(self) -> str:
-        """The heading that it stands under."""
+        """The heading above it."""
         return self.schema.get("group", "Method")
 
     @property
@@ -66,7 +66,7 @@ def effective_settings(method: str, given: ChatContext) -> Context:
 
 
 def list_settings(effective: Context, *, owner: bool) -> list[SettingField]:
-    """Return the settings that a user of the page, or the owner, may change: by group, then as in the model."""
+    """Return the settings that a user of the page, or the operator, may change: by group, then in model order."""
     hidden = _NOT_HERE if owner else _NOT_HERE | OPERATOR_SETTINGS
     schemas = type(effective).model_json_schema()["properties"]
     found: list[SettingField] = []

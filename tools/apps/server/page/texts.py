@@ -27,16 +27,16 @@ class Texts:
     language: str
 
     def __call__(self, key: str, **values: str | int) -> str:
-        """Return a text with its places filled in."""
+        """Return a text with its placeholders filled in."""
         text = _read()[key][self.language]
         return text.format(**values) if values else text
 
     def count(self, key: str, number: int) -> str:
-        """Return a number with its noun: of the texts `KEY_one` and `KEY_many` the one that fits."""
+        """Return a number with its noun: `KEY_one` or `KEY_many`, whichever fits."""
         return self(f"{key}_{'one' if number == 1 else 'many'}", n=f"{number:,}")
 
     def problem(self, line: str) -> str:
-        """Return in this language what the server reports in English; as it is where `problems.yaml` does not have it.
+        """Translate the server's English message; unchanged if `problems.yaml` does not have it.
 
         What a line is about may come first: a file, as in `notes.txt: the file is empty`.
         """
@@ -60,7 +60,7 @@ def _read(name: str = "texts.yaml") -> Any:
 
 @cache
 def read_problems() -> Sequence[tuple[re.Pattern[str], Mapping[str, str]]]:
-    """Return the problems with a pattern of their English texts."""
+    """Return the problems with a pattern for their English texts."""
     every: Sequence[Mapping[str, str]] = _read("problems.yaml")
     return [(re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(each["en"]))), each) for each in every]
 
@@ -71,7 +71,7 @@ def texts_by_language() -> dict[str, dict[str, str]]:
 
 
 def texts_for(accepted: str) -> Texts:
-    """Return the texts in the language that an `Accept-Language` header likes best of those that there are."""
+    """Return the texts in the available language that an `Accept-Language` header prefers."""
     best, most = "en", 0.0
     for entry in accepted[:1000].split(","):
         tag, _, weight = entry.partition(";q=")

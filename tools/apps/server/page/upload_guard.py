@@ -1,4 +1,4 @@
-"""Checks of what a browser sends to the page's functions, before Gradio takes any of it for a file.
+"""Checks of what a browser sends to the page's functions, before Gradio treats any of it as a file.
 
 Gradio treats any value that looks like one of its files as a file, in every component: a question of the form
 `{"path": "/etc/passwd", "meta": …}` would be copied to where every user can fetch it, and a URL would be fetched.
@@ -34,12 +34,12 @@ from hopgraph.tools.apps.server.turn import replace_surrogates
 from hopgraph.tools.text.sanitize import truncate_line
 
 UPLOAD_SECONDS = 3600.0
-"""Then an upload that was not indexed is removed, and so is what Gradio leaves of one that was broken off."""
+"""Seconds until an upload that was not indexed, or the remains of an aborted one, are removed."""
 _SHARE = 10  # uploads of the maximum size that a user may have before they are indexed
 _FULL = Refusal(
     507, "you have uploaded too much that is not indexed yet; index it, or try again in an hour", "no_room", CLOSING
 )
-_NO_DISK = Refusal(507, "the disk of this server is full, or fails; tell its owner", "no_room", CLOSING)
+_NO_DISK = Refusal(507, "the disk of this server is full or failing; tell its operator", "no_room", CLOSING)
 _MAX_SAID = 300  # characters
 _log = logging.getLogger(__name__)
 _API_PATH = UPLOAD_PATH.removesuffix("upload")
@@ -68,7 +68,7 @@ def find_uploads(received: Any, folder: Path, own: Container[str]) -> Any:
 
 
 def find_upload(name: Any, folder: Path, own: Container[str]) -> Path:
-    """Return where one of a user's `own` uploads lies; a SettingsError for any other name."""
+    """Return the path of one of a user's `own` uploads; a SettingsError for any other name."""
     place = folder / name if isinstance(name, str) and name in own else folder
     with suppress(OSError, ValueError, RuntimeError):
         resolved = place.resolve(strict=True)  # links are followed first
@@ -103,7 +103,7 @@ def make_guarded_blocks(gr: Any, uploads: Mapping[str, set[str]]) -> Any:
 
 
 def _log_failure(what: str, error: Exception) -> str:
-    """Log in one line where something failed, without what was sent; return the line for the caller."""
+    """Log in one line where something failed, without the data sent; return the line for the caller."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     line = f"{what} failed ({type(error).__name__})"
     _log.warning("%s at %s:%s", line, Path(place.filename).name, place.lineno)
@@ -112,7 +112,7 @@ def _log_failure(what: str, error: Exception) -> str:
 
 
 class UploadGuard:
-    """Names uploads, shows each to its user alone, and refuses more than a user's share, or than the disk holds."""
+    """Names uploads, shows each only to its user, and refuses more than a user's share, or than the disk holds."""
 
     def __init__(self, app: ASGIApp, folder: Path, max_upload_bytes: int, uploads: dict[str, set[str]]) -> None:
         self._app, self._folder, self._share = app, folder, _SHARE * max_upload_bytes
@@ -120,7 +120,7 @@ class UploadGuard:
         self._used, self._left = Counter[str](), Counter[str]()  # bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, or refuse."""
+        """Forward or refuse."""
         path = path_in_app(scope)
         user = scope.get("state", {}).get("user")
         if scope["type"] != "http" or not path.startswith(_API_PATH):
@@ -140,7 +140,7 @@ class UploadGuard:
             await Refusal(404, "there is no such page")(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let Gradio answer; what it cannot read is refused."""
+        """Let Gradio answer; what it cannot parse is refused."""
         status = 0
 
         async def unless_failed(message: Message) -> None:
@@ -159,7 +159,7 @@ class UploadGuard:
                 await Refusal(400, said)(scope, receive, send)
 
     async def _upload(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a user upload as much as the share has room for, counted as it comes."""
+        """Let a user upload as much as the share has room for, counted as it arrives."""
         self._open[user] += 1
         reply, came = _UploadReply(self._folder, send), 0
 

@@ -83,7 +83,7 @@ def test_the_html_report_has_figures_inside_and_a_tree_one_click_away(
         (["compare", "nowhere"], 1, "nowhere is not an evaluation run"),
         (["compare", "RUN", "--against", "nobody"], 1, "no method 'nobody' in these runs; available: one_step"),
         (["compare", "RUN", "--out", "report.pdf"], 2, "must end in one of .md, .html, .csv, .json, .tex"),
-        (["compare", "RUN", "RUN"], 1, "is given twice"),
+        (["compare", "RUN", "RUN"], 1, "is listed twice"),
         (["show", "nowhere", "x", "--method", "migres"], 1, "nowhere is not an evaluation run"),
         (["show", "RUN", "x"], 1, "has several methods; name one with --method: one_step, migres"),
         (["show", "RUN", "x", "--method", "nope"], 2, "method 'nope' is unknown"),

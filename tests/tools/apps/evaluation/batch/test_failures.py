@@ -292,6 +292,6 @@ def test_bad_records_are_skipped_and_reported(run: Run, server: OpenAIServer, tm
         ran = run(*command(data, out, server, "--skip-invalid"))
         assert ran.code == 0, ran.err
         said = " ".join(ran.err.split())
-        assert "questions: skipped 2 bad records, the first:" in said
+        assert "questions: skipped 2 invalid records, the first:" in said
         assert told in said.replace(" ", "")
     assert answers(out) == right(7, 0, 1, 2, 3)

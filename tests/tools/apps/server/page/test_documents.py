@@ -135,9 +135,9 @@ async def test_two_users_are_apart(documents: UserDocuments, uploads: Path) -> N
     _, corpus = await added(documents, "anna", files)
     for other in ("bob", "Anna", "ann"):
         assert await documents.list_for(other) == []
-        with pytest.raises(SettingsError, match="are not there"):
+        with pytest.raises(SettingsError, match="no longer exist"):
             documents.spec(other, corpus["id"])
-        with pytest.raises(SettingsError, match="are not there"):
+        with pytest.raises(SettingsError, match="no longer exist"):
             await documents.delete(other, corpus["id"])
     assert len(await documents.list_for("anna")) == 1
 
@@ -153,9 +153,9 @@ async def test_a_users_name_leads_nowhere(documents: UserDocuments, uploads: Pat
 async def test_a_corpus_id_leads_nowhere(documents: UserDocuments, uploads: Path) -> None:
     _, corpus = await added(documents, "anna", written(uploads, a__txt="Rain."))
     for key in ("", ".", "..", f"../{corpus['id']}", f"{corpus['id']}/../{corpus['id']}", corpus["id"].upper() + "\n"):
-        with pytest.raises(SettingsError, match="are not there"):
+        with pytest.raises(SettingsError, match="no longer exist"):
             documents.spec("anna", key)
-        with pytest.raises(SettingsError, match="are not there"):
+        with pytest.raises(SettingsError, match="no longer exist"):
             await documents.delete("anna", key)
     assert len(await documents.list_for("anna")) == 1
 
@@ -186,10 +186,10 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
     [
         ({"b__exe": b"MZ\0"}, r"^b\.exe: 1 file not read: \.exe ×1; upload files of "),
         ({"b__txt": ""}, r"^b\.txt: the file is empty"),
-        ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: there is no text in it"),
-        ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is not UTF-8, nor text in another"),
+        ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: it contains no text"),
+        ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is neither UTF-8 nor text in another"),
         ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
-        ({"!__txt": "!!! ???"}, r"no passage with a word"),
+        ({"!__txt": "!!! ???"}, r"no passage has a searchable word"),
         ({"b__txt": "x" * 1_000_001}, "upload at most 1,000,000 at once"),
         ({}, "no file was uploaded"),
     ],
@@ -289,10 +289,10 @@ async def test_files_are_added_to_a_corpus_replaced_and_removed(documents: UserD
     assert (third["files"], third["passages"]) == (["c.jsonl", "d.txt"], 2)
     assert await documents.list_for("anna") == [third]
     assert (await changed(documents, third, remove=["c.jsonl"]))["files"] == ["d.txt"]
-    with pytest.raises(SettingsError, match="these are all files; delete the documents instead"):
+    with pytest.raises(SettingsError, match="these are all of the files; delete the documents instead"):
         await changed(documents, third, remove=["d.txt"])
     assert [name for name in kept_in(documents.folder) if name.endswith("jsonl")] == ["passages.jsonl"]
-    with pytest.raises(SettingsError, match="may have been deleted"):
+    with pytest.raises(SettingsError, match="no longer exist"):
         await anext(documents.index("bob", more, first["id"]))
 
 
@@ -317,7 +317,7 @@ async def test_deleting_leaves_nothing(documents: UserDocuments, uploads: Path) 
     assert await documents.list_for("anna") == []
     assert kept_in(documents.folder) == []
     assert files[0].exists()
-    with pytest.raises(SettingsError, match="may have been deleted"):
+    with pytest.raises(SettingsError, match="no longer exist"):
         documents.spec("anna", corpus["id"])
 
 
