@@ -140,7 +140,11 @@ def test_threads_may_share_an_index(hotpotqa: Path, built: Index) -> None:
 
 @pytest.mark.parametrize(
     ("records", "reason"),
-    [([], "no searchable word"), ([record("1", "the")], "no searchable word"), ([record("1", "fox"), record("1", "hen")], "twice")],
+    [
+        ([], "no searchable word"),
+        ([record("1", "the")], "no searchable word"),
+        ([record("1", "fox"), record("1", "hen")], "twice"),
+    ],
 )
 def test_memory_indexes_refuse_what_cannot_be_searched(records: list[SourceRecord], reason: str) -> None:
     with pytest.raises(CorpusError, match=reason):

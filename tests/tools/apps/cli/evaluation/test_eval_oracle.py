@@ -1,4 +1,4 @@
-"""`hopgraph eval --oracle`: steps played from the gold annotations, what each costs, and the first wrong one."""
+"""`hopgraph eval --oracle`: steps answered from the gold annotations, what each costs, and the first wrong one."""
 
 import json
 from collections import Counter
