@@ -100,7 +100,7 @@ class DocumentConverter:
     def convert(self, path: Path, next_path: Path | None = None) -> Document:
         """Return a document's content, and convert the next one while the caller works on this one.
 
-        UnreadableFileError where it cannot be read, SettingsError where nothing can.
+        UnreadableFileError where it cannot be read, SettingsError if nothing can.
         """
         if self._begun not in (None, path):
             self.__exit__()

@@ -271,7 +271,7 @@ def read_paragraphs(drawing: Any) -> Iterator[Element]:
 
 
 def parse_xml(content: bytes) -> Any:
-    """Parse XML without entities, DTDs and network; SyntaxError where it is none."""
+    """Parse XML without entities, DTDs and network; SyntaxError if it is none."""
     etree: Any = import_module("lxml.etree")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     return etree.fromstring(content, parser)

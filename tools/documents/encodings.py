@@ -43,7 +43,7 @@ _LIKELY_ENOUGH = 0.75
 
 
 class _Unpacked(GzipFile):
-    """The content of a packed file; OSError where it is damaged, or far too much."""
+    """The content of a packed file; OSError if it is damaged, or far too much."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._file = file

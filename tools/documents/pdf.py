@@ -153,7 +153,7 @@ def _find_scripts(page: Any, text: str) -> dict[str, str]:
 
 
 def find_tessdata(languages: str) -> Path:
-    """Return the folder with Tesseract's data of languages, e.g. `eng+deu`; SettingsError where any is missing."""
+    """Return the folder with Tesseract's data of languages, e.g. `eng+deu`; SettingsError if any is missing."""
     folder = Path(os.environ.get("TESSDATA_PREFIX") or Path(sys.prefix, "share", "tessdata"))
     missing = [each for each in languages.split("+") if not (folder / f"{each}.traineddata").is_file()]
     if missing:
@@ -422,7 +422,7 @@ def _with_names(table: Element, names: Row) -> Element:
 
 
 def _continue(last: Element, text: str) -> tuple[str, str] | None:
-    """Return a text with the end of its last sentence, and what follows that; None where it does not go on."""
+    """Return a text with the end of its last sentence, and what follows that; None if it does not go on."""
     end = _SENTENCE_END.search(text)
     is_open = last.text.rpartition(" ")[2] in _OPEN_WORDS
     goes_on = is_open or text[:1].islower() or (text[:1].isdigit() and end is not None)

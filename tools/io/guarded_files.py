@@ -68,7 +68,7 @@ def make_private(folder: Path) -> None:
 
 
 def make_cache(folder: Path) -> None:
-    """Make the folder of a cache; OSError where it cannot be written."""
+    """Make the folder of a cache; OSError if it cannot be written."""
     make_private(folder)
     with tempfile.TemporaryFile(dir=folder):
         pass

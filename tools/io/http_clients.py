@@ -1,4 +1,4 @@
-"""How an HTTP client reaches one server: by which proxy, trusting which certificates, and no other server.
+"""How an HTTP client reaches one server: through which proxy, trusting which certificates, and no other server.
 
 The clients are made with `trust_env=False` and what is found here, since httpx reads every proxy variable as soon as a
 client is made: `ALL_PROXY=socks://…`, which GNOME sets, would be an error even where NO_PROXY excludes the server.
@@ -31,7 +31,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def client_options(address: str, *variables: str) -> dict[str, Any]:
-    """Return what an httpx client for a server is made with: `trust_env`, `proxy` and `verify`.
+    """Return the arguments of an httpx client for a server: `trust_env`, `proxy` and `verify`.
 
     `variables` name environment variables that hold a proxy and come before the usual ones. SettingsError for a proxy
     or certificates that cannot be used. It reads files, so it belongs in a thread.
@@ -43,7 +43,7 @@ def client_options(address: str, *variables: str) -> dict[str, Any]:
 
 
 def read_address(given: str, name: str = "base_url") -> str:
-    """Return a server's address without blanks, quotes and line breaks around it, and without an endpoint's path.
+    """Return a server's address without surrounding spaces, quotes and line breaks, and without an endpoint's path.
 
     A query stays, as of Azure's api-version. SpecError, which calls it by `name`, where it is not an address of HTTP.
     """
@@ -60,7 +60,7 @@ def read_address(given: str, name: str = "base_url") -> str:
 
 
 def read_key(variable: str) -> str:
-    """Return the key that an environment variable holds, without blanks around it; empty without one.
+    """Return the key that an environment variable holds, stripped; empty if there is none.
 
     SpecError where it cannot be a key, or is more than one.
     """
@@ -72,13 +72,13 @@ def read_key(variable: str) -> str:
 
 @cache
 def no_trust() -> ssl.SSLContext:
-    """Return a context that trusts no certificate, for clients that need none: reading them takes long."""
+    """Return a context that trusts no certificate, for clients that need none: loading certificates takes long."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @cache
 def _read_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Return httpx's choice of certificates, which every client would read again."""
+    """Return httpx's default certificates, cached, as every client would load them again."""
     try:
         return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder or None)
     except OSError as error:
@@ -87,7 +87,7 @@ def _read_certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
 
 
 def find_proxy(address: str, *variables: str) -> str | None:
-    """Return the proxy that the environment names for an address; None if there is none or NO_PROXY excludes it.
+    """Return the proxy from the environment for an address; None if there is none or NO_PROXY excludes it.
 
     SettingsError, which names the variable, for one that cannot be used.
     """
@@ -98,7 +98,7 @@ def find_proxy(address: str, *variables: str) -> str | None:
 
 
 def describe_proxy(address: str, *variables: str) -> str:
-    """Say by which proxy an address is reached, and how to do without; empty where there is none."""
+    """Describe the proxy for an address, and how to do without it; empty if there is none."""
     variable, proxy = _named_proxy(address, *variables)
     return f"by the proxy of {variable}={redact(proxy)}; is that right? {_without_proxy(address)}" if proxy else ""
 
@@ -108,7 +108,7 @@ def _without_proxy(address: str) -> str:
 
 
 def _named_proxy(address: str, *variables: str) -> tuple[str, str]:
-    """Return the variable and the proxy for an address; empty texts where there is none, or NO_PROXY excludes it."""
+    """Return the variable and the proxy for an address; empty strings if there is none, or NO_PROXY excludes it."""
     proxies = getproxies()
     named = {name: os.environ.get(name) for name in variables}
     named |= _proxy_variables(urlsplit(address).scheme, proxies)
@@ -119,7 +119,7 @@ def _named_proxy(address: str, *variables: str) -> tuple[str, str]:
 
 
 def _proxy_variables(scheme: str, proxies: dict[str, str]) -> dict[str, str | None]:
-    """Return the proxies for a scheme by the environment variables that name them, the first to be taken first."""
+    """Return the proxies for a scheme by the environment variables that name them, in order of precedence."""
     found: dict[str, str | None] = {}
     for key in (scheme, "all"):
         spellings = (f"{key}_proxy", f"{key}_PROXY".upper())
@@ -130,7 +130,7 @@ def _proxy_variables(scheme: str, proxies: dict[str, str]) -> dict[str, str | No
 
 
 def _problem_of(proxy: str) -> str:
-    """Return why a proxy cannot be used and what to do; empty where it can."""
+    """Return why a proxy cannot be used and what to do; empty if it can."""
     try:
         parts = urlsplit(proxy)
         usable = bool(parts.hostname) and parts.port != 0
@@ -156,7 +156,7 @@ def _is_excluded(address: str, no_proxy: str) -> bool:
 
 
 def _covers(entry: str, host: str) -> bool:
-    """Return whether an entry of NO_PROXY that urllib does not know covers a host: a network, or with asterisks."""
+    """Return whether an entry of NO_PROXY unknown to urllib covers a host: a network, or one with asterisks."""
     try:
         return ip_address(host) in ip_network(entry, strict=False)
     except ValueError:
@@ -164,7 +164,7 @@ def _covers(entry: str, host: str) -> bool:
 
 
 def keep_to_server(client: Any, *on_reply: Callable[[Any], Awaitable[None]]) -> None:
-    """Let an async client of httpx send to the server of its `base_url` alone, wherever that redirects to.
+    """Let an async httpx client send only to the server of its `base_url`, wherever that redirects to.
 
     It raises a ModelError before anything is sent elsewhere: neither keys nor prompts are meant for another server.
     Its replies are bounded in size.

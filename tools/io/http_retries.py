@@ -1,4 +1,4 @@
-"""Retries: the failed requests worth one, and the wait before it.
+"""Retries: which failed requests to retry, and how long to wait before.
 
 The OpenAI packages take half a second to import, so they are looked up among the loaded modules: where
 they are not loaded, none of their errors can have been raised.
@@ -34,16 +34,16 @@ PASSING = re.compile(
     r"\b(?:busy|loading|starting up)\b|(?:try again|retry) (?:later|in \d|after \d|shortly|soon)",
     re.IGNORECASE,
 )
-"""Words of errors that pass."""
+"""Words in transient errors."""
 SPENT = re.compile(
     r"insufficient.{0,2}(?:quota|balance|credit|fund)|exceeded_current_quota|credit balance|out of credits|"
     r"billing.{0,20}limit|api.?key (?:is )?(?:not valid|invalid|expired|required|missing)|authentication fail|"
     r"(?:invalid|incorrect|missing|\bno).{0,3}api.?key",
     re.IGNORECASE,
 )
-"""Words of errors that nothing but another key or more money ends."""
+"""Words in errors that only another key or more money resolves."""
 _TOO_LARGE = re.compile(r"request too large|must be reduced", re.IGNORECASE)
-"""Words of rate limits that a single request exceeds."""
+"""Words in rate limits that a single request exceeds."""
 REFUSED_STATUS = frozenset({401, 402, 403, 404})
 """HTTP statuses with which every other request will fail, too: the key, the account, the address or the model."""
 _LONG_WAIT, _LONGEST = 60, 30 * 86_400  # seconds
@@ -90,13 +90,13 @@ def status_of(error: BaseException) -> int | None:
 
 
 def describe_wait(error: BaseException) -> str:
-    """Say how long a server asks to wait, where that is long; else empty."""
+    """Report how long a server asks to wait, if that is long; else empty."""
     asked = retry_after(error) or 0
     return f"; it asks to wait {timedelta(seconds=round(asked))}" if asked > _LONG_WAIT else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Go through an error and what it was raised from."""
+    """Iterate over an error and its causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -104,13 +104,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def text_of(error: BaseException) -> str:
-    """Return what a server's answer to a failed request holds; of other errors what they say."""
+    """Return the content of a server's answer to a failed request; for other errors their message."""
     is_status = isinstance(error, openai_class("APIStatusError"))
     return cast("Any", error).response.text if is_status else str(error)
 
 
 def certificate_problem(error: BaseException) -> str:
-    """Return why a server's certificate was refused, and what helps; empty where it was not."""
+    """Return why a server's certificate was refused, and what helps; empty if it was not."""
     cause = next((each for each in _causes(error) if hasattr(each, "verify_message")), None)
     advice = ""
     if getattr(cause, "verify_code", None) in _UNKNOWN_ISSUER:
@@ -119,7 +119,7 @@ def certificate_problem(error: BaseException) -> str:
 
 
 def describe_unreachable(error: BaseException, address: str, *variables: str) -> str:
-    """Say in a line why a server could not be talked to, and what to do; `variables` as for `find_proxy`."""
+    """Describe in a line why a server could not be reached, and what to do; `variables` as for `find_proxy`."""
     if refused := certificate_problem(error):
         return f"the certificate of {address} is refused: {refused}"
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
@@ -131,7 +131,7 @@ def describe_unreachable(error: BaseException, address: str, *variables: str) ->
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Return the seconds that a server asks to wait, in its headers or in words; None where it does not."""
+    """Return the seconds that a server asks to wait, in its headers or in words; None if it does not."""
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     asked = [f"{headers.get('retry-after-ms', '')}ms", headers.get("retry-after", "")]
     asked += [found[1] for found in _WAIT_IN_WORDS.finditer(text_of(error)[:10_000])]
@@ -143,7 +143,7 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def _seconds(text: str) -> float | None:
-    """Read a wait: seconds, a duration such as 1m3.5s, a date, or the time in seconds or milliseconds since 1970."""
+    """Parse a wait: seconds, a duration such as 1m3.5s, a date, or a time in seconds or milliseconds since 1970."""
     text = text.strip()
     with suppress(ValueError):
         number = float(text)
@@ -166,7 +166,7 @@ async def with_retries(
     longest: float,
     report: Callable[[Exception, int, float], None] | None = None,
 ) -> ResultT:
-    """Send a request, and again after each transient failure, up to so many times; the last failure is raised.
+    """Send a request, with retries after transient failures, up to a maximum; raise the last failure.
 
     Waits as Retry-After says, else `first` seconds, doubled for each further retry; at most `longest`, and not at all
     where Retry-After says more than all waits together. `report` is called before each wait with the error, the number
@@ -190,5 +190,5 @@ async def with_retries(
 
 
 def openai_class(name: str) -> Any:
-    """Return the named class of the openai package; where it is not loaded a tuple of no classes."""
+    """Return the named class of the openai package; an empty tuple of classes if it is not loaded."""
     return getattr(sys.modules.get("openai"), name, ())

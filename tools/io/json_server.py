@@ -35,7 +35,7 @@ RETRIES = 4
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the first retry, doubled for each further one, and at most; the server's Retry-After comes first."""
 PARALLEL = 4
-"""Requests in flight at once, per server."""
+"""Maximum concurrent requests per server."""
 ResultT = TypeVar("ResultT")
 
 
@@ -49,24 +49,24 @@ class JsonServer:
     key_header: str = ""
     """The header that takes the key as it is; empty: `Authorization: Bearer KEY`."""
     name: str = ""
-    """In messages, in place of the address."""
+    """Shown in messages instead of the address."""
     error: type[HopgraphError] = ModelError
     seconds: float = 60.0
     """Time limit of one request, for the whole answer."""
     retries: int | None = None
-    """After a rate limit, a server error or a lost connection; None: RETRIES."""
+    """Retries after a rate limit, a server error or a lost connection; None: RETRIES."""
     largest: int = 16 * 1024**2
-    """Bytes; more is not an answer to what is asked."""
+    """Maximum bytes; anything larger is not a valid answer."""
     _limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL), repr=False)
 
     def __post_init__(self) -> None:
-        """Check the address; SpecError where it has no host, or another scheme than HTTP."""
+        """Check the address; SpecError if it has no host, or a scheme other than HTTP."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise SpecError(f"{redact(self.url)!r} is not an address such as http://127.0.0.1:8080")
 
     async def request(self, method: Literal["GET", "POST"], parse: Callable[[Any], ResultT], **content: Any) -> ResultT:
-        """Send a request with `json` or `params`, as httpx takes them, and parse its answer.
+        """Send a request with `json` or `params`, as in httpx, and parse its answer.
 
         `parse` takes the decoded answer; it raises ValueError, LookupError or TypeError for one of another form. A
         HopgraphError of the class `error`: refused, unreachable, failing after the retries, or another form.
@@ -136,7 +136,7 @@ def _reason(error: Exception) -> str:
 
 
 def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
-    """Split an address, and take one option out of its query, which is ours and not the server's."""
+    """Split an address, and remove one option from its query, which is ours and not the server's."""
     parts = urlsplit(address)
     query = dict(parse_qsl(parts.query))
     value = query.pop(option, None)
@@ -145,7 +145,7 @@ def split_address(address: str, option: str) -> tuple[SplitResult, str | None]:
 
 @cache
 def _client(**options: Any) -> httpx.AsyncClient:
-    """Return the client that servers share, on the background loop, for as long as the process lives."""
+    """Return the client that servers share, on the background loop, for the lifetime of the process."""
     agent = f"hopgraph/{version('hopgraph')}"
     hooks = {"request": [ask_for_plain], "response": [bound_reply]}
     return httpx.AsyncClient(headers={"User-Agent": agent}, timeout=None, event_hooks=hooks, **options)  # noqa: S113 - see `_send`

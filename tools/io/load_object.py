@@ -24,7 +24,7 @@ class CodePlace(NamedTuple):
     """Where an object is."""
 
     place: str
-    """A module's dotted name, or the absolute path of a file, which ends in .py."""
+    """A module's dotted name, or the absolute path of a .py file."""
     name: str
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class CodePlace(NamedTuple):
 
 
 def parse_place(text: str, default: str) -> CodePlace | None:
-    """Read `FILE.py`, `FILE.py:NAME` or `MODULE:NAME`; None for anything else. `default` is the name in a bare file."""
+    """Parse `FILE.py`, `FILE.py:NAME` or `MODULE:NAME`; None otherwise. `default` is the name for a bare file."""
     if found := _FILE.fullmatch(text):
         return CodePlace(str(Path(found["place"]).expanduser().resolve()), found["name"] or default)
     found = _MODULE.fullmatch(text)
@@ -45,7 +45,7 @@ def parse_place(text: str, default: str) -> CodePlace | None:
 
 
 def load_object(place: CodePlace, *, installed: bool = False) -> tuple[object, ModuleType]:
-    """Return the object and its module, running the module's code unless it has run already.
+    """Return the object and its module, running the module's code unless it has already run.
 
     A file's own folder, and for a module the working directory, come last in the search for what it imports. What an
     installed package offers is not looked for in the working directory, where a file may have the package's name.
@@ -85,13 +85,13 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _search_in(folder: Path) -> None:
-    """Let imports search a folder, too: at the end, so that it hides nothing that is installed."""
+    """Let imports also search a folder, last, so that it shadows nothing installed."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def _describe(error: Exception, place: str) -> str:
-    """Describe an error in one line, with the line of the file where it arose, as far as that is known."""
+    """Describe an error in one line, with the line of the file where it occurred, if known."""
     if isinstance(error, SyntaxError):
         where = error.filename, error.lineno
     else:

@@ -7,7 +7,7 @@ from hopgraph.state import SpecError
 
 
 def require(package: str, extra: str = "models") -> Any:
-    """Import an optional package; SpecError, which names the extra to install, where it is missing."""
+    """Import an optional package; SpecError naming the extra to install if it is missing."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Limits that a process sets for itself before it works on untrusted files; Windows has none of them."""
+"""Limits that a process sets for itself before it processes untrusted files; not available on Windows."""
 
 import signal
 import time
@@ -7,7 +7,7 @@ from typing import Literal
 
 
 def limit_process(seconds: int, memory: int) -> None:
-    """Let the system end this process so many seconds from now, and refuse it more bytes of address space."""
+    """Let the system kill this process after this many seconds, and limit its address space in bytes."""
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)
     _limit("RLIMIT_CPU", int(time.process_time()) + seconds)
@@ -15,7 +15,7 @@ def limit_process(seconds: int, memory: int) -> None:
 
 
 def stop_timer() -> None:
-    """Lift the limit on the time from now on."""
+    """Lift the time limit."""
     if hasattr(signal, "alarm"):
         signal.alarm(0)
 

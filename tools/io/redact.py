@@ -1,4 +1,4 @@
-"""Take keys out of text before anyone sees it."""
+"""Remove keys from text before anyone sees it."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _SECRET_NAME = re.compile(r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 def redact(text: str, model: object | None = None) -> str:
-    """Replace keys by `[key]`: those of the environment, those the model holds, and what looks like one."""
+    """Replace keys with `[key]`: those in the environment, those held by the model, and whatever looks like one."""
     held = [value.get_secret_value() for value in vars(model).values() if isinstance(value, SecretStr)] if model else []
     set_outside = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
     secrets = (secret for secret in {*held, *set_outside} if len(secret) >= 6)

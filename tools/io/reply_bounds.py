@@ -1,4 +1,4 @@
-"""Bounds on the size and the duration of a server's reply: httpx has neither."""
+"""Bounds on the size and duration of a server's reply: httpx has neither."""
 
 import asyncio
 import sys
@@ -10,27 +10,27 @@ from typing import Any
 LARGEST_REPLY = 32 * 1024**2
 """Bytes of a reply, unpacked; `request.extensions["largest"]` says otherwise."""
 LONGER = 10
-"""How many times `request_timeout` a reply may take that arrives piece by piece."""
+"""Factor on `request_timeout` for a reply that arrives piece by piece."""
 _PIECE = 64 * 1024
 _UNPACKED, _PACKED = ("gzip", "deflate"), frozenset({"gzip", "deflate", "br", "zstd"})
 
 
 class OversizedReplyError(Exception):
-    """A reply that is larger than any that was asked for; asked again, the server would send the same."""
+    """A reply larger than any that was asked for; a retry would get the same."""
 
 
 def time_limit(seconds: float, whole: bool) -> asyncio.Timeout:
-    """Return a limit for one request in all, as httpx's own is for each piece of the reply."""
+    """Return a total time limit for one request, as httpx's own applies to each piece of the reply."""
     return asyncio.timeout(seconds if whole else seconds * LONGER)
 
 
 async def ask_for_plain(request: Any) -> None:
-    """Ask for replies that are not compressed; a hook of an httpx client."""
+    """Ask for uncompressed replies; a hook of an httpx client."""
     request.headers["accept-encoding"] = "identity"
 
 
 async def bound_reply(response: Any) -> None:
-    """Let a reply end with an OversizedReplyError at its limit; a hook of an httpx client, before any that reads.
+    """Raise an OversizedReplyError when a reply reaches its limit; a hook of an httpx client, before any that reads.
 
     What is compressed all the same is unpacked here, in small pieces. ValueError where that cannot be done.
     """
@@ -45,7 +45,7 @@ async def bound_reply(response: Any) -> None:
 
 
 def replace_body(response: Any, change: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]) -> None:
-    """Let a function change the pieces of a reply on their way, before anything of it is read."""
+    """Let a function modify the pieces of a reply in transit, before any of it is read."""
     # The openai package has moved from httpx to httpx2.
     stream_class = _changed_class(sys.modules[type(response).__module__].AsyncByteStream)
     response.stream = stream_class(response.stream, change)

@@ -1,4 +1,4 @@
-"""The model or retriever within what `.bind()`, `.with_retry()` and the like make; and who watches what they do."""
+"""The model or retriever inside `.bind()`, `.with_retry()` and similar wrappers; and who observes it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ AnyRunnable = Runnable[Any, Any]
 
 
 def leaves_of(runnable: AnyRunnable) -> list[AnyRunnable]:
-    """List what does the work in a Runnable, the first to be asked first; one of another kind does it itself."""
+    """List the workers inside a Runnable, in the order in which they are called; any other kind is its own worker."""
     if isinstance(runnable, RunnableWithFallbacks):
         return [leaf for each in runnable.runnables for leaf in leaves_of(each)]
     return leaves_of(runnable.bound) if isinstance(runnable, RunnableBindingBase) else [runnable]
 
 
 def replace_leaves(runnable: AnyRunnable, change: Callable[[Any], AnyRunnable]) -> AnyRunnable:
-    """Return a Runnable with each of `leaves_of` changed."""
+    """Return a Runnable with each of its `leaves_of` replaced."""
     if isinstance(runnable, RunnableWithFallbacks):
         first, *others = [replace_leaves(each, change) for each in runnable.runnables]
         return runnable.model_copy(update={"runnable": first, "fallbacks": others})
@@ -28,6 +28,6 @@ def replace_leaves(runnable: AnyRunnable, change: Callable[[Any], AnyRunnable]) 
 
 
 def callback_handlers(config: RunnableConfig | None) -> Sequence[BaseCallbackHandler]:
-    """Return the callback handlers of a run; empty for none."""
+    """Return the callback handlers of a run; empty if there are none."""
     callbacks = (config or {}).get("callbacks")
     return callbacks if isinstance(callbacks, list) else callbacks.handlers if callbacks else ()

@@ -1,4 +1,4 @@
-"""Classification of server errors by their words and not by status alone, wherever they stand."""
+"""Classification of server errors by their words, not only by status, wherever they occur."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any, cast
 from hopgraph.tools.io.http_retries import PASSING, SPENT, openai_class, status_of, text_of
 
 UNSUPPORTED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
-"""HTTP statuses with which servers refuse a way of asking that they do not support."""
+"""HTTP statuses with which servers refuse a request format that they do not support."""
 _FINAL = re.compile(
     r"content.?filter|content.?management|moderation|flagged|inappropriate|\bsafety\b|content exists risk|"
     r"data_inspection|context.?(?:length|window|size)|maximum context|too many (?:input )?tokens|too large for model|"
@@ -30,7 +30,7 @@ _ABOUT_FORMAT = re.compile(
     re.IGNORECASE,
 )
 _SAYING = ("error", "errors", "detail", "message", "msg", "error_msg", "base_resp", "status_msg")
-"""Keys under which servers say what is wrong, the first to be taken first."""
+"""Keys under which servers report what is wrong, in order of precedence."""
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_code")
 _PAGE = re.compile(r"<(?:!doctype|html|head|body|title|h1)\b", re.IGNORECASE)
 _PAGE_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
@@ -50,13 +50,13 @@ class ReportedError(Exception):
     """An error that a server reports in a reply with status 200, or within a stream."""
 
     def __init__(self, message: str, status: int | None, body: Any = None) -> None:
-        """Take what it says, the HTTP status that it names or that its words stand for, and the body."""
+        """Store its message, the HTTP status that it names or implies, and the body."""
         super().__init__(message)
         self.status_code, self.body = status, body
 
 
 def raise_reported(body: Any) -> None:
-    """Raise a ReportedError where a body says something in place of a reply, in whatever form."""
+    """Raise a ReportedError if a body is an error report instead of a reply, in whatever form."""
     found = _said(body) or ([body, json.dumps(error)] if (error := entry(body, "error")) else [])
     if not found:
         return
@@ -72,7 +72,7 @@ def raise_reported(body: Any) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """Return what an error says; of a server's JSON, the message in it, of a page its text."""
+    """Return an error's message; for a server's JSON the message in it, for a page its text."""
     text = text_of(error)
     with suppress(ValueError, RecursionError):
         if said := _said(json.loads(text)):
@@ -81,14 +81,14 @@ def message_of(error: Exception) -> str:
 
 
 def page_text(text: str) -> str:
-    """Return the text of an HTML page on one line; any other text as it is."""
+    """Return the text of an HTML page on one line; any other text unchanged."""
     if not _PAGE.search(text[:1000]):
         return text
     return " ".join(_PAGE_MARKUP.sub(" ", text[:5_000]).split())
 
 
 def _said(body: Any) -> list[Any]:
-    """Return what an error says, last, after the objects around it, outermost first; empty where nothing is said."""
+    """Return what an error says, last, after the objects around it, outermost first; empty if nothing is said."""
     try:
         return _find_said(body)
     except RecursionError:
@@ -113,7 +113,7 @@ def _find_said(body: Any) -> list[Any]:
 
 
 def is_about_format(error: Exception) -> bool:
-    """Return whether an error speaks of the way of asking: a format, a schema and what is in it, or tools."""
+    """Return whether an error is about the request format: a mode, a schema and its contents, or tools."""
     return bool(_ABOUT_FORMAT.search(text_of(error)))
 
 
@@ -126,13 +126,13 @@ def is_permanent(error: Exception) -> bool:
 
 
 def named_parameter(error: Exception) -> str:
-    """Return the parameter of the request that an error's body names; empty without one."""
+    """Return the request parameter named in an error's body; empty if there is none."""
     body = getattr(error, "body", None)
     return str(entry(entry(body, "error") or body, "param") or "")
 
 
 def failed_generation(error: Exception) -> str | None:
-    """Return what a model wrote that its server refused as no record (Groq); None where an error says nothing of it."""
+    """Return a model's output that its server rejected as not a record (Groq); None if an error does not include it."""
     said = entry(cast("Any", error).body, "error") if isinstance(error, openai_class("APIStatusError")) else None
     said = said or getattr(error, "body", None)
     if entry(said, "failed_generation") is None and entry(said, "code") not in _UNUSABLE:
@@ -141,5 +141,5 @@ def failed_generation(error: Exception) -> str | None:
 
 
 def entry(value: Any, key: str) -> Any:
-    """Return what a JSON object has under a key; None for all else."""
+    """Return a JSON object's value under a key; None for anything else."""
     return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else None

@@ -1,4 +1,4 @@
-"""The folders of the user who runs this program, where the system keeps them."""
+"""The folders of the current user, where the system keeps them."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _ON_MAC = {"cache": "Caches", "data": "Application Support"}
 
 
 def user_folder(kind: Literal["cache", "data"]) -> Path:
-    """Return hopgraph's folder for what can be made again (`cache`), or for what cannot (`data`); it may not exist."""
+    """Return hopgraph's folder for data that can be regenerated (`cache`), or that cannot (`data`); may not exist."""
     home = Path.home()
     if sys.platform == "darwin":
         return home / "Library" / _ON_MAC[kind] / "hopgraph"

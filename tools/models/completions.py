@@ -38,13 +38,13 @@ from hopgraph.tools.models.structured import is_openai
 from hopgraph.tools.prompts import escape, format_block
 
 WRITTEN = "log_probabilities"
-"""The block by which a stand-in is told to write tokens in place of its record."""
+"""The block that tells a simulated model to write tokens instead of its record."""
 _BIAS = 1000.0  # makes a token certain
 _WHOLE_VOCABULARY = 1_000_000  # more than any model has
 
 
 def _clamp(value: Any) -> Any:
-    """Keep log-probabilities finite, as servers write -inf or -9999 for 0, and not above 0, where rounding may lead."""
+    """Clamp log-probabilities: servers write -inf or -9999 for 0, and rounding may lead above 0."""
     return min(0.0, max(-10_000.0, value)) if isinstance(value, int | float) else value
 
 
@@ -53,13 +53,13 @@ Logprob = Annotated[float, BeforeValidator(_clamp)]
 
 
 class TokenLogprob(BaseModel):
-    """A token with the natural logarithm of its probability after all that precedes it."""
+    """A token with the natural logarithm of its probability given all preceding text."""
 
     text: str
-    """Empty where it ends within a character."""
+    """Empty if it ends within a character."""
     logprob: Logprob
     top: dict[str, Logprob] = Field(default_factory=dict[str, float])
-    """The likeliest tokens in its place, by their texts, itself among them; empty in a text that was given."""
+    """The most likely tokens at its position, by text, including itself; empty in a given text."""
 
 
 class TokenLogprobs(BaseModel):
@@ -82,24 +82,24 @@ class WrittenText(BaseModel):
 
 @dataclass(frozen=True)
 class TextRequest:
-    """A request for plain text, with log-probabilities unless it says where to stop, in place of a record."""
+    """A request for plain text instead of a record, with log-probabilities unless it has a stop sequence."""
 
     continuation: str = ""
-    """The text to score. Empty: the model writes one itself."""
+    """The text to score; if empty, the model writes one itself."""
     prompt: str = ""
-    """The text to continue, in place of a rendered prompt."""
+    """The text to continue, instead of a rendered prompt."""
     max_tokens: int = 1
     """Maximum tokens of a written text."""
     top: int = 20
-    """Number of likeliest tokens listed at each position; servers may return fewer."""
+    """Number of most likely tokens listed at each position; servers may return fewer."""
     stop: tuple[str, ...] = ()
-    """Where a written text ends, before any of these; the reply is then a `WrittenText`."""
+    """Stop sequences of a written text; the reply is then a `WrittenText`."""
 
 
 async def complete(
     handle: ModelHandle, messages: list[BaseMessage], request: TextRequest, options: SendOptions
 ) -> ModelReply:
-    """Score a text after a prompt, or let the model write on; the reply's text is a `TokenLogprobs` as JSON.
+    """Score a text after a prompt, or let the model continue; the reply's text is a `TokenLogprobs` as JSON.
 
     The prompt is the messages' texts, with blank lines between them and no chat template. A stand-in (a model with a
     true `writes_logprobs`) is told in a block of the prompt what to score, and replies with the record itself. With
@@ -156,7 +156,7 @@ class _Endpoint:
         return reply
 
     async def _echoed(self, prompt: str, text: str) -> ModelReply | None:
-        """Score a text where a prompt is echoed with its log-probabilities; None where it is not."""
+        """Score a text on a server that echoes a prompt with its log-probabilities; None if it does not."""
         body = {"prompt": prompt + text, "max_tokens": 1, "echo": True, "logprobs": 1}
         try:
             reply = await self._post(body)
@@ -209,7 +209,7 @@ class _Endpoint:
         return reply["tokens"]
 
     async def _write(self, request: TextRequest, prompt: str) -> ModelReply:
-        """Let the model write on; special tokens are a part of the text, unless it is to stop before a text."""
+        """Let the model continue; special tokens are part of the text, unless there is a stop sequence."""
         if request.stop:
             reply = await self._post({"prompt": prompt, "max_tokens": request.max_tokens, "stop": [*request.stop]})
             said, usage = WrittenText(text=escape(reply["choices"][0]["text"])), reply["usage"]  # as it is unescaped

@@ -1,4 +1,4 @@
-"""Serve a GGUF file with llama.cpp, in this process and for it alone.
+"""Serve a GGUF file with llama.cpp, in this process and only for it.
 
 The endpoint speaks OpenAI's protocol and holds replies to their schema by a grammar. It listens on a free port of
 127.0.0.1 and asks for a key that only this process knows, as any web page in a browser can reach such a port.
@@ -19,7 +19,7 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.optional_packages import require
 
 CONTEXT_TOKENS = 16_384
-"""Prompt and reply together, unless the model was made for less or the spec says otherwise."""
+"""Tokens of prompt and reply together, unless the model supports fewer or the spec says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class GgufServer:
 
 
 _running: dict[tuple[str, int, int | None], tuple[GgufServer, Any]] = {}
-"""(File, context, threads) → a server, and the llama.cpp object that stops it when it is deleted."""
+"""(File, context, threads) → a server, and the llama.cpp object that stops it when deleted."""
 _starting = threading.Lock()
 
 
 def serve_gguf(name: str, *, context: int = CONTEXT_TOKENS, threads: int | None = None) -> GgufServer:
-    """Start the server of a GGUF file, or of `smollm2`, or return the one that runs; it ends with the process.
+    """Start the server of a GGUF file, or of `smollm2`, or return the running one; it ends with the process.
 
     A prompt and its reply have at most `context` tokens. It takes as many processor cores as there are, or `threads`.
     SpecError where a package is missing, there is no such file, or llama.cpp cannot read it.
@@ -88,7 +88,7 @@ def _file_of(name: str) -> Path:
 
 
 def _leave_to_parent() -> None:
-    """Never end the parent's servers from a forked child: it has none of their threads and would wait for ever.
+    """Never stop the parent's servers from a forked child: it has none of their threads and would wait forever.
 
     One that ends by `os._exit`, as multiprocessing's do, is fine; at a plain exit llama.cpp's globals wait likewise.
     """

@@ -46,7 +46,7 @@ _DECODER = json.JSONDecoder(strict=False)
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _MAX_REPLY = 200_000
-"""Characters; what follows is not read. No step asks for a tenth of it."""
+"""Maximum characters read; no step asks for a tenth of that."""
 _DEEPEST, _MAX_INNER = 4, 50
 """How far in an object a record is looked for, and in how many objects: models write one as if it were a call."""
 _NO_NAME = re.compile(r"[\W_]")
@@ -56,19 +56,19 @@ _TAGGED = re.compile(
 )
 """A field as an element, in the tool calls of Qwen and GLM, and of models that answer in XML."""
 _LONG_REPLY = 10_000
-"""From so many characters on a reply is parsed in a thread, as the event loop also answers others."""
+"""Minimum length in characters for parsing in a thread, to keep the event loop responsive."""
 _MAX_FOUND, _MAX_FAILED = 100, 100
 """Objects of a reply that are compared with the schema, the last ones, and braces that may turn out to begin none."""
 _MAX_REPAIR = {"characters": 50_000, "brackets": 2_000}
-"""A broken reply beyond this is not repaired: that would take seconds."""
+"""Longer broken replies are not repaired: that would take seconds."""
 
 
 class UnusableReplyError(Exception):
-    """A reply that does not hold the asked-for record; the message tells the model what is wrong."""
+    """A reply without the requested record; the message tells the model what is wrong."""
 
 
 async def parse_in_turn(text: str, schema: type[RecordT]) -> RecordT:
-    """Return what `parse_reply` does, without holding up the event loop by a long reply."""
+    """Return the result of `parse_reply`, without blocking the event loop on a long reply."""
     if len(text) < _LONG_REPLY:
         return parse_reply(text, schema)
     return await asyncio.to_thread(parse_reply, text, schema)
@@ -102,7 +102,7 @@ def parse_reply(text: str, schema: type[RecordT]) -> RecordT:
 
 
 def is_complete(text: str) -> bool:
-    """Return whether nothing is missing of the record in a reply, though the reply may have been cut off.
+    """Return whether the record in a reply is complete, although the reply may have been cut off.
 
     It is one object, well formed, which may have been repeated; or ends with one.
     """
@@ -131,12 +131,12 @@ def read_unfinished(text: str, field: str) -> str:
 
 
 def is_only_reasoning(text: str) -> bool:
-    """Return whether a reply that was cut off had not begun; some servers do not show what was reasoned."""
+    """Return whether a reply was cut off before it started; some servers do not show the reasoning."""
     return not text or (not text.isspace() and "{" not in _outside_reasoning(text)[0])
 
 
 def _outside_reasoning(text: str) -> tuple[str, deque[JsonObject]]:
-    """Return what is not reasoning of a reply, and the last of the well-formed objects in it, in order."""
+    """Return the non-reasoning part of a reply, and the last of the well-formed objects in it, in order."""
     kept, found = list[str](), deque[JsonObject](maxlen=_MAX_FOUND)
     start = position = set_aside = failed = 0
     while mark := _MARK.search(text, position):
@@ -232,7 +232,7 @@ def _within(value: JsonObject, schema: type[BaseModel]) -> Iterator[JsonObject]:
 
 
 def _single(entry: JsonValue) -> JsonValue:
-    """Return the only entry of a list, and the value beside a schema's type; all else as it is."""
+    """Return the only entry of a list, and the value next to a schema's type; anything else unchanged."""
     if isinstance(entry, list) and len(entry) == 1:
         return entry[0]
     return entry["value"] if isinstance(entry, dict) and entry.keys() >= {"type", "value"} else entry

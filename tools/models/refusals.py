@@ -31,7 +31,7 @@ class Refusals:
     """The highest limit of a reply that it takes; None: not known."""
 
     def learn(self, said: str, limit: int, name: str | None) -> tuple["Refusals", str] | None:
-        """Return what is refused in view of an error, and that in words; None where it names nothing new.
+        """Return what is refused in view of an error, and that in words; None if it names nothing new.
 
         `limit` is the limit that was sent, under `name`. What an error names first is what it is about.
         """
@@ -59,7 +59,7 @@ def refuses_system_messages(said: str) -> bool:
 
 
 def tokens_left_for_reply(said: str, limit: int) -> int | None:
-    """Return how many tokens an error says are left for a reply of `limit`; None where it does not.
+    """Return how many tokens an error says are left for a reply of `limit`; None if it does not.
 
     The numbers in it decide, whatever the wording: a context length with room for the prompt, but not for the reply.
     """

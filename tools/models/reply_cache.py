@@ -84,7 +84,7 @@ def read_cache(folder: str, key: str) -> ModelReply | None:
 
 
 def write_cache(folder: str, key: str, role: str, reply: ModelReply) -> None:
-    """Store a reply; OSError where it cannot be written, and nothing of it is left behind."""
+    """Store a reply; OSError if it cannot be written, and nothing of it is left behind."""
     fields = vars(reply).copy()
     # ASCII, since a reply may hold lone surrogates.
     content = json.dumps({"role": role, "reply": fields.pop("text"), **fields}).encode("ascii")

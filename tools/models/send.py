@@ -404,12 +404,12 @@ def _read_reply(
 
 
 def _problem(reason: str) -> str:
-    """Return what is wrong with a reply that ended for a reason; empty where nothing is."""
+    """Return what is wrong with a reply that ended for a reason; empty if nothing is."""
     return next((problem for problem, words in _PROBLEMS.items() if words.search(reason)), "")
 
 
 def _ended_by(metadata: Mapping[str, Any]) -> str:
-    """Return why a reply ended, by whatever name its provider gives that; empty where none says so."""
+    """Return why a reply ended, by whatever name its provider gives that; empty if none says so."""
     said = [metadata.get(key) for key in ("finish_reason", "stop_reason", "stopReason", "done_reason")]
     said.append(entry(metadata.get("incomplete_details"), "reason"))  # of OpenAI's Responses API
     return next((str(each).lower() for each in said if each), "")

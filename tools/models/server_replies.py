@@ -155,7 +155,7 @@ class _Said:
 
     @classmethod
     def of(cls, value: Any) -> "_Said | None":
-        """Read a reply, or a piece of one; None where it has no choices. A ReportedError for an error of any form."""
+        """Read a reply, or a piece of one; None if it has no choices. A ReportedError for an error of any form."""
         choice = next(iter(_listed(entry(value, "choices"))), None)
         if not isinstance(choice, Mapping):
             raise_reported(value)
@@ -233,7 +233,7 @@ def _usage(value: Any) -> Json | None:
 
 
 def _count(value: Any) -> int | None:
-    """Read a number, also as a float or a text; None where it is none."""
+    """Read a number, also as a float or a text; None if it is none."""
     try:
         return int(value) if float(value) == int(value) >= 0 else None
     except (ValueError, TypeError, OverflowError):

@@ -98,7 +98,7 @@ def find_file(role: str, ending: str, folders: Iterable[str] = ()) -> Path | Non
 
 
 def read_text(path: Path) -> str:
-    """Read a file that people edit, without a byte order mark; PromptError where it cannot be read, or is not UTF-8."""
+    """Read a file that people edit, without a byte order mark; PromptError if it cannot be read, or is not UTF-8."""
     try:
         with TextIOWrapper(open_source(path), encoding="utf-8-sig") as text:
             return text.read()
@@ -203,7 +203,7 @@ def _refuse_other_variables(prompt: PromptFile, built_in: PromptFile) -> None:
 
 
 def parse_prompt(text: str, source: str) -> PromptFile:
-    """Parse a prompt file; PromptError where a part is missing, or it uses other variables than it declares."""
+    """Parse a prompt file; PromptError if a part is missing, or it uses other variables than it declares."""
     parts = _PARTS.match(text)
     if parts is None:
         raise PromptError(f"{source}: expected 'variables:', '--- instructions' and '--- input' parts")

@@ -117,7 +117,7 @@ def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
 def read_demonstrations(
     role: str, demonstrations: str | None, folders: Collection[str] = ()
 ) -> tuple[Demonstration, ...]:
-    """Read the worked examples of a role `method/step`, in the order of the file; empty where the role has none.
+    """Read the worked examples of a role `method/step`, in the order of the file; empty if the role has none.
 
     `demonstrations` is a family, whose files `STEP.FAMILY.jsonl` are found as prompts are, else a folder with
     `STEP.jsonl` files (SettingsError for neither); None for no examples. PromptError for a file that is not UTF-8, or a

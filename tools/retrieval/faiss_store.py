@@ -41,7 +41,7 @@ _ADDED_AT_ONCE = 1 << 12
 
 
 def choose_kind(passages: int, asked: str | None = None) -> FaissKind:
-    """Choose the kind of index for so many passages; SettingsError where the one asked for is unknown or needs more."""
+    """Choose the kind of index for so many passages; SettingsError if the one asked for is unknown or needs more."""
     if asked is None:
         return "flat" if passages <= FLAT_UP_TO else "hnsw" if passages <= HNSW_UP_TO else "ivfpq"
     if asked not in FAISS_KINDS:

@@ -131,12 +131,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_facts(kind: type[FactsT], folder: Path, name: str) -> FactsT:
-    """Read the facts in a file of an index, as `parse_facts` does; OSError where it cannot be read."""
+    """Read the facts in a file of an index, as `parse_facts` does; OSError if it cannot be read."""
     return parse_facts(kind, read_source(folder / name), str(folder / name))
 
 
 def parse_facts(kind: type[FactsT], content: bytes | str, place: str, remedy: str = REBUILD) -> FactsT:
-    """Parse the facts stored with a corpus at a `place`; CorpusError where they are damaged, or of another version."""
+    """Parse the facts stored with a corpus at a `place`; CorpusError if they are damaged, or of another version."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -150,7 +150,7 @@ def damaged(place: Path | str, reason: object) -> CorpusError:
 
 
 def map_array(path: Path, length: int | None = None) -> NDArray[Any]:
-    """Map a list of numbers into memory, as a plain array; CorpusError where it is missing, damaged or not so long."""
+    """Map a list of numbers into memory, as a plain array; CorpusError if it is missing, damaged or not so long."""
     try:
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         if array.ndim != 1 or length not in (None, len(array)):

@@ -93,7 +93,7 @@ def compare_files(recorded: Iterable[tuple[str, str]], hashes: Mapping[str, str]
 
 
 def read_sources(goal: Path, manifest: Manifest) -> tuple[IndexedSource, ...]:
-    """Read what an index was made from; CorpusError where the record is damaged."""
+    """Read what an index was made from; CorpusError if the record is damaged."""
     try:
         sources = read_facts(IndexSources, goal, SOURCES).sources
     except OSError as error:

@@ -99,7 +99,7 @@ class IndexWriter:
     def write(self, folder: Path, plans: Sequence[SourcePlan]) -> IndexReport:
         """Write every file of the index to a folder that will become `goal`.
 
-        BadRecordError for a record that cannot be used, which `skip_invalid` counts instead; CorpusError where a file
+        BadRecordError for a record that cannot be used, which `skip_invalid` counts instead; CorpusError if a file
         cannot be read, or there is nothing to search for.
         """
         sources: list[IndexedSource] = []

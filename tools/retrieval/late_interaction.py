@@ -188,7 +188,7 @@ class TokenVectors:
     """The vectors that `write_token_vectors` wrote; any number of threads may search them."""
 
     def __init__(self, folder: Path, facts: LateInteractionFacts) -> None:
-        """Map the files into memory; CorpusError where one is missing or does not fit the facts."""
+        """Map the files into memory; CorpusError if one is missing or does not fit the facts."""
         self._ends = map_array(folder / _ENDS, facts.passages)
         path, wanted = folder / _VECTORS, facts.tokens * facts.dimension * 2
         size = path.stat().st_size if path.is_file() else 0

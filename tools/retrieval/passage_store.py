@@ -43,7 +43,7 @@ class StoredPassage(NamedTuple):
 
 
 def encode_passage(passage: StoredPassage) -> bytes:
-    """Return a passage as it is stored and fingerprinted; UnicodeEncodeError where it has lone surrogates."""
+    """Return a passage as it is stored and fingerprinted; UnicodeEncodeError if it has lone surrogates."""
     record: dict[str, object] = {"_id": passage.id, "title": passage.title, "text": passage.text}
     if passage.metadata:
         record["metadata"] = dict(passage.metadata)
@@ -78,7 +78,7 @@ class PassageFile:
     """Passages on disk, mapped into memory, read page by page on demand."""
 
     def __init__(self, folder: Path) -> None:
-        """Open what `write_passages` wrote; CorpusError where a file is missing or damaged."""
+        """Open what `write_passages` wrote; CorpusError if a file is missing or damaged."""
         self._path = folder / PASSAGES
         self._offsets = map_array(folder / OFFSETS)
         try:

@@ -37,7 +37,7 @@ def resolve_retriever(spec: str) -> BaseRetriever:
     """Open the retriever that a spec names; the same object again until its index is replaced.
 
     Opens files, so it belongs in a thread. SpecError, which says what to do, where no retriever has this spec, or it
-    lacks its key or package; CorpusError where the index is missing, damaged, or made by another version.
+    lacks its key or package; CorpusError if the index is missing, damaged, or made by another version.
     """
     spec = spec.strip()
     kind, colon, place = spec.partition(":")

@@ -30,8 +30,8 @@ async def judge(
 ) -> tuple[RecordT | None, Call]:
     """Ask the model of a spec for one judgement; the role names the prompt, e.g. `scorer/score_relevance`.
 
-    Returns the judgement, None where no reply could be used, and its cost. SpecError where the model's spec cannot be
-    resolved, ModelError where a request failed for good.
+    Returns the judgement, None if no reply could be used, and its cost. SpecError where the model's spec cannot be
+    resolved, ModelError if a request failed for good.
     """
     handle = await resolve_model(model, Sampling())
     messages: list[BaseMessage] = await asyncio.to_thread(render, role, variables)

@@ -32,7 +32,7 @@ class PairScorer(Generic[ThresholdT]):
         return await self.score_batch(pairs) if pairs else []
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return what `ascore` does, from a thread that is not the background loop's; ModelError where that fails."""
+        """Return what `ascore` does, from a thread that is not the background loop's; ModelError if that fails."""
         return run_in_background(self.ascore(pairs)) if pairs else []
 
 
@@ -56,7 +56,7 @@ async def score_by_code(score: Callable[[Sequence[Pair]], list[float]], pairs: S
 
 
 def check_scores(scorer: str, scores: Iterable[Any], pairs: int) -> list[float]:
-    """Return the scores that a scorer gave; ModelError where they are not a finite number for each pair."""
+    """Return the scores that a scorer gave; ModelError if they are not a finite number for each pair."""
     try:
         numbers = [float(each) for each in scores]
     except (TypeError, ValueError, OverflowError):

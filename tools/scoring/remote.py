@@ -29,7 +29,7 @@ PER_REQUEST = 32
 
 
 def remote_reranker(spec: str) -> Reranker:
-    """Return a reranker for a server's address, SpecError where it is none; nothing is sent before the first pair."""
+    """Return a reranker for a server's address, SpecError if it is none; nothing is sent before the first pair."""
     address, model = split_address(spec.removeprefix("rerank:"), "model")
     if address.path.endswith(("/v1/rerank", "/v2/rerank")):
         model = model or ""
@@ -64,7 +64,7 @@ def _scores_by_index(answer: Any, texts: int) -> list[float]:
 
 
 def remote_entailment(spec: str) -> EntailmentChecker:
-    """Return a checker for a server's address, SpecError where it is none; nothing is sent before the first pair."""
+    """Return a checker for a server's address, SpecError if it is none; nothing is sent before the first pair."""
     address, label = split_address(spec, "label")
     server = JsonServer(address._replace(path=address.path or "/predict").geturl(), "HOPGRAPH_ENTAILMENT_API_KEY")
 

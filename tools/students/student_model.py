@@ -68,7 +68,7 @@ class BaseWeights:
     """The file's name, where it is one."""
 
     def config(self) -> Any:
-        """Read the architecture; SpecError where it cannot be read."""
+        """Read the architecture; SpecError if it cannot be read."""
         with loading(self.named.spec, str(self.folder)):
             return require("transformers").AutoConfig.from_pretrained(self.folder, gguf_file=self.gguf, **_SAFE)
 

@@ -93,7 +93,7 @@ def read_record(folder: Path) -> StudentRecord:
 
 
 def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
-    """Read a folder of `hopgraph distill`; CorpusError where a file is missing or damaged, or there is no example."""
+    """Read a folder of `hopgraph distill`; CorpusError if a file is missing or damaged, or there is no example."""
     try:
         lines, summary = (read_source(data / name) for name in (EXAMPLES, SUMMARY))
         role = str(json.loads(summary)["role"])

@@ -244,7 +244,7 @@ def _turkish_lower(text: str) -> str:
 def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
     """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
 
-    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError where it is not installed. The
+    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError if it is not installed. The
     pattern must match none of UNSPACED, but for `none`.
     """
     if tokeniser == "none":
@@ -261,7 +261,7 @@ def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
 
 
 def tokeniser_version(tokeniser: str) -> str:
-    """Return the versions of a tokeniser's packages, empty for bigrams; SpecError where one is not installed."""
+    """Return the versions of a tokeniser's packages, empty for bigrams; SpecError if one is not installed."""
     try:
         return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokeniser, ()))
     except PackageNotFoundError:

@@ -292,7 +292,7 @@ def _priced(method: ScoredMethod, prices: PriceTable) -> ScoredMethod:
 
 
 def run_labels(folders: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their folders, as long as needed to be unique; RunError where one is given twice."""
+    """Name runs by the ends of their folders, as long as needed to be unique; RunError if one is given twice."""
     whole = [folder.expanduser().resolve().parts for folder in folders]
     if twice := next((folder for folder, parts in zip(folders, whole, strict=True) if whole.count(parts) > 1), None):
         raise RunError(f"{twice} is listed twice; name each run once")

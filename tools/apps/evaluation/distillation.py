@@ -75,7 +75,7 @@ class Example(TypedDict):
     reply: dict[str, JsonValue]
     """With the keys of the role's reply class, in order; empty if there was none."""
     prompt: list[dict[str, str]]
-    """Chat messages with `role` and `content`, as the role's model is sent them in use; empty where it is dropped."""
+    """Chat messages with `role` and `content`, as the role's model is sent them in use; empty if it is dropped."""
 
 
 class DistillationState(HopsState):

@@ -49,9 +49,9 @@ class EvalQuestion:
     gold_titles: tuple[str, ...] = ()
     """Their titles, without repeats; may be known where the ids are not."""
     sentences: tuple[GoldSentence, ...] = ()
-    """The supporting sentences; empty where the set does not have it."""
+    """The supporting sentences; empty if the set does not have it."""
     hops: tuple[GoldHop, ...] = ()
-    """The decomposition, in order; empty where the set has none."""
+    """The decomposition, in order; empty if the set has none."""
     triples: tuple[tuple[str, str, str], ...] = ()
     """The evidence as (subject, relation, object), as 2WikiMultihopQA has it."""
     facts: tuple[str, ...] = ()

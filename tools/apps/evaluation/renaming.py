@@ -247,7 +247,7 @@ def _apply(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = 
 
 
 def write_name_map(path: Path, renaming: Renamer) -> None:
-    """Write the map, from which old names can be found again; OSError where it cannot be written."""
+    """Write the map, from which old names can be found again; OSError if it cannot be written."""
     names = renaming.names
     titles = [{"old": " ".join(old), "new": " ".join(new)} for old, new in names.titles.items()]
     record = {"seed": names.seed, "words": names.words, "titles": titles}
@@ -255,7 +255,7 @@ def write_name_map(path: Path, renaming: Renamer) -> None:
 
 
 def read_name_map_seed(path: Path) -> int | None:
-    """Read the seed of a map that was written; None if there is none, RunError where it is damaged."""
+    """Read the seed of a map that was written; None if there is none, RunError if it is damaged."""
     try:
         return int(json.loads(read_source(path))["seed"])
     except FileNotFoundError:

@@ -88,7 +88,7 @@ _PARTS = ("prompts", "code")
 
 
 def asked_steps(reader: RunReader) -> set[str] | None:
-    """Return the steps that any method of a run asked a model; None where the run kept no traces."""
+    """Return the steps that any method of a run asked a model; None if the run kept no traces."""
     found, is_known = set[str](), False
     for method in reader.manifest.methods:
         for outcome in reader.latest(method).values():

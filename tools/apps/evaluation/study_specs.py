@@ -28,7 +28,7 @@ ALL_METHODS = "all"
 
 
 def read_study(path: Path) -> Study:
-    """Read a study's file, in whose folder its relative paths begin; SettingsError where it makes no sense."""
+    """Read a study's file, in whose folder its relative paths begin; SettingsError if it makes no sense."""
     try:
         given = yaml.safe_load(read_source(path.expanduser(), pipe=True))
     except (OSError, yaml.YAMLError, ValueError) as error:
@@ -148,7 +148,7 @@ def _expanded(methods: Mapping[str, Settings]) -> dict[str, Settings]:
 
 
 def _with_all_they_need(study: Study, made: dict[str, Context], note: Callable[[str], None]) -> dict[str, Context]:
-    """Leave out, of `all`, the methods that lack something, and say so; SettingsError where one was named."""
+    """Leave out, of `all`, the methods that lack something, and say so; SettingsError if one was named."""
     for name, lacking in [(name, each.missing) for name, each in made.items() if each.missing]:
         if not _names_all(study):
             raise SettingsError(lacking)

@@ -160,7 +160,7 @@ async def worked_example(
 ) -> dict[str, list[Demonstration]]:
     """Write the steps of a question that DSP has answered as worked examples, by step; of each hop the first query.
 
-    A trace has no texts, so passages are searched for again; empty where one is not found. `more`: the variables of the
+    A trace has no texts, so passages are searched for again; empty if one is not found. `more`: the variables of the
     reader's prompt other than question and passages. `keeps`: each hop adds its passages to those of the hops before;
     else they replace them, after the reason for the search.
     """

@@ -29,7 +29,7 @@ _RUN: TypeAdapter[SavedRun] = TypeAdapter(SavedRun)
 
 
 def read_run(path: Path) -> SavedRun:
-    """Return a saved run, without the other fields of the file; RunError where it is none."""
+    """Return a saved run, without the other fields of the file; RunError if it is none."""
     try:
         return _RUN.validate_python(json.loads(read_source(path, pipe=True)))
     except ValidationError as error:

@@ -19,7 +19,7 @@ class Line:
     """One line of a run's narration, before wrapping."""
 
     label: str
-    """The step's name for the left column; empty where the line continues the step above."""
+    """The step's name for the left column; empty if the line continues the step above."""
     text: str
     """On one line; safe for a terminal."""
     style: Style = "plain"

@@ -81,7 +81,7 @@ def note_peer(scope: "Scope") -> None:
 
 
 def peer_of(scope: "Scope") -> str:
-    """Return the address that `note_peer` has remembered, else the client's; empty where it is unknown."""
+    """Return the address that `note_peer` has remembered, else the client's; empty if it is unknown."""
     client = scope.get("client")
     return scope.get("state", {}).get(_PEER, client[0] if client else "")
 

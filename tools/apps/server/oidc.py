@@ -122,7 +122,7 @@ class OidcUsers:
         return self._jwt.PyJWK(found, algorithm=found.get("alg", algorithm))
 
     def _choose(self, name: object) -> Jwk | None:
-        """Return the key of a name; without a name the only key; None where that is not one, or keys are too old."""
+        """Return the key of a name; without a name the only key; None if that is not one, or keys are too old."""
         known = self._known if time.monotonic() - self._fetched <= _USABLE else ()
         found = [each for each in known if name is None or each.get("kid") == name]
         return found[0] if len(found) == 1 else None

@@ -211,7 +211,7 @@ def keys_from_environment() -> dict[str, str]:
 
 
 def user_from_headers(authorization: str, api_key: str, keys: Mapping[str, str]) -> str | None:
-    """Return the user of `Authorization: Bearer KEY` or `X-Api-Key: KEY`; None where the key is missing or unknown."""
+    """Return the user of `Authorization: Bearer KEY` or `X-Api-Key: KEY`; None if the key is missing or unknown."""
     scheme, _, key = authorization.partition(" ")
     return (user_of_key(key.strip(), keys) if scheme.lower() == "bearer" else None) or user_of_key(api_key, keys)
 

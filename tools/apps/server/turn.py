@@ -139,7 +139,7 @@ class AnswerPayload(TypedDict):
     citations: list[Citation]
     """Passages that support the answer, in the order of the marks [1], [2] in the text."""
     method: str
-    """The method that looked it up; empty where nothing was looked up, as after small talk."""
+    """The method that looked it up; empty if nothing was looked up, as after small talk."""
     stop_reason: StopReason | None  # None where nothing was looked up
     usage: Usage
 

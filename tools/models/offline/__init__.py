@@ -15,7 +15,7 @@ __all__ = ["RuleBasedModel"]
 
 
 class RuleBasedModel(BaseChatModel):
-    """Answer every role of the project's prompts from the passages in the prompt alone (spec `offline:extractive`).
+    """Answer every role of the project's prompts only from the passages in the prompt (spec `offline:extractive`).
 
     Deterministic, without weights, network or own knowledge: it copies sentences and spans. The reply is
     one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty

@@ -40,7 +40,7 @@ _MAX_CHARACTERS = 1_000
 
 
 class Question(NamedTuple):
-    """A question as the offline model understands it."""
+    """A question as understood by the offline model."""
 
     text: str
     words: tuple[str, ...]
@@ -51,7 +51,7 @@ class Question(NamedTuple):
     names: tuple[str, ...]
     """As written, in order; a single first word is none."""
     noun: str
-    """What is asked for ("medal" in "what medal"), in lower case; empty when there is none."""
+    """The noun asked for ("medal" in "what medal"), in lower case; empty if there is none."""
     options: tuple[str, ...]
     """The two options of "A or B"; empty when there are none."""
     kind: str
@@ -61,9 +61,9 @@ class Question(NamedTuple):
     wants_latest: bool
     """True if the later of two dates decides it."""
     maker: str
-    """The role whose holders are compared, such as "director"; empty where the works themselves are compared."""
+    """The role whose holders are compared, such as "director"; empty if the works themselves are compared."""
     compared_fact: str
-    """The fact that a comparison needs of each side, as "the date of birth"; empty where it compares none."""
+    """The fact that a comparison needs of each side, e.g. "the date of birth"; empty if it compares none."""
 
 
 @lru_cache(maxsize=512)
@@ -200,7 +200,7 @@ def compared_parts(question: Question, sides: Sequence[str], persons: frozenset[
 
 
 def split_question(question: str, in_order: bool = False) -> list[str]:
-    """Break a question down into simpler ones, the simplest first; empty when its grammar offers none.
+    """Decompose a question into simpler ones, the simplest first; empty if its grammar offers none.
 
     In order, `#1` stands for the answer to the first, and the last asks what is left of the question, or of each side
     that it compares.

@@ -1,4 +1,4 @@
-"""Rules that stand in for a language model; they use only the statements in the prompt."""
+"""Rules that replace a language model; they use only the statements in the prompt."""
 
 import re
 from collections import Counter
@@ -31,15 +31,15 @@ _FITTING = {
     "date": ({"date"}, set[str]()),
     "number": ({"number"}, set[str]()),
 }
-"""For each kind of answer the shapes that fit, and those that may; a kind that is not here takes every shape."""
+"""For each kind of answer, the shapes that fit and those that may; a kind not listed accepts every shape."""
 _ANSWERED = ("history", "sub_answers")
-"""Lists of questions with their answers; the others are of statements."""
+"""Lists of questions with their answers; all others are lists of statements."""
 _REASONS = re.compile(r" \((?:source|because): ")  # what follows an earlier answer
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MIN_SURE = 1.2
 """From this sum of cover and probability on, about three of four answers were right in the tuning halves."""
 _COMPARED = 0.9
-"""The probability of a comparison's answer: its facts were found, their reading may be wrong."""
+"""The probability of a comparison's answer: its facts were found, but may have been misread."""
 _MIN_SHARED = 0.5  # share of a claim of which the statements about its subject must carry more for a yes
 _MIN_REACHED = 0.6  # how good a name must be to be asked for
 _MAX_FACTS = 8
@@ -155,7 +155,7 @@ class _Evidence:
         return [Span(found[1], found.start(1), "kind") for found in re.finditer(phrase, statement.plain)]
 
     def _shown(self, statement: ParsedStatement, span: Span) -> str:
-        """Return a span as an answer: the year alone where one is asked for; a number in a table with its currency."""
+        """Return a span as an answer: only the year if one is asked for; a number in a table with its currency."""
         day = date_key(span.text) if span.kind == "date" and self.question.noun == "year" else None
         if day and day[0]:
             return str(day[0])
@@ -208,7 +208,7 @@ class _Evidence:
 
 
 def _looks(statement: ParsedStatement, span: Span) -> str:
-    """Return what a span looks like: person, place, quoted, date, number or any name."""
+    """Return the shape of a span: person, place, quoted, date, number or any name."""
     words = span.text.split()
     if span.kind != "name":
         return span.kind
@@ -219,7 +219,7 @@ def _looks(statement: ParsedStatement, span: Span) -> str:
 
 @dataclass(frozen=True)
 class _Finding:
-    """An answer with how sure it is, what it rests on and what is missing."""
+    """An answer with its certainty, its support and what is missing."""
 
     text: str = ""
     probability: float = 0.0
@@ -319,7 +319,7 @@ class _Reader:
         return _Finding(found.text, used=(*used, *found.used)) if found.text else _Finding(missing=(part,))
 
     def _look_up(self, question: str) -> _Finding:
-        """Answer a question about one name from the statements about it; empty where they do not say it."""
+        """Answer a question about one name from the statements about it; empty if they do not say it."""
         anchors = self.evidence(question).anchors
         name = max((name for name, anchor in anchors.items() if anchor == 1.0), key=len, default="")
         about = [s for s in self.statements if s.key == name != ""]
@@ -331,7 +331,7 @@ class _Reader:
         return found if found.complete else _Finding()
 
     def _side(self, side: str) -> str:
-        """Return a side as an answer names it: for "the director of X" the director."""
+        """Return a side as named in an answer: for "the director of X" the director."""
         return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
 
 
@@ -374,7 +374,7 @@ def _best(evidence: _Evidence, one_text: bool) -> _Finding:
 
 @dataclass(frozen=True)
 class RuleReader:
-    """Plays a prompt by rules of English grammar; it has no memory, and errs as rules do."""
+    """Plays a prompt with rules of English grammar; it has no memory, and errs as rules do."""
 
     prompt: ParsedPrompt
 
@@ -387,7 +387,7 @@ class RuleReader:
         return read_passages(self.prompt.passages)
 
     def _reader(self, given: PromptContents) -> tuple[_Reader, str]:
-        """Return what is given, and the question with the names that earlier answers gave."""
+        """Return the given blocks, and the question with the names from earlier answers."""
         known: dict[str, str] = {}
         for _, line in (item for name in _ANSWERED if name in given.lists for item in self.prompt.items(name)):
             asked, _, rest = line.partition("? ")
@@ -454,7 +454,7 @@ class RuleReader:
         )
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Return up to 20 questions and queries that were not asked yet, best first; may be empty."""
+        """Return up to 20 questions and queries not asked yet, best first; may be empty."""
         reader, question = self._reader(given)
         said = {key(line.partition("? ")[0]) for line in asked}
         fresh = dict[str, str]()
@@ -464,7 +464,7 @@ class RuleReader:
         return [*fresh.values()][:_MAX_QUERIES]
 
     def parts(self, in_order: bool) -> list[str]:
-        """Break the question down by its grammar."""
+        """Decompose the question by its grammar."""
         return split_question(self.prompt.question, in_order)
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:

@@ -48,7 +48,7 @@ _MAX_CHARACTERS = 1_000
 
 @lru_cache(maxsize=65_536)
 def term(word: str) -> str:
-    """Return what stands for a word and its other forms: its first five letters; empty for a function word."""
+    """Return a key shared by a word's forms: its first five letters; empty for a function word."""
     low = fold(word).removesuffix("'s")
     return "" if low in FUNCTION else _IRREGULAR.get(low) or _IRREGULAR.get(low.removesuffix("s")) or low[:5]
 
@@ -70,7 +70,7 @@ class Span(NamedTuple):
     kind: str
     """name, quoted, date or number."""
     label: str = ""
-    """The head of its column."""
+    """The header of its column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class ParsedStatement:
     number: int
     title: str
     whole: str
-    """The statement as it stands alone."""
+    """The statement in standalone form."""
     passage: int
     """0 for a statement that no passage shows."""
     place: int
@@ -90,7 +90,7 @@ class ParsedStatement:
     flat: str
     """Its lower-case words, each between spaces."""
     name: str
-    """The title without a closing "(film)" or the like; empty for a breadcrumb or the name of a file."""
+    """The title without a closing "(film)" or similar; empty for a breadcrumb or a file name."""
     key: str
     """The name for comparing."""
     demonym: str
@@ -190,7 +190,7 @@ def _split_row(line: str) -> list[str]:
 
 
 def read_statement(number: int, text: str) -> ParsedStatement:
-    """Read a statement that stands alone; its title is what precedes the colon, else the name that it begins with."""
+    """Parse a standalone statement; its title is the text before the colon, else the name at its beginning."""
     title, colon, _ = text[:200].partition(": ")
     is_said = re.search(r"\b(?:is|was|are|were|has|had)\b", title) or title.count("(") != title.count(")")
     if colon and not is_said and (_PATH.search(title) or not _read_row(text)):

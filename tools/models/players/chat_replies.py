@@ -43,7 +43,7 @@ class _Turn(NamedTuple):
 
 
 def stand_alone_question(prompt: ParsedPrompt) -> dict[str, str]:
-    """Put names for pronouns and fill in what a short follow-up leaves out; else repeat the message."""
+    """Replace pronouns with names and complete a short follow-up; else repeat the message."""
     message = prompt.text("message")[:_MAX_MESSAGE].strip()
     turns = _turns(prompt)
     return {"question": (_stand_alone(message, turns) if turns else "") or message}

@@ -1,4 +1,4 @@
-"""Building blocks of every reply: five questions to whoever plays the language model."""
+"""Building blocks of every reply: five questions to the player of the language model."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self
@@ -8,10 +8,10 @@ from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 
 @dataclass(frozen=True)
 class PromptContents:
-    """The information a step lets its player use, and the kind of answer it wants."""
+    """The information that a step lets its player use, and the kind of answer required."""
 
     lists: tuple[str, ...] = ()
-    """The blocks that are believed beside the passages, such as `information`."""
+    """The trusted blocks in addition to the passages, such as `information`."""
     passages: bool = True
     memory: bool = False
     """True if the player's own knowledge may be used."""
@@ -21,34 +21,34 @@ class PromptContents:
 
 
 class StatedFact(NamedTuple):
-    """Something that the player found or remembers."""
+    """A fact that the player found or remembers."""
 
     text: str
-    """A sentence that stands alone."""
+    """A standalone sentence."""
     quote: str = ""
-    """The sentence of the passage that says so, as it is there; empty for what no passage says."""
+    """The passage sentence that states it, verbatim; empty if no passage does."""
     passage: int = 0
     """The number of the passage; 0 for none."""
 
 
 @dataclass(frozen=True)
 class PlayerAnswer:
-    """An answer with what it rests on."""
+    """An answer with its support."""
 
     text: str = ""
     """Empty when there is none."""
     facts: tuple[StatedFact, ...] = ()
     """Facts known on the way to the answer, even without one, in order."""
     passages: tuple[int, ...] = ()
-    """The numbers of the passages that it rests on, in order."""
+    """The numbers of the supporting passages, in order."""
     items: tuple[int, ...] = ()
-    """The numbers of the items of `information` that it rests on, in order."""
+    """The numbers of the supporting items of `information`, in order."""
     confidence: int = 5
     """From 1 to 5."""
 
 
 class Player(Protocol):
-    """Plays a model's part in one prompt; what a step allows is in each question, so that a player can obey."""
+    """Plays a model's part in one prompt; each question says what its step allows, so that a player can obey."""
 
     @property
     def prompt(self) -> ParsedPrompt:
@@ -68,15 +68,15 @@ class Player(Protocol):
         ...
 
     def answer(self, given: PromptContents) -> PlayerAnswer:
-        """Answer the question, as far as `given` wants it."""
+        """Answer the question, in the way that `given` requires."""
         ...
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Return what can be asked now, the most useful first, in words that differ from all of `asked`."""
+        """Return what can be asked now, most useful first, worded differently from all of `asked`."""
         ...
 
     def parts(self, in_order: bool) -> list[str]:
-        """Break the question down; empty for a simple one. In order, `#1` stands for the first part's answer."""
+        """Decompose the question; empty for a simple one. In order; `#1` stands for the first part's answer."""
         ...
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:

@@ -23,7 +23,7 @@ _MOST_PARTS = 250
 
 @dataclass(frozen=True)
 class PromptPassage:
-    """A passage as the prompt shows it."""
+    """A passage as shown in the prompt."""
 
     number: int
     title: str
@@ -39,7 +39,7 @@ class ParsedPrompt:
     instructions: str
     blocks: dict[str, str]
     at_most: int
-    """The limit that the instructions name."""
+    """The limit in the instructions."""
 
     @property
     def step(self) -> str:

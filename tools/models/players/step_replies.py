@@ -36,7 +36,7 @@ _TOKENS: dict[str, dict[str, str]] = {
     "support": {"full": "[Fully supported]", "none": "[No support / Contradictory]"},
     "utility": {"5": "[Utility:5]", "1": "[Utility:1]"},
 }
-"""Names that stand for the fields of a record, in this order."""
+"""Names that may stand for the fields of a record, in this order."""
 
 
 def _texts(facts: Iterable[StatedFact]) -> list[str]:
@@ -70,7 +70,7 @@ def _argue(found: PlayerAnswer) -> str:
 
 
 def _read(player: Player) -> PlayerAnswer:
-    """Answer from what is given; from memory too where no passages are, or gaps are to be filled."""
+    """Answer from the given blocks; also from memory if there are no passages, or gaps are to be filled."""
     memory = player.prompt.role.startswith("blendfilter/") or "passages" not in player.prompt.blocks
     return player.answer(
         PromptContents(("sub_answers", "information", "assertions", "history"), memory=memory, wants="read")
@@ -130,7 +130,7 @@ def _complete(player: Player) -> Reply:
 
 
 def _decide(player: Player) -> Reply:
-    """Answer when nothing is missing, at last anyway; else say what is missing."""
+    """Answer if nothing is missing, or in the end in any case; else state what is missing."""
     given = PromptContents(("information",), wants="last" if player.prompt.step == "final_answer" else "sure")
     found = player.answer(given)
     asked = [] if found.text else player.next_questions(given, [])[: player.prompt.at_most] or [player.prompt.question]
@@ -143,7 +143,7 @@ def _decide(player: Player) -> Reply:
 
 
 def _ground(player: Player) -> Reply:
-    """Cite what the answer rests on, and revise the answer by it."""
+    """Cite the support of the answer, and revise the answer with it."""
     found, passages = player.answer(PromptContents()), player.prompt.passages
     if not found.text or not passages:
         return {"ref": "Empty", "revise": ""}
@@ -156,7 +156,7 @@ def _judge_together(player: Player) -> Reply:
 
 
 def _weigh_passages(player: Player) -> Reply:
-    """Say of each passage what it says; `select_passages` goes by the last line."""
+    """State what each passage says; `select_passages` uses the last line."""
     chosen = player.relevant()
     lines = [
         f"Passage {fact.passage} says: {fact.quote}"

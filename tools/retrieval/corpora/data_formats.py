@@ -14,7 +14,7 @@ class DataFormat(BaseModel, frozen=True, extra="forbid"):
     of: str
     """Whose files these are, in Markdown."""
     keys: tuple[tuple[str, ...], ...] = ()
-    """The keys by which the first record of one of its editions is recognized; empty where it is not recognized so."""
+    """The keys by which the first record of one of its editions is recognized; empty if it is not recognized so."""
     others: frozenset[str] | None = None
     """The only other keys that its records may have; None: any."""
     file: str

@@ -97,7 +97,7 @@ def read_markdown(text: str) -> StructuredText:
 
 
 def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
-    """Return the single values of front matter, so that no alias multiplies any; empty where it is none."""
+    """Return the single values of front matter, so that no alias multiplies any; empty if it is none."""
     try:
         values = tomllib.loads(text) if toml else yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):

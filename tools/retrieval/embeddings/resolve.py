@@ -64,7 +64,7 @@ class _LoadedModel(NamedTuple):
 
 
 def local_embeddings(spec: str) -> EmbeddingModel:
-    """Return a model of one of the LOADERS; SpecError where a package is missing or it cannot be loaded."""
+    """Return a model of one of the LOADERS; SpecError if a package is missing or it cannot be loaded."""
     named = read_spec(spec, _LOCAL_OPTIONS)
     folder, place, load = locate(named), placement_of(named), LOADERS[named.kind]
     loaded = shared((load.__name__, folder, place, named.limits), lambda: load(named, folder, place))
@@ -163,7 +163,7 @@ def _open_sentence_transformer(named: NamedModel, folder: Path, place: Placement
 
 
 def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> list[dict[str, Any]] | None:
-    """Read which modules a sentence-transformers model is made of; None where it does not say.
+    """Read which modules a sentence-transformers model is made of; None if it does not say.
 
     Classes whose names do not begin with one of `known` are refused: older versions of it run code from the folder.
     """
@@ -178,7 +178,7 @@ def read_modules(named: NamedModel, folder: Path, known: tuple[str, ...]) -> lis
 
 
 def read_settings(named: NamedModel, path: Path, kind: type[SettingsT]) -> SettingsT:
-    """Read a JSON file of a model; SpecError where it cannot be read, or holds something else."""
+    """Read a JSON file of a model; SpecError if it cannot be read, or holds something else."""
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:

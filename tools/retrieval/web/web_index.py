@@ -87,7 +87,7 @@ class WebCache:
     """Maximum age of results, in seconds."""
 
     def __post_init__(self) -> None:
-        """Make the folder; SettingsError where it cannot be made or written."""
+        """Make the folder; SettingsError if it cannot be made or written."""
         try:
             make_cache(self.folder)
         except OSError as error:

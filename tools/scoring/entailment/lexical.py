@@ -62,7 +62,7 @@ class LanguageSigns(NamedTuple):
     script: str
     """That of most letters, such as LATIN; empty without letters."""
     language: str
-    """A code, such as de; empty where no language's function words stand out."""
+    """A code, such as de; empty if no language's function words stand out."""
 
 
 def read_language_signs(text: str, words: Iterable[str]) -> LanguageSigns:
@@ -77,7 +77,7 @@ def read_language_signs(text: str, words: Iterable[str]) -> LanguageSigns:
 
 
 def are_in_different_languages(first: LanguageSigns, second: LanguageSigns) -> bool:
-    """Return whether two texts are surely in different languages; False where the signs of one do not tell."""
+    """Return whether two texts are surely in different languages; False if the signs of one do not tell."""
     scripts, languages = {first.script, second.script}, {first.language, second.language}
     return any("" not in signs and len(signs) > 1 for signs in (scripts, languages))
 

@@ -194,7 +194,7 @@ def run_in_batches(
     """Return what `work` makes of each item, in order; where memory is exhausted, the batch is halved.
 
     `lengths` are the tokens of each item, or an estimate; a batch has at most `tokens`, padding included. SpecError
-    where a single item does not fit into memory, ModelError where a model of FlagEmbedding failed.
+    where a single item does not fit into memory, ModelError if a model of FlagEmbedding failed.
     """
     torch = require("torch")
     results: dict[int, ResultT] = {}

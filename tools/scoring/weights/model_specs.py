@@ -38,7 +38,7 @@ class NamedModel:
 
 
 def read_spec(spec: str, allowed: Sequence[str] = LOCAL_OPTIONS) -> NamedModel:
-    """Parse a spec; SpecError where nothing follows the colon, or an option is not among `allowed`."""
+    """Parse a spec; SpecError if nothing follows the colon, or an option is not among `allowed`."""
     spec = spec.strip()
     kind, _, rest = spec.partition(":")
     name, _, query = rest.partition("?")
@@ -78,7 +78,7 @@ def share_option(named: NamedModel, option: str, default: ShareT) -> float | Sha
 def resolve_by_kind(
     what: str, spec: str, kinds: Mapping[str, Callable[[str], ModelT]], valid: str, hint: str = ""
 ) -> ModelT:
-    """Return what `kinds` makes of a whole spec, by the part before its colon; SpecError where it has no such kind."""
+    """Return what `kinds` makes of a whole spec, by the part before its colon; SpecError if it has no such kind."""
     kind, colon, _ = spec.partition(":")
     if not colon or kind not in kinds:
         raise SpecError(f"{what} {redact(spec)!r} is unknown{hint}; use one of: {valid}")

@@ -102,7 +102,7 @@ def loading(spec: str, folder: str) -> Generator[None]:
 def local_scorer(
     named: NamedModel, threshold: ThresholdT, load: Callable[[NamedModel, Path, Placement], Scoring]
 ) -> PairScorer[ThresholdT]:
-    """Return a scorer whose model is loaded once for the process, and run by one thread; SpecError where it cannot."""
+    """Return a scorer whose model is loaded once for the process, and run by one thread; SpecError if it cannot."""
     folder, place = locate(named), placement_of(named)
     key = (named.kind, folder, place, named.limits)
     return PairScorer(named.spec, threshold, shared(key, lambda: Batched(load(named, folder, place), named.spec)).acall)
@@ -147,7 +147,7 @@ def check_weights(named: NamedModel, folder: Path, task: str = "") -> None:
 
 
 def architectures(named: NamedModel, folder: Path) -> list[str]:
-    """Return the names of the classes that a model's config gives, mostly one; SpecError where it is unreadable."""
+    """Return the names of the classes that a model's config gives, mostly one; SpecError if it is unreadable."""
     try:
         config: Any = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return [str(each) for each in config.get("architectures") or ()]

@@ -103,7 +103,7 @@ class Judgements:
     audit: JudgeAudit | None = None
 
     def verdict(self, outcome: Outcome, question: EvalQuestion) -> bool | None:
-        """Return whether an answer is right; None where it has not been judged, or the data set has no answers.
+        """Return whether an answer is right; None if it has not been judged, or the data set has no answers.
 
         No call is made where one of the two is blank: only an abstention without a failure is right then.
         """

@@ -48,7 +48,7 @@ def score_outcome(outcome: Outcome, question: EvalQuestion, gold_by: GoldBy) -> 
 
 
 def gold_names(question: EvalQuestion, gold_by: GoldBy) -> Sequence[str]:
-    """Return the gold passages as this corpus names them; empty where it does not."""
+    """Return the gold passages as this corpus names them; empty if it does not."""
     return {"ids": question.gold, "titles": question.gold_titles, "none": ()}[gold_by]
 
 

@@ -90,7 +90,7 @@ class PlanHop(_Answered):
     template: str
     """The question, with `#1` for the first hop's answer."""
     answers: tuple[str, ...]
-    """The usual form first; empty where the data set has none."""
+    """The usual form first; empty if the data set has none."""
     passages: tuple[GoldPassage, ...]
     """Each of them has it; empty for a conclusion from other hops, and where the data set names none."""
 

@@ -69,7 +69,7 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 
 
 def drawing() -> AbstractContextManager[None]:
-    """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError where it is missing."""
+    """Draw in our style within the block, whatever the user's matplotlib is set to; SpecError if it is missing."""
     require("matplotlib", "figures")
     style = str(files(__package__ or "").joinpath("figures.mplstyle"))
     return require("matplotlib.style", "figures").context(style, after_reset=True)
@@ -90,7 +90,7 @@ def new_figure(comparison: Comparison, title: str, height: float) -> Any:
 
 
 def calls_figure(comparison: Comparison) -> Any:
-    """Draw how many model calls the questions of each method take; None where nothing counted them."""
+    """Draw how many model calls the questions of each method take; None if nothing counted them."""
     rows: dict[str, list[float]] = {}
     for method in comparison.methods:
         if calls := [row["llm_calls"] for row in method.rows.values() if "llm_calls" in row]:
@@ -108,7 +108,7 @@ def calls_figure(comparison: Comparison) -> Any:
 
 
 def losses_figure(comparison: Comparison) -> Any:
-    """Draw what became of each method's questions; None where no answers are told."""
+    """Draw what became of each method's questions; None if no answers are told."""
     rows = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     if not rows:
         return None
@@ -140,7 +140,7 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 
 def quality_figure(comparison: Comparison, label: str, *costs: str) -> Any:
-    """Draw F1 against the sum of costs per question, a line along those that none beats; None where none has both."""
+    """Draw F1 against the sum of costs per question, a line along those that none beats; None if none has both."""
     height = max(_HEIGHT, _LEGEND_ROW * len(comparison.methods))
     figure = new_figure(comparison, f"Quality against {label.partition(' per')[0]}", height)
     (axes,) = figure.axes

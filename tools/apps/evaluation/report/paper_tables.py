@@ -96,7 +96,7 @@ def paper_rows(comparisons: Mapping[str, Comparison]) -> Iterator[PaperRow]:
 
 
 def _what_differs(method: ScoredMethod, others: Sequence[ScoredMethod]) -> str:
-    """Name, in brackets, the settings in which methods differ; empty where they are alike."""
+    """Name, in brackets, the settings in which methods differ; empty if they are alike."""
     keys = [
         key for key in method.settings if key != "model" and len({repr(each.settings.get(key)) for each in others}) > 1
     ]

@@ -180,7 +180,7 @@ def missing_gold(methods: Iterable[ScoredMethod]) -> str:
 
 
 def stand_in_kinds(comparison: Comparison) -> str:
-    """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty where none answered."""
+    """Name the kinds of stand-ins: `offline`, `rehearsal` or both; empty if none answered."""
     models = [model for method in comparison.methods for model in models_in(method.settings)]
     return " and ".join(sorted({each.partition(":")[0] for each in models if each.startswith(SIMULATED_MODELS)}))
 

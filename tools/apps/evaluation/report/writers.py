@@ -220,7 +220,7 @@ def _html_setting(value: JsonValue) -> str:
 
 
 def questions_section(comparison: Comparison, folder: str) -> str:
-    """Write a table of questions and answers that links to the pages in `folder`; empty where no steps were kept."""
+    """Write a table of questions and answers that links to the pages in `folder`; empty if no steps were kept."""
     runs = _kept_runs(comparison)
     if not any(runs.values()):
         return ""

@@ -76,7 +76,7 @@ class PaperTableRow(_Entry, frozen=True):
     unsure: bool = False
 
     def metric(self, column: Column) -> str | None:
-        """Name what is measured for a cell of this row; None where a run does not measure it."""
+        """Name what is measured for a cell of this row; None if a run does not measure it."""
         return f"{column.metric} {self.part}" if column.metric and self.part else column.metric
 
 

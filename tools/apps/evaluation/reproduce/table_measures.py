@@ -38,7 +38,7 @@ class TracedAnswer:
     outcome: Outcome
     trace: Sequence[StepEvent]
     gold: Sequence[str]
-    """The gold passages as the corpus names them; empty where it does not."""
+    """The gold passages as the corpus names them; empty if it does not."""
     by_title: bool
     """True if it names passages by their titles."""
     measured: Mapping[str, int] = field(default_factory=dict[str, int])

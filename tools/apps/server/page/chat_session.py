@@ -92,7 +92,7 @@ class ChatSession:
         return settings
 
     async def find_document(self, user: str, corpus: str, identity: str) -> tuple[Path, str] | None:
-        """Return where the document of an id lies, and its name; None where the user has no such one.
+        """Return where the document of an id lies, and its name; None if the user has no such one.
 
         `corpus` is one of the user's own, a set of the app's after `SET`, or empty for the app's.
         """

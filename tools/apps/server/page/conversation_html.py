@@ -158,7 +158,7 @@ def picture_html(turn: PageTurn | None, texts: Texts = ENGLISH) -> str:
 
 
 def _answer(turn: PageTurn, view: View) -> dict[str, Any]:
-    """Return what the template's `answer` shows; empty where nothing was looked up, as for small talk.
+    """Return what the template's `answer` shows; empty if nothing was looked up, as for small talk.
 
     `turn.told` is what the node `reply` wrote into its message's `additional_kwargs`. Of a passage that is not among
     the turn's, by id, only the quote is shown.

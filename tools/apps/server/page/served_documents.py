@@ -96,7 +96,7 @@ def _charset(path: Path) -> str:
 
 
 def place_in_document(name: str, citation: Citation) -> str:
-    """Return the fragment of an address that leads a browser to what is cited; empty where it could not follow."""
+    """Return the fragment of an address that leads a browser to what is cited; empty if it could not follow."""
     suffix = Path(name).suffix.lower()
     if suffix == ".pdf":
         page = citation.get("page")
