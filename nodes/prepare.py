@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
+from difflib import get_close_matches
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.runtime import Runtime
@@ -12,7 +13,7 @@ from hopgraph.nodes.core.ask import reads_prompt_files
 from hopgraph.nodes.core.carried import carried_update
 from hopgraph.nodes.core.human_review import check_resumable
 from hopgraph.state import Context, Query, QuestionError, QuestionInput, SettingsError, Update
-from hopgraph.state.context import PROMPT, own_prompt_folders
+from hopgraph.state.context import LINEAGES, PROMPT, own_prompt_folders
 from hopgraph.state.fingerprint import record_changes
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.io.background import gather_or_cancel, maybe_to_thread
@@ -85,8 +86,11 @@ def _check_roles(settings: Context) -> None:
     """Refuse a model bound to a role that this method does not have."""
     for role in settings.models:
         method, _, step = role.partition("/")
-        if method == settings.method and step and settings.steps and step not in settings.all_steps():
-            known = ", ".join(settings.all_steps())
+        steps = settings.all_steps()
+        is_own = method == settings.method and step and step not in steps
+        is_like = method not in LINEAGES and get_close_matches(method, [settings.method, *steps], cutoff=0.9)
+        if steps and (is_own or is_like):
+            known = ", ".join(steps)
             raise SettingsError(f"models: {settings.method} has no role {role!r}; its steps are: {known}")
 
 

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -238,7 +239,7 @@ class Context(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         own = (each.method for each in cls.__mro__ if issubclass(each, Context) and each.method)
-        _LINEAGES[cls.method] = tuple(dict.fromkeys(own))
+        LINEAGES[cls.method] = tuple(dict.fromkeys(own))
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Add the steps' prompts to the class's fields before pydantic collects them."""
@@ -293,12 +294,13 @@ class Context(BaseModel):
         return make_settings(cls, {**cls.presets[family], **settings})
 
 
-_LINEAGES: dict[str, tuple[str, ...]] = {}
+LINEAGES: dict[str, tuple[str, ...]] = {}
+"""Each method whose Context was imported → its name and those of the methods that this is a subclass of."""
 
 
 def method_lineage(method: str) -> tuple[str, ...]:
-    """Return the names of a method and of the methods that its Context inherits from, whose prompts it shares."""
-    return _LINEAGES.get(method) or (method,)
+    """Return a method's name and those of the methods that its Context is a subclass of, whose prompts it shares."""
+    return LINEAGES.get(method) or (method,)
 
 
 def settings_in_use(cls: type[Context]) -> set[str]:
@@ -330,6 +332,12 @@ def make_settings(cls: type[ContextT], values: Mapping[str, Any]) -> ContextT:
         return cls.model_validate(dict(values))
     except ValidationError as error:
         raise SettingsError(describe_invalid(cls, error)) from None
+
+
+@lru_cache(maxsize=1_000)
+def setting_like(name: str, cls: type[Context]) -> str:
+    """Return the setting that a name is, or is a misspelling of; empty for none."""
+    return next(iter(get_close_matches(name, cls.model_fields, n=1, cutoff=0.85)), "")
 
 
 def explicit_settings(settings: Context) -> dict[str, Any]:

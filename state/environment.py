@@ -15,8 +15,9 @@ from hopgraph.state.context import (
     describe_unknown,
     explicit_settings,
     make_settings,
+    setting_like,
 )
-from hopgraph.state.errors import SettingsError
+from hopgraph.state.errors import SettingsError, did_you_mean
 from hopgraph.state.renamed import RENAMED
 
 
@@ -54,11 +55,11 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
     if "hopgraph" in given:
         return _under_hopgraph(given["hopgraph"], cls)
     unknown = sorted(given.keys() - cls.model_fields.keys())
-    if unknown and len(unknown) == len(given):
+    if unknown and len(unknown) == len(given) and not any(setting_like(name, cls) for name in unknown):
         return None  # a host application's own settings
     if unknown:
         raise SettingsError(
-            f"setting {unknown[0]!r} is unknown for {cls.method}; "
+            f"setting {unknown[0]!r} is unknown for {cls.method}{did_you_mean(unknown[0], cls.model_fields)}; "
             'put ours under the key "hopgraph" if the rest belongs to your application'
         )
     return make_settings(cls, given)

@@ -12,10 +12,10 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, GraphOutput, StateUpdate, StreamMode, StreamPart
 from typing_extensions import TypeVar
 
-from hopgraph.nodes.core.state_edits import check_command, complete_edits
+from hopgraph.nodes.core.state_edits import check_command, check_names, complete_edits
 from hopgraph.nodes.core.step_events import parent_task_metadata
 from hopgraph.nodes.core.step_function import state_keys
-from hopgraph.state.context import Context, make_settings
+from hopgraph.state.context import Context, explicit_settings, make_settings, setting_like
 from hopgraph.state.errors import HopgraphError, QuestionError, SettingsError
 from hopgraph.state.run_settings import begin_run
 from hopgraph.tools.io.background import run_in_background
@@ -248,22 +248,30 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
 
     @property
     def _types(self) -> dict[str, Any]:
-        return state_keys(self.builder.state_schema)
+        return {
+            **dict.fromkeys(cast("dict[str, Any]", self.builder.channels), Any),
+            **state_keys(self.builder.state_schema),
+        }
 
     def _check_input(self, given: object) -> None:
-        if isinstance(given, str):
-            raise QuestionError('the input is a string; pass {"question": "…"}')
+        if isinstance(given, str | int | float | list | tuple):
+            [key, *_] = state_keys(cast("Any", self.builder.input_schema))
+            kind = "string" if isinstance(given, str) else type(cast("object", given)).__name__
+            raise QuestionError(f'the input is a {kind}; pass {{"{key}": "…"}}')
         if isinstance(given, Command):
             command = cast("Command[Any]", given)
             check_command(command.update, command.goto, self._types)
+            check_names(command, self._types, self.builder.nodes)
 
     def _resolved(self, config: RunnableConfig | None, options: dict[str, Any]) -> dict[str, Any]:
         given: object = options.get("context")
         cls = cast("type[Context]", self.context_schema)
         host = _host()
         if host is None:
-            for each in (config, self.config):
-                _refuse_misplaced_settings(each, given, cls)
+            for each in (config or {}, self.config or {}):
+                _refuse_misplaced_settings(each, "config", None, cls)
+                _refuse_misplaced_settings(each.get("configurable") or {}, "config['configurable']", given, cls)
+            _refuse_misplaced_settings({**options, "context": None}, "the call", {"context": None}, cls)
         elif given is None and host.context is not None:
             return options  # inherited
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
@@ -272,6 +280,8 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
             raise SettingsError(f"context must be a {cls.__name__}, a dict or None, not {kind}")
         if isinstance(given, Mapping) and "hopgraph" not in (settings := cast("Mapping[str, Any]", given)):
             return {**options, "context": begin_run(make_settings(cls, settings), cls)}
+        if isinstance(given, Context) and host is None:  # `model_copy` checks nothing
+            given = make_settings(type(given), explicit_settings(given))
         return {**options, "context": begin_run(cast("object", given), cls)}
 
     def _own_config(self, config: RunnableConfig | None) -> RunnableConfig:
@@ -322,15 +332,17 @@ def _without_frames(error: HopgraphError) -> HopgraphError:
     return error.with_traceback(None)
 
 
-def _refuse_misplaced_settings(config: RunnableConfig | None, context: object, cls: Any) -> None:
-    """Refuse settings in `config["configurable"]`, where nothing would read them.
+def _refuse_misplaced_settings(given: Mapping[str, Any], where: str, context: object, cls: type[Context]) -> None:
+    """Refuse settings, misspelt ones too, and a whole context where nothing would read them.
 
-    A LangGraph server copies the context there.
+    A LangGraph server copies the context into `config["configurable"]`.
     """
-    given: Mapping[str, Any] = (config or {}).get("configurable") or {}
     copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
-    if misplaced := sorted((given.keys() & cls.model_fields.keys()).difference(copied)):
-        raise SettingsError(
-            f"{misplaced[0]!r} is a setting; pass it as context={cls.__name__}({misplaced[0]}=…) instead of "
-            "config['configurable']"
-        )
+    for name in sorted(given.keys() - {*copied}):
+        if name in ("context", "hopgraph"):
+            raise SettingsError(f"{name!r} in {where} is not read; pass context={cls.__name__}(…) in the call")
+        if meant := setting_like(name, cls):
+            given_as = f"{name!r} in {where}"
+            raise SettingsError(
+                f"{meant!r} is a setting; pass it as context={cls.__name__}({meant}=…) instead of {given_as}"
+            )

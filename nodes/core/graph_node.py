@@ -1,5 +1,6 @@
 """A node and a router as LangGraph runs them: under the method's own settings, and from sync code, too."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -9,6 +10,7 @@ from langchain_core.runnables.config import set_config_context
 from langgraph.config import get_config
 from langgraph.errors import InvalidUpdateError
 from langgraph.runtime import Runtime, get_runtime
+from langgraph.types import Command
 
 from hopgraph.nodes.core.step_events import node_position
 from hopgraph.nodes.core.step_function import StepFunction
@@ -48,6 +50,12 @@ class GraphNode(Runnable[Any, Any]):
     keys: Mapping[str, object] = field(default_factory=dict[str, object])
     """Keys that it may write: LangGraph silently drops others. Not checked if empty."""
 
+    def __post_init__(self) -> None:
+        """Be called as the function is, by which LangGraph's cache tells nodes of one name apart."""
+        function = self.function.function
+        self.__module__ = function.__module__
+        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """Run the node on the background loop and wait."""
         return run_in_background(self.ainvoke(input, config))
@@ -56,12 +64,15 @@ class GraphNode(Runnable[Any, Any]):
         """Run the node and return its update."""
         runtime: Runtime[Any] = get_runtime()
         settings = settings_of_run(runtime.context, self.settings)
-        if self.name != FIRST:
-            check_same_settings(input.get("settings") or {}, settings)
+        own: Any = input  # a `Send` may bring any object
+        known = cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else getattr(own, "__dict__", {})
+        if self.name != FIRST and (recorded := known.get("settings")) is not None:
+            check_same_settings(recorded, settings)
         review = self.review
-        if review and getattr(settings, review.setting) and review.name not in input.get("reviewed", ()):
+        if review and getattr(settings, review.setting) and review.name not in known.get("reviewed", ()):
             raise SettingsError(f"{review.setting}: {self.name} was reached without {review.name}; see `MethodGraph`")
-        own = {key: value for key, value in input.items() if key not in ("settings", "reviewed")}
+        if known is input:
+            own = {key: value for key, value in known.items() if key not in ("settings", "reviewed")}
         if self.gets_settings and runtime.context is not settings:
             runtime = runtime.override(context=settings)
         current = get_config()
@@ -72,12 +83,23 @@ class GraphNode(Runnable[Any, Any]):
             finally:
                 if here.listeners is not None:
                     await here.listeners.drain()
-        written = cast("object", update)  # it may also be a Command or an object
-        if self.keys and isinstance(written, Mapping) and (unknown := update.keys() - self.keys.keys()):
+        if self.keys and (unknown := _keys_of(update) - self.keys.keys()):
             raise InvalidUpdateError(
                 f"node {self.name}: the graph's state has no {', '.join(map(repr, sorted(unknown)))}"
             )
         return update
+
+
+def _keys_of(update: object) -> set[Any]:
+    """List the keys that an update of this graph writes, alone, in a `Command` or among several; none of an object."""
+    if isinstance(update, Command):
+        command = cast("Command[Any]", update)
+        return set() if command.graph else _keys_of(command.update)
+    if isinstance(update, list | tuple):
+        parts = cast("list[Any]", update)
+        is_pair = isinstance(update, tuple) and len(parts) == 2 and isinstance(parts[0], str)
+        return {parts[0]} if is_pair else set[Any]().union(*map(_keys_of, parts))
+    return set(cast("Mapping[Any, Any]", update)) if isinstance(update, Mapping) else set()
 
 
 class _SyncRouter(RunnableLambda[Any, Any]):
@@ -121,15 +143,15 @@ def make_router(
         runtime, settings = given(state)
         with router.explain_missing_key(f"router {name}", state):
             found = router.call(state, runtime, config)
-            found = run_in_background(found) if router.is_async else found
-        return where(found, settings)
+            found = run_in_background(found) if inspect.iscoroutine(found) else found
+        return where(found.invoke(state, config) if isinstance(found, Runnable) else found, settings)
 
     async def aroute(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
         with router.explain_missing_key(f"router {name}", state):
             found = router.call(state, runtime, config)
-            found = await found if router.is_async else found
-        return where(found, settings)
+            found = await found if inspect.isawaitable(found) else found
+        return where(await found.ainvoke(state, config) if isinstance(found, Runnable) else found, settings)
 
     # From these LangGraph reads what the router is shown of the state, and where it leads without a path map.
     route.__annotations__ |= {"state": router.schema, "return": router.returns}

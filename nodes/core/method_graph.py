@@ -70,7 +70,9 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
         own reserve. The other arguments are those of `StateGraph.add_node`. A SettingsError names a parameter that
         LangGraph cannot fill.
         """
-        name, step = (node, action) if action is not None else (_name_of(node), node)
+        name, step = (node, action) if isinstance(node, str) else (_name_of(node), node)
+        if step is None:
+            raise SettingsError(f"node {name}: there is no function; write add_node({name!r}, function)")
         self._options[name] = {"reserve_calls": reserve_calls, **options}
         if _is_function(step):
             step = self._node(name, step, reserve_calls, options)
@@ -80,7 +82,9 @@ class MethodGraph(StateGraph[StateT, ContextT, InputT, OutputT]):
     def _node(self, name: str, step: Any, reserve_calls: int | None, options: dict[str, Any]) -> GraphNode:
         """Make a function a node, with its review in front; adds to the options what LangGraph infers from them."""
         function = StepFunction.of(f"node {name}", step, self.state_schema)
-        function = replace(function, schema=options.get("input_schema") or function.schema)
+        if options.get("timeout") and not function.is_async:
+            raise SettingsError(f"node {name}: a timeout is for an async function, as a sync one cannot be cancelled")
+        function = replace(function, schema=options.get("input_schema") or options.get("input") or function.schema)
         keys = state_keys(function.schema)
         if not keys:
             raise SettingsError(f"node {name}: its state {function.schema!r} names no keys; use a TypedDict")

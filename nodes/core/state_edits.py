@@ -1,10 +1,12 @@
 """Validate what a person writes into a run's state, through `update_state` or a `Command`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, cast, get_args
 
 from langchain_core.messages import convert_to_messages
+from langgraph.graph import END
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, Overwrite, Send, StateUpdate
 from pydantic import TypeAdapter, ValidationError
@@ -31,7 +33,7 @@ def complete_edits(
     `quote` (the best-matching sentence of its first passage) and `verified` (False). A SettingsError names in one line
     what cannot be parsed or has the wrong type, and a passage that neither the state nor the same update has.
     """
-    return [[update._replace(values=_complete(update.values, state, types)) for update in step] for step in supersteps]
+    return [[StateUpdate(_complete(values, state, types), *rest) for values, *rest in step] for step in supersteps]
 
 
 def check_command(update: object, goto: object, types: _Values) -> None:
@@ -47,6 +49,21 @@ def check_command(update: object, goto: object, types: _Values) -> None:
         if isinstance(values, Mapping):
             refuse_run_keys(cast("_Values", values), {})
             check_types(cast("_Values", values), types)
+
+
+def check_names(command: Command[Any], types: _Values, nodes: Iterable[str]) -> None:
+    """Refuse, with a SettingsError, a key or a node that the graph does not have: LangGraph ignores these."""
+    if isinstance(command.update, Mapping):
+        _refuse_unknown(cast("_Values", command.update), types)
+    for each in _as_list(command.goto):
+        name = each.node if isinstance(each, Send) else each
+        if isinstance(name, str) and name not in {*nodes, END}:
+            raise SettingsError(f"goto: the graph has no node {name!r:.80}{did_you_mean(name, nodes)}")
+
+
+def _refuse_unknown(written: _Values, types: _Values) -> None:
+    for key in written.keys() - types.keys():
+        raise SettingsError(f"{key!r:.80}: the state has no such key{did_you_mean(str(key), types)}")
 
 
 def refuse_run_keys(written: _Values, state: _Values) -> None:
@@ -85,12 +102,14 @@ def _complete(values: object, state: _Values, types: _Values) -> Any:
     if isinstance(values, Command):
         command = cast("Command[Any]", values)
         check_command(command.update, command.goto, types)
+        return replace(command, update=_complete(command.update, state, types))
     if isinstance(values, list):  # of a copied checkpoint: [values, node] each
         pairs = cast("list[Any]", values)
         return [[_complete(each[0], state, types), each[1]] if _is_pair(each) else each for each in pairs]
     if not isinstance(values, Mapping):
-        return cast("object", values)
+        return values
     written = dict(cast("_Values", values))
+    _refuse_unknown(written, types)
     for key in (key for key in _KINDS if key in written):  # passages before the evidence that rests on them
         value = written[key]
         given = _overwriting(value)
@@ -105,12 +124,22 @@ def _complete(values: object, state: _Values, types: _Values) -> Any:
         refuse_run_keys(written, state)
     changed = {key for key, value in written.items() if key not in state or state[key] != _overwriting(value)}
     check_types({key: written[key] for key in changed - _KINDS.keys()}, types)
-    passages = [*state.get("passages", ()), *_overwriting(written.get("passages", []))]
-    known = {"", *(each["id"] for each in passages)}  # empty: from no passage
-    for key in changed - {"passages", "citations"}:
-        if unknown := [each for each in _passage_ids(_overwriting(written[key])) if each not in known]:
-            raise SettingsError(f"{key}: no passage has the id {unknown[0]!r:.80}; write it into passages, too")
+    _check_passages(written, changed, state)
     return written
+
+
+def _check_passages(written: _Values, changed: Iterable[str], state: _Values) -> None:
+    """Refuse, with a SettingsError, a passage's id that no passage has in the state to come."""
+    passages = _overwriting(new := written.get("passages", []))
+    if passages is new:  # they are added to the others
+        passages = [*state.get("passages", ()), *passages]
+    else:
+        changed = {*state, *written}
+    known = {"", *(each["id"] for each in passages)}  # empty: from no passage
+    for key in {*changed} - {"passages", "citations"}:
+        value = _overwriting(written.get(key, state.get(key)))
+        if unknown := [each for each in _passage_ids(value) if each not in known]:
+            raise SettingsError(f"{key}: no passage has the id {unknown[0]!r:.80}; write it into passages, too")
 
 
 def _passage_ids(value: object) -> Iterator[str]:

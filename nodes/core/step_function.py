@@ -6,17 +6,19 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from traceback import walk_tb
 from typing import Any, Self, cast, get_type_hints
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 from pydantic import BaseModel
 
-from hopgraph.state.errors import SettingsError
+from hopgraph.state.errors import HopgraphError, SettingsError
 
 _OUR_OWN = f"{__name__.partition('.')[0]}."
-INJECTED = ("config", "runtime", "writer", "store", "previous")
-"""Parameters that a function may name after the state."""
+INJECTED = {"config": dict, "runtime": object, "writer": Callable, "store": BaseStore, "previous": object}
+"""Parameters that a function may name after the state, each with its kind."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -48,7 +50,8 @@ class StepFunction:
                 f"{what}: it has no parameter for the state; write (state), (state, runtime), …"
             ) from None
         bound: Mapping[str, Any] = getattr(function, "keywords", {})  # of a partial
-        takes = {each.name for each in others if each.name in INJECTED and each.kind in _NAMED} - bound.keys()
+        hints = _hints(function)
+        takes = {each.name for each in others if each.kind in _NAMED and _is_injected(each.name, hints)} - bound.keys()
         for each in (first, *others):
             required = each.default is each.empty and each.kind not in _STARRED and each.name not in takes
             if (each is first and each.kind in (each.KEYWORD_ONLY, each.VAR_KEYWORD)) or (
@@ -56,9 +59,8 @@ class StepFunction:
             ):
                 raise SettingsError(
                     f"{what}: its parameter {each.name!r} cannot be filled; after the state it may have "
-                    f"{', '.join(INJECTED)}, or parameters with a default"
+                    f"{', '.join(INJECTED)}, each of LangGraph's type, or parameters with a default"
                 )
-        hints = _hints(function)
         annotated = hints.get(first.name)
         has_keys = isinstance(annotated, type) and bool(state_keys(annotated))
         called = getattr(function, "__call__", None)  # noqa: B004 - of a callable object
@@ -81,22 +83,31 @@ class StepFunction:
         return self.function(given, **{name: known[name] for name in self.takes})
 
     async def run(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
-        """Call the function and wait for its result; a sync one runs in a thread, as it may block."""
-        if self.is_async:
-            return await self.call(state, runtime, config)
-        return await asyncio.to_thread(self.call, state, runtime, config)
+        """Call the function and wait for its result; a sync one runs in a thread, as it may block.
+
+        A runnable that it returns is run with the state, as `StateGraph` does.
+        """
+        given = state, runtime, config
+        found: Any = self.call(*given) if self.is_async else await asyncio.to_thread(self.call, *given)
+        found = await found if inspect.isawaitable(found) else found
+        return await cast("Any", found).ainvoke(state, config) if isinstance(found, Runnable) else found
 
     @contextmanager
     def explain_missing_key(self, what: str, state: Any) -> Generator[None]:
-        """Turn a KeyError for a key missing in the state into a SettingsError."""
+        """Turn a key missing in the state, and keys that do not fit together, into a SettingsError."""
         try:
             yield
-        except KeyError as error:
-            key = error.args[0] if error.args else None
+        except (LookupError, ValueError) as error:
+            key = error.args[0] if isinstance(error, KeyError) and error.args else None
             if isinstance(state, Mapping) and key not in state and key in state_keys(self.schema):
                 why = "start at the graph's first node, or write it"
                 raise SettingsError(f"{what}: the state has no {key!r}; {why}") from error
-            raise
+            *_, (frame, _) = walk_tb(error.__traceback__)
+            if isinstance(error, HopgraphError) or not frame.f_globals.get("__name__", "").startswith(_OUR_OWN):
+                raise
+            why = f"its keys do not fit together ({type(error).__name__}: {error})"
+            todo = "write values that do, or fork an earlier checkpoint"
+            raise SettingsError(f"{what}: {why}; {todo}") from error
 
 
 def state_keys(schema: type[Any]) -> dict[str, Any]:
@@ -105,6 +116,12 @@ def state_keys(schema: type[Any]) -> dict[str, Any]:
     if issubclass(schema, BaseModel):
         return {name: hints[name] for name in schema.model_fields}
     return {each.name: hints[each.name] for each in fields(schema)} if is_dataclass(schema) else hints
+
+
+def _is_injected(name: str, hints: Mapping[str, Any]) -> bool:
+    """Return whether a parameter is given what its name says; not where it is annotated as a class of another kind."""
+    hint, kind = hints.get(name), cast("type[Any] | None", INJECTED.get(name))
+    return kind is not None and (not isinstance(hint, type) or issubclass(hint, kind) or hint in kind.__mro__)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -159,6 +159,7 @@ async def test_a_step_on_one_of_the_edges_that_a_node_waits_for() -> None:
     ("change", "named"),
     [
         (lambda: migres.build(nodes={"decid": nothing}), r"no node 'decid'; did you mean 'decide'\?"),
+        (lambda: migres.build(nodes={"decide": None}), "node decide: there is no function"),
         (lambda: migres.build(nodes={"decide.inner": nothing}), "no subgraph 'decide'"),
         (lambda: migres.build().insert_between("retrieve", "decide", nothing), "no edge from 'retrieve' to 'decide'"),
         (lambda: migres.build().insert_between("retriev", "decide", nothing), "no edge from 'retriev' to 'decide'"),

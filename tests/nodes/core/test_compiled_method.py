@@ -158,6 +158,32 @@ def test_a_misspelt_setting_in_a_hosts_context_is_refused(call: Any) -> None:
         call()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: migres.graph.with_config(cast("Any", {"context": {"max_iterations": 1}})).invoke(QUESTION),
+        lambda: migres.graph.invoke(QUESTION, cast("Any", {"max_iterations": 1})),
+        lambda: migres.graph.invoke(QUESTION, max_iterations=1),
+        lambda: migres.graph.bind(max_iteration=1).invoke(QUESTION),
+        lambda: migres.graph.invoke(QUESTION, {"configurable": {"max_iteration": 1}}),
+        lambda: migres.graph.invoke(QUESTION, {"configurable": {"hopgraph": {"max_iterations": 1}}}),
+        lambda: migres.graph.invoke(QUESTION, context=migres.Context().model_copy(update={"max_iteration": 1})),
+        lambda: in_a_host(migres.graph).invoke(QUESTION, context={"max_iteration": 1}),
+        lambda: migres.graph.invoke(QUESTION, context=migres.Context(models={"decide": "offline:extractive"})),
+    ],
+)
+def test_a_setting_that_nothing_would_read_is_refused(call: Any) -> None:
+    with pytest.raises(SettingsError, match=r"max_iteration|context=MigresContext|no role 'decide'"):
+        call()
+
+
+@pytest.mark.parametrize("given", ["Who?", 3, [("user", "Who?")]])
+def test_an_input_of_another_kind_is_one_line(given: Any) -> None:
+    for graph, key in ((migres.graph, "question"), (chat.graph, "messages")):
+        with pytest.raises(SettingsError, match=f'^the input is a .*; pass {{"{key}": "…"}}$'):
+            cast("Any", graph).invoke(given)
+
+
 def test_what_is_no_dict_under_hopgraph_is_refused_and_a_setting_holds() -> None:
     with pytest.raises(SettingsError, match="'hopgraph': expected a dict, got str"):
         in_a_host(migres.graph, HostContext).invoke(QUESTION, context=HostContext(hopgraph="max_llm_calls=1"))

@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command
 from typing_extensions import override
 
 from hopgraph.graphs import genground, migres
@@ -142,7 +143,11 @@ async def unannotated(state: Any, runtime: Any) -> dict[str, str]:
 unannotated.__annotations__.clear()
 
 
-@pytest.mark.parametrize("node", [mistyped, unannotated])
+async def mistyped_command(state: Any, runtime: Any) -> Any:
+    return [Command(update={"answer": "Yes."}), Command(update={"anwser": "Yes."})]
+
+
+@pytest.mark.parametrize("node", [mistyped, mistyped_command, unannotated])
 async def test_a_node_of_others(node: Any) -> None:
     """Its keys must be the state's, and it gets all of the state where it names no type."""
     builder = MethodGraph(MethodState, migres.Context, input_schema=QuestionInput, output_schema=AnswerOutput)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Overwrite, StateUpdate
+from langgraph.types import Command, Overwrite, StateUpdate
 
-from hopgraph.graphs import migres, tree_of_reviews
+from hopgraph.graphs import genground, migres, tree_of_reviews
 from hopgraph.state import SettingsError
 
 QUESTION: Any = {"question": "In which city was the director of the film Pan's Labyrinth born?"}
@@ -81,6 +81,8 @@ def test_a_passage_may_come_with_the_evidence_that_rests_on_it(graph: Any) -> No
             "^candidates: no passage has the id 'nowhere'",
         ),
         ({"calls": {"x": {"kind": "model"}}}, "^calls: x.role: Field required"),
+        ({"missin": "where"}, "^'missin': the state has no such key; did you mean 'missing'"),
+        ({"passages": Overwrite([])}, "no passage has the id 'pans-labyrinth'"),
     ],
 )
 async def test_what_cannot_be_read_is_named_in_one_line(graph: Any, written: Any, said: str) -> None:
@@ -93,6 +95,26 @@ async def test_what_cannot_be_read_is_named_in_one_line(graph: Any, written: Any
     with pytest.raises(SettingsError, match=said):
         graph.bulk_update_state(THREAD, [[StateUpdate(written, "nli_verify")]])
     assert values(graph) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (Command(update={"missin": "where"}), "'missin': the state has no such key"),
+        (Command(goto="decidee"), "goto: the graph has no node 'decidee'; did you mean 'decide'"),
+    ],
+)
+def test_a_command_names_keys_and_nodes_of_the_graph(graph: Any, command: Any, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        graph.invoke(command, THREAD)
+
+
+def test_what_does_not_fit_together_is_one_line() -> None:
+    compiled = genground.build().compile(checkpointer=InMemorySaver())
+    compiled.invoke(QUESTION, THREAD, interrupt_before=["ground"])
+    compiled.update_state(THREAD, {"hops": []})
+    with pytest.raises(SettingsError, match=r"^node ground: its keys do not fit together"):
+        compiled.invoke(None, THREAD)
 
 
 def test_other_updates_are_written_as_they_are(graph: Any) -> None:

@@ -8,12 +8,13 @@ from typing import Any, Literal, cast
 
 import pytest
 from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.cache.memory import InMemoryCache
 from langgraph.config import get_config
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command, StreamWriter
+from langgraph.types import CachePolicy, Command, Send, StreamWriter
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -76,6 +77,11 @@ def with_more(more: str, state: State, config: RunnableConfig, often: int = 3) -
     return check(state, config)
 
 
+def with_own_config(state: State, config: int = 3) -> Any:
+    assert config == 3
+    return check(state)
+
+
 class CallableNode:
     def __call__(self, state: State, runtime: Runtime[Tone]) -> Any:
         return check(state, runtime=runtime)
@@ -104,6 +110,9 @@ KINDS: list[Any] = [
     AwaitableNode().method,
     lambda state: check(state),
     RunnableLambda(only_state),
+    lambda state: awaited_state(state),  # as a decorator may
+    lambda state: RunnableLambda(only_state),
+    with_own_config,
 ]
 
 
@@ -184,6 +193,10 @@ def unknown(state: State, model: Any) -> Any:
     return {}
 
 
+def with_foreign_config(state: State, config: Tone) -> Any:
+    return {}
+
+
 def unnamed_runtime(state: State, rt: Runtime[Tone]) -> Any:
     return {}
 
@@ -194,6 +207,7 @@ def unnamed_runtime(state: State, rt: Runtime[Tone]) -> Any:
         (to_settings, "'settings'"),
         (unknown, "'model'"),
         (unnamed_runtime, "'rt'"),
+        (with_foreign_config, "'config'"),
         (keyword_state, "'state'"),
         (no_state, "state"),
         (partial(cast("Any", unknown), "a", "b"), "state"),
@@ -211,6 +225,26 @@ def test_what_nothing_is_given_to_is_refused_when_it_is_added(step: Any, named: 
 def test_a_state_without_keys_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"node mine: its state .* names no keys"):
         MethodGraph(dict, Tone).add_node("mine", lambda state: state)
+    with pytest.raises(SettingsError, match="node mine: a timeout is for an async function"):
+        MethodGraph(State, Tone).add_node("mine", nothing, timeout=1)
+
+
+async def test_a_send_may_bring_any_object_and_needs_no_record_of_settings() -> None:
+    def node(given) -> Any:  # type: ignore[no-untyped-def] # pyright: ignore
+        return {"answer": given}
+
+    builder: Any = MethodGraph(State, Tone).add_node("mine", node)
+    graph = builder.add_conditional_edges(START, lambda state: [Send("mine", "sent")], ["mine"]).compile()
+    assert (await both(graph, context=Tone(temperature=0.5)))["answer"] == "sent"
+
+
+async def test_a_cached_node_replies_for_no_other_function() -> None:
+    cache, policy = InMemoryCache[Any](), CachePolicy()
+    for node in (only_state, nothing):
+        builder: Any = MethodGraph(State, Tone).add_node("mine", node, cache_policy=policy)
+        graph = builder.chain(START, "mine", END).compile(cache=cache)
+        found = await graph.ainvoke({"question": "who?"})
+        assert found.get("answer") == ("seen" if node is only_state else None)
 
 
 @dataclass
