@@ -136,7 +136,7 @@ def _check_passages(written: _Values, changed: Iterable[str], state: _Values) ->
     else:
         changed = {*state, *written}
     known = {"", *(each["id"] for each in passages)}  # empty: from no passage
-    for key in {*changed} - {"passages", "citations"}:
+    for key in sorted({*changed} - {"passages", "citations"}):
         value = _overwriting(written.get(key, state.get(key)))
         if unknown := [each for each in _passage_ids(value) if each not in known]:
             raise SettingsError(f"{key}: no passage has the id {unknown[0]!r:.80}; write it into passages, too")

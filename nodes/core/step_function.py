@@ -94,7 +94,7 @@ class StepFunction:
 
     @contextmanager
     def explain_missing_key(self, what: str, state: Any) -> Generator[None]:
-        """Turn a key missing in the state, and keys that do not fit together, into a SettingsError."""
+        """Turn a key that the state lacks into a SettingsError, and what our own code fails on into a HopgraphError."""
         try:
             yield
         except (LookupError, ValueError) as error:
@@ -105,9 +105,9 @@ class StepFunction:
             *_, (frame, _) = walk_tb(error.__traceback__)
             if isinstance(error, HopgraphError) or not frame.f_globals.get("__name__", "").startswith(_OUR_OWN):
                 raise
-            why = f"its keys do not fit together ({type(error).__name__}: {error})"
-            todo = "write values that do, or fork an earlier checkpoint"
-            raise SettingsError(f"{what}: {why}; {todo}") from error
+            why = f"it cannot work on this state ({type(error).__name__}: {error})"
+            todo = "check the values that you wrote into it; if you wrote none, this is a bug, please report it"
+            raise HopgraphError(f"{what}: {why}; {todo}") from error
 
 
 def state_keys(schema: type[Any]) -> dict[str, Any]:
