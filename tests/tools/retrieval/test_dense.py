@@ -128,7 +128,7 @@ def test_the_manifest_says_which_model_made_the_vectors(built: Path) -> None:
     assert dense["kind"] == "flat"
     assert (dense["embedding"]["model"], dense["embedding"]["dimension"]) == ("object:HashedWords", 32)
     assert [document.id for document in resolve_retriever(f"bm25:{built}").invoke("statue", k=1)]
-    with pytest.raises(SpecError, match="it was given as an object in code: give it again"):
+    with pytest.raises(SpecError, match="it was an object in code: pass it again"):
         open_dense(built)
 
 
@@ -160,7 +160,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
         manifest = json.loads((index / "manifest.json").read_text())
         manifest["files"][FILE] = (index / FILE).stat().st_size
         (index / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(CorpusError, match="is no flat inner-product index of 50 × 32 numbers"):
+        with pytest.raises(CorpusError, match="is not a flat inner-product index of 50 × 32 numbers"):
             open_dense(index, HashedWords())
 
 

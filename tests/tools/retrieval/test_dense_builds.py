@@ -148,7 +148,7 @@ def test_what_cannot_be_added_is_told_and_harms_nothing(tmp_path: Path) -> None:
     other.write_text('{"_id": "fox3", "text": "something else"}\n')
     with pytest.raises(BadRecordError, match="the id 'fox3' is already in the index, with another text"):
         update_index(other, out, add=True, dense=HashedWords())
-    with pytest.raises(SettingsError, match="stays flat when updated; rebuild it as hnsw with --replace"):
+    with pytest.raises(SettingsError, match="remains flat when updated; rebuild it as hnsw with --replace"):
         update_index(source, out, add=True, dense=HashedWords(), faiss="hnsw")
     with pytest.raises(CorpusError, match=r"its vectors have 32 numbers, those of .* have 8"):
         update_index(source, out, add=True, dense=HashedWords(8))

@@ -38,7 +38,7 @@ def test_an_interrupted_build_says_what_is_kept_and_the_next_one_resumes(
     served.good_for = _SAID_AT_THE_START + 4
     assert main(["index", str(source), "--out", str(out), "--dense", model]) == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "the same command resumes from there" in said
+    assert "run the same command to resume" in said
     assert "HTTP 400: out of order" in said
     assert not out.exists()
     served.good_for = None

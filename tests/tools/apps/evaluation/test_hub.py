@@ -107,7 +107,7 @@ def test_a_parquet_file_is_read_too(folder: Path) -> None:
 
 def test_a_split_that_is_not_there_is_one_clear_line(folder: Path) -> None:
     spec = stored(folder, "nq").replace("validation", "nowhere")
-    with pytest.raises(CorpusError, match=r"cannot be had from the hub: .*nowhere") as caught:
+    with pytest.raises(CorpusError, match=r"cannot be loaded from the hub: .*nowhere") as caught:
         download_dataset(spec, folder / "dataset.jsonl")
     assert "\n" not in str(caught.value)
     assert not (folder / "dataset.jsonl").exists()
@@ -122,7 +122,7 @@ def test_without_a_network_the_hub_is_not_to_be_had(folder: Path) -> None:
     command = [sys.executable, "-c", code, "hub:nobody/nothing"]
     ended = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
     last = ended.stderr.strip().splitlines()[-1]
-    assert "CorpusError: hub:nobody/nothing: cannot be had from the hub" in last
+    assert "CorpusError: hub:nobody/nothing: cannot be loaded from the hub" in last
 
 
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_a_run_that_broke_off_goes_on_where_it_was(
     server.fail_bulk_after = 5
     with pytest.raises(CorpusError, match="primary shard is not active"):
         index_into(target, source, dense=MODEL)
-    with pytest.raises(CorpusError, match="was not finished; run the same"):
+    with pytest.raises(CorpusError, match="was not completely filled; run the same"):
         resolve_engine(target, MODEL)
     server.fail_bulk_after = None
     embedded = MODEL.texts
@@ -85,7 +85,7 @@ def test_a_collection_of_somebody_else_or_of_another_kind_is_refused(server: Ela
     for use in (lambda: index_into(target, corpus, dense=SMALL), lambda: resolve_engine(target, SMALL)):
         with pytest.raises(CorpusError, match="vectors have 32 numbers, those of 'object:HashedWords' have 16"):
             use()
-    with pytest.raises(SpecError, match="given as an object in code: give it again"):
+    with pytest.raises(SpecError, match="it was an object in code: pass it again"):
         resolve_engine(target)
     with pytest.raises(CorpusError, match="has english passages, not german ones"):
         index_into(target, corpus, dense=MODEL, language="de")

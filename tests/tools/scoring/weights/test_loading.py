@@ -45,15 +45,15 @@ def test_a_missing_folder_is_named() -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path, model: Path) -> None:
-    with pytest.raises(SpecError, match=r"holds no model: it has no config\.json"):
+    with pytest.raises(SpecError, match=r"contains no model: it has no config\.json"):
         resolve_reranker(f"bge:{tmp_path}")
     (tmp_path / "config.json").write_text((model / "config.json").read_text())
-    with pytest.raises(SpecError, match="holds no weights"):
+    with pytest.raises(SpecError, match="contains no weights"):
         resolve_reranker(f"bge:{tmp_path}")
     weights = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(weights))
     (tmp_path / "model-00001-of-00002.safetensors").touch()  # an interrupted download
-    with pytest.raises(SpecError, match="holds no weights"):
+    with pytest.raises(SpecError, match="contains no weights"):
         resolve_reranker(f"bge:{tmp_path}")
 
 

@@ -173,7 +173,7 @@ def run_progress(console: Console, tally: RunTally) -> Generator[None]:
             if console.is_terminal:
                 bars.update(task, completed=tally.finished, figures=figures(tally))
             else:
-                line = f"{tally.finished:,} of {tally.total:,} questions finished ·  {figures(tally)}"
+                line = f"{tally.finished:,} of {tally.total:,} questions finished · {figures(tally)}"
                 console.print(Text(line, "dim"), soft_wrap=True)
 
     Thread(target=tell, daemon=True).start()

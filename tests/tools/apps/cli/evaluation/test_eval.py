@@ -98,7 +98,7 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch: pytes
     shown = io.StringIO()
     with run_tables.run_progress(Console(file=shown), RunTally(total=1200, finished=34)):
         wait_until(lambda: "\n" in shown.getvalue())
-    assert shown.getvalue().startswith("34 of 1,200 questions finished ·  0 model calls (0.0/s) · 0 + 0 tokens\n")
+    assert shown.getvalue().startswith("34 of 1,200 questions finished · 0 model calls (0.0/s) · 0 + 0 tokens\n")
 
 
 def test_an_estimate_needs_no_key_and_leaves_no_folder(run: Run, tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_two_workers_end_with_the_same_results_and_summary(
     assert paid_twice(server, before) == 0
     calls = len(server.requests) - before
     *progress, last = capfd.readouterr().err.strip().splitlines()
-    assert all(" of 18 questions finished ·  " in line for line in progress), "nothing of Ray's own"
+    assert all(" of 18 questions finished · " in line for line in progress), "nothing of Ray's own"
     assert last.startswith(f"{calls} model calls")
     run_eval(options(tmp_path, server, engine="local"))
     assert len(server.requests) - before == calls

@@ -331,9 +331,9 @@ async def test_a_change_that_is_stopped_leaves_everything_as_it_was(
     long = written(uploads, c__txt=" ".join(f"Snow fell on day {n}." for n in range(40_000)))  # takes a while
     async with aclosing(documents.index("anna", long, corpus["id"])) as first:
         await anext(first)
-        with pytest.raises(SettingsError, match="are being changed already"):
+        with pytest.raises(SettingsError, match="are already being changed"):
             await changed(documents, corpus, remove=["none"])
-        with pytest.raises(SettingsError, match="are being changed already"):
+        with pytest.raises(SettingsError, match="are already being changed"):
             await documents.delete("anna", corpus["id"])
     assert await documents.list_for("anna") == [corpus]
     assert kept_in(documents.folder) == before
