@@ -231,7 +231,7 @@ async def _next_turn(state: AgentRunState, runtime: Runtime[AgentContext]) -> tu
 async def _reviewed(state: AgentRunState, runtime: Runtime[AgentContext]) -> Update | None:
     """Replace the calls of the last turn with what a person approved; None without a review.
 
-    The model is told about each rejected search; if all calls were rejected, it is asked for its next turn directly.
+    The model is told about each rejected search; if all calls were rejected, it takes its next turn at once.
     """
     said = cast("AIMessage", state["messages"][-1])
     searches = [each for each in said.tool_calls if each["name"] == "search" and _query(each)]

@@ -55,11 +55,13 @@ def _from_mapping(given: Mapping[str, Any], cls: type[ContextT]) -> ContextT | C
     if "hopgraph" in given:
         return _under_hopgraph(given["hopgraph"], cls)
     unknown = sorted(given.keys() - cls.model_fields.keys())
-    if unknown and len(unknown) == len(given) and not any(setting_like(name, cls) for name in unknown):
+    misspelt = next((name for name in unknown if setting_like(name, cls)), "")
+    if unknown and len(unknown) == len(given) and not misspelt:
         return None  # a host application's own settings
     if unknown:
+        name = misspelt or unknown[0]
         raise SettingsError(
-            f"setting {unknown[0]!r} is unknown for {cls.method}{did_you_mean(unknown[0], cls.model_fields)}; "
+            f"setting {name!r} is unknown for {cls.method}{did_you_mean(name, cls.model_fields)}; "
             'put ours under the key "hopgraph" if the rest belongs to your application'
         )
     return make_settings(cls, given)

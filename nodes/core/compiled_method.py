@@ -1,6 +1,6 @@
 """A compiled method: how calls, streams and host graphs enter it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import Context as ContextVariables
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, overload
@@ -268,10 +268,12 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
         cls = cast("type[Context]", self.context_schema)
         host = _host()
         if host is None:
+            # A LangGraph server copies the context into `config["configurable"]`.
+            copied = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else ()
             for each in (config or {}, self.config or {}):
-                _refuse_misplaced_settings(each, "config", None, cls)
-                _refuse_misplaced_settings(each.get("configurable") or {}, "config['configurable']", given, cls)
-            _refuse_misplaced_settings({**options, "context": None}, "the call", {"context": None}, cls)
+                _refuse_misplaced_settings(each, "config", (), cls)
+                _refuse_misplaced_settings(each.get("configurable") or {}, "config['configurable']", copied, cls)
+            _refuse_misplaced_settings(options, "the call", ("context",), cls)
         elif given is None and host.context is not None:
             return options  # inherited
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
@@ -332,17 +334,13 @@ def _without_frames(error: HopgraphError) -> HopgraphError:
     return error.with_traceback(None)
 
 
-def _refuse_misplaced_settings(given: Mapping[str, Any], where: str, context: object, cls: type[Context]) -> None:
-    """Refuse settings, misspelt ones too, and a whole context where nothing would read them.
-
-    A LangGraph server copies the context into `config["configurable"]`.
-    """
-    copied = cast("Mapping[str, Any]", context).keys() if isinstance(context, Mapping) else ()
-    for name in sorted(given.keys() - {*copied}):
+def _refuse_misplaced_settings(
+    given: Mapping[str, Any], where: str, allowed: Iterable[str], cls: type[Context]
+) -> None:
+    """Refuse settings, even misspelt ones, and a whole context where nothing would read them."""
+    for name in sorted(given.keys() - {*allowed}):
         if name in ("context", "hopgraph"):
             raise SettingsError(f"{name!r} in {where} is not read; pass context={cls.__name__}(…) in the call")
         if meant := setting_like(name, cls):
-            given_as = f"{name!r} in {where}"
-            raise SettingsError(
-                f"{meant!r} is a setting; pass it as context={cls.__name__}({meant}=…) instead of {given_as}"
-            )
+            instead = f"pass it as context={cls.__name__}({meant}=…) instead of {name!r} in {where}"
+            raise SettingsError(f"{meant!r} is a setting; {instead}")

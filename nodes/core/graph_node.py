@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command
 
 from hopgraph.nodes.core.step_events import node_position
-from hopgraph.nodes.core.step_function import StepFunction
+from hopgraph.nodes.core.step_function import StepFunction, resolve_result
 from hopgraph.state.context import Context
 from hopgraph.state.errors import SettingsError
 from hopgraph.state.fingerprint import check_same_settings
@@ -51,7 +51,7 @@ class GraphNode(Runnable[Any, Any]):
     """Keys that it may write: LangGraph silently drops others. Not checked if empty."""
 
     def __post_init__(self) -> None:
-        """Be called as the function is, by which LangGraph's cache tells nodes of one name apart."""
+        """Take the function's names, by which LangGraph's cache tells nodes of one name apart."""
         function = self.function.function
         self.__module__ = function.__module__
         self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
@@ -64,21 +64,21 @@ class GraphNode(Runnable[Any, Any]):
         """Run the node and return its update."""
         runtime: Runtime[Any] = get_runtime()
         settings = settings_of_run(runtime.context, self.settings)
-        own: Any = input  # a `Send` may bring any object
-        known = cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else getattr(own, "__dict__", {})
+        known = _fields_of(input)
         if self.name != FIRST and (recorded := known.get("settings")) is not None:
             check_same_settings(recorded, settings)
         review = self.review
         if review and getattr(settings, review.setting) and review.name not in known.get("reviewed", ()):
             raise SettingsError(f"{review.setting}: {self.name} was reached without {review.name}; see `MethodGraph`")
-        if known is input:
+        own: Any = input
+        if isinstance(input, Mapping):
             own = {key: value for key, value in known.items() if key not in ("settings", "reviewed")}
         if self.gets_settings and runtime.context is not settings:
             runtime = runtime.override(context=settings)
         current = get_config()
         with node_position(current, self.reserve_calls) as here:
             try:
-                with self.function.explain_missing_key(f"node {self.name}", own):
+                with self.function.explain_failure(f"node {self.name}", own):
                     update = await self.function.run(own, runtime, current)
             finally:
                 if here.listeners is not None:
@@ -88,6 +88,11 @@ class GraphNode(Runnable[Any, Any]):
                 f"node {self.name}: the graph's state has no {', '.join(map(repr, sorted(unknown)))}"
             )
         return update
+
+
+def _fields_of(state: object) -> Mapping[str, Any]:
+    """Return a state, or the fields of an object: a `Send` may pass any; empty for one without fields."""
+    return cast("Mapping[str, Any]", state) if isinstance(state, Mapping) else getattr(state, "__dict__", {})
 
 
 def _keys_of(update: object) -> set[Any]:
@@ -127,8 +132,7 @@ def make_router(
     def given(state: Any) -> tuple[Runtime[Any], Context]:
         runtime = cast("Runtime[Any] | None", get_runtime())
         if runtime is None:  # in `update_state`, which takes no context: the settings that the run recorded
-            known = cast("Mapping[str, Any]", state if isinstance(state, Mapping) else vars(state))
-            recorded = known.get("settings")
+            recorded = _fields_of(state).get("settings")
             runtime = Runtime(context=cls.model_construct(**recorded) if recorded else None)
         settings = settings_of_run(runtime.context, cls)
         return (runtime.override(context=settings) if gets_settings else runtime), settings
@@ -141,17 +145,16 @@ def make_router(
 
     def route(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        with router.explain_missing_key(f"router {name}", state):
+        with router.explain_failure(f"router {name}", state):
             found = router.call(state, runtime, config)
             found = run_in_background(found) if inspect.iscoroutine(found) else found
         return where(found.invoke(state, config) if isinstance(found, Runnable) else found, settings)
 
     async def aroute(state: Any, config: RunnableConfig) -> Any:
         runtime, settings = given(state)
-        with router.explain_missing_key(f"router {name}", state):
-            found = router.call(state, runtime, config)
-            found = await found if inspect.isawaitable(found) else found
-        return where(await found.ainvoke(state, config) if isinstance(found, Runnable) else found, settings)
+        with router.explain_failure(f"router {name}", state):
+            found = await resolve_result(router.call(state, runtime, config), state, config)
+        return where(found, settings)
 
     # From these LangGraph reads what the router is shown of the state, and where it leads without a path map.
     route.__annotations__ |= {"state": router.schema, "return": router.returns}

@@ -83,17 +83,13 @@ class StepFunction:
         return self.function(given, **{name: known[name] for name in self.takes})
 
     async def run(self, state: Any, runtime: Runtime[Any], config: RunnableConfig) -> Any:
-        """Call the function and wait for its result; a sync one runs in a thread, as it may block.
-
-        A runnable that it returns is run with the state, as `StateGraph` does.
-        """
+        """Call the function and wait for its result; a sync one runs in a thread, as it may block."""
         given = state, runtime, config
         found: Any = self.call(*given) if self.is_async else await asyncio.to_thread(self.call, *given)
-        found = await found if inspect.isawaitable(found) else found
-        return await cast("Any", found).ainvoke(state, config) if isinstance(found, Runnable) else found
+        return await resolve_result(found, state, config)
 
     @contextmanager
-    def explain_missing_key(self, what: str, state: Any) -> Generator[None]:
+    def explain_failure(self, what: str, state: Any) -> Generator[None]:
         """Turn a key that the state lacks into a SettingsError, and what our own code fails on into a HopgraphError."""
         try:
             yield
@@ -110,6 +106,12 @@ class StepFunction:
             raise HopgraphError(f"{what}: {why}; {todo}") from error
 
 
+async def resolve_result(found: Any, state: Any, config: RunnableConfig) -> Any:
+    """Return what a function returned, an awaitable awaited and a runnable run with the state, as `StateGraph` does."""
+    found = await found if inspect.isawaitable(found) else found
+    return await cast("Any", found).ainvoke(state, config) if isinstance(found, Runnable) else found
+
+
 def state_keys(schema: type[Any]) -> dict[str, Any]:
     """List the keys of a state type, with their types and reducers; empty for a type without keys."""
     hints = get_type_hints(schema, include_extras=True)
@@ -119,7 +121,7 @@ def state_keys(schema: type[Any]) -> dict[str, Any]:
 
 
 def _is_injected(name: str, hints: Mapping[str, Any]) -> bool:
-    """Return whether a parameter is given what its name says; not where it is annotated as a class of another kind."""
+    """Return whether a parameter gets the object that its name stands for: not if annotated as an unrelated class."""
     hint, kind = hints.get(name), cast("type[Any] | None", INJECTED.get(name))
     return kind is not None and (not isinstance(hint, type) or issubclass(hint, kind) or hint in kind.__mro__)
 

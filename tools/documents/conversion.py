@@ -100,12 +100,9 @@ class DocumentConverter:
     def convert(self, path: Path, next_path: Path | None = None) -> Document:
         """Return a document's content, and convert the next one while the caller works on this one.
 
-        UnreadableFileError where it cannot be read, SettingsError if nothing can.
+        UnreadableFileError if it cannot be read, SettingsError if nothing can.
         """
-        if self._begun not in (None, path):
-            self.__exit__()
-        process = (self._begun and self._process) or self._begin(path)
-        line = cast("IO[bytes]", process.stdout).readline()
+        line = cast("IO[bytes]", self._begin(path).stdout).readline()
         if not line.endswith(b"\n"):
             self.__exit__()
             seconds, memory = self._limits
@@ -121,11 +118,15 @@ class DocumentConverter:
         return Document(elements, found["title"], found["notes"])
 
     def _begin(self, path: Path) -> subprocess.Popen[bytes]:
+        """Return the process that converts a file, started on it unless it already is."""
+        if self._begun not in (None, path):
+            self.__exit__()
         process = self._process = self._process or self._start()
-        self._begun, to_process = path, cast("IO[bytes]", process.stdin)
-        with suppress(BrokenPipeError):
-            to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
-            to_process.flush()
+        if self._begun is None:
+            self._begun, to_process = path, cast("IO[bytes]", process.stdin)
+            with suppress(BrokenPipeError):
+                to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
+                to_process.flush()
         return process
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -189,7 +190,7 @@ def main() -> None:
     lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
-        gc.disable()  # it would walk through all that is read so far, again and again, for a quarter of the time
+        gc.disable()  # collections would traverse everything read so far, over and over: a quarter of the time
         try:
             found: dict[str, object] = vars(convert_document(Path(json.loads(line)), ocr))
         except (UnreadableFileError, SpecError) as error:
@@ -199,7 +200,7 @@ def main() -> None:
         except (MemoryError, RecursionError):
             found = {"problem": "it takes too much memory"}
         gc.enable()
-        stop_timer()  # what follows may wait until the result before this one is worked on
+        stop_timer()  # writing may block until the caller is done with the previous result
         lines.write(json.dumps(found).encode() + b"\n")
         lines.flush()
 

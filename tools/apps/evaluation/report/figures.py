@@ -108,7 +108,7 @@ def calls_figure(comparison: Comparison) -> Any:
 
 
 def losses_figure(comparison: Comparison) -> Any:
-    """Draw what became of each method's questions; None if no answers are told."""
+    """Draw the outcomes of each method's questions; None if no outcome is known."""
     rows = {method.name: Counter(method.losses.values()) for method in comparison.methods if method.losses}
     if not rows:
         return None
