@@ -189,7 +189,14 @@ async def test_ratings_are_counted_and_exported(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat) -> None:
+def test_a_reply_is_rated_with_a_comment_in_a_browser(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = ChatSession.rate
+
+    async def rate_slowly(*told: Any) -> None:
+        await asyncio.sleep(1)  # the comment comes while the rating is on its way
+        await rate(*told)
+
+    monkeypatch.setattr(ChatSession, "rate", rate_slowly)
     chat.ask("Who painted Guernica?")
     chat.last.get_by_role("button", name="Bad").click()
     chat.last.get_by_role("textbox", name="What was right or wrong?").fill("The year is missing.")

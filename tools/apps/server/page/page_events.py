@@ -75,7 +75,7 @@ class _PageEvents:
         parts.last.edit(self.edit, [parts.opened, *parts.options], [*view, parts.box], **queued)
         parts.stop.click(self.stop, [parts.opened], None, **QUIET)
         parts.last.submit(self.resume, [parts.opened], view, **QUIET)
-        parts.last.like(self.rate, [parts.opened], None, **QUIET)
+        parts.last.like(self.rate, [parts.opened], None, concurrency_limit=1, **queued)  # the latest comes last
         parts.new.click(self.new, None, view, **QUIET)
         parts.last.select(self.go, None, opened, **queued)
         parts.threads.input(self.choose, [parts.threads], opened, **queued)
