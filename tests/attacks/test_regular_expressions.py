@@ -50,7 +50,7 @@ HOW = {
     "_CODE_DIRECTIVE": "match",
     "_NUMBER_CELL": "fullmatch",
     "_MEASURE": "fullmatch",
-    "_NOT_SAID": "match",
+    "_SKIPPED": "match",
 }
 """Patterns that never search: what the product calls instead."""
 BOUNDED = {

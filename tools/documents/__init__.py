@@ -1,1 +1,1 @@
-"""Reading documents (PDF, DOCX, HTML, …): the elements of each, in order."""
+"""Document readers (PDF, DOCX, HTML, …); each returns the elements of a document in reading order."""

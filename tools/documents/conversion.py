@@ -1,7 +1,7 @@
-"""Reading documents (PDF, DOCX, HTML, …) in a process with limits.
+"""Convert documents (PDF, DOCX, HTML, …) in a subprocess with time and memory limits.
 
-`DocumentConverter` starts this module as a program, which reads a path per line and writes a line of JSON for each.
-A file that exhausts its time or memory ends that process and no other; the next file gets a new one.
+`DocumentConverter` runs this module as a program that reads one path per line and writes one line of JSON for each.
+A file that exceeds a limit kills only that subprocess; the next file gets a new one.
 """
 
 import gc
@@ -25,17 +25,17 @@ from hopgraph.tools.io.guarded_files import open_source
 from hopgraph.tools.io.process_limits import limit_process, stop_timer
 
 MAX_SECONDS, MAX_MEMORY = 900, 4 << 30
-"""Limits for one file: seconds (a dense PDF page needs a fifth of a second); bytes of address space."""
-_LARGEST_FILE, _LARGEST_ARCHIVE, _LARGEST_TEXT = 256 << 20, 512 << 20, 64 << 20
-"""Maximum bytes of a file and of everything packed in it, and characters of its text."""
-_MOST_ENTRIES, _MOST_TIMES = 20_000, 200
-"""Maximum files in an archive, and times its own size it may unpack to, beyond 16 MiB."""
+"""Limits per file: seconds (a dense PDF page takes about 0.2) and bytes of address space."""
+_MAX_FILE, _MAX_UNPACKED, _MAX_TEXT = 256 << 20, 512 << 20, 64 << 20
+"""Maximum bytes of a file, bytes of an unpacked archive, and characters of extracted text."""
+_MAX_ENTRIES, _MAX_RATIO = 20_000, 200
+"""Maximum files in an archive, and its maximum compression ratio if it unpacks to more than 16 MiB."""
 _DAMAGED = (LookupError, ValueError, SyntaxError, AttributeError, TypeError, ArithmeticError)
-"""Exceptions that libraries raise on damaged files."""
+"""Exceptions that the libraries raise for damaged files."""
 _OLE = b"\xd0\xcf\x11\xe0"
 _SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    "OPENPYXL_DEFUSEDXML": "False",  # where that is installed it takes twice as long; Expat itself refuses entity bombs
+    "OPENPYXL_DEFUSEDXML": "False",  # defusedxml doubles the time; Expat already rejects entity bombs
     "PATH": "",
 }
 _READERS = {
@@ -48,16 +48,16 @@ _READERS = {
     **dict.fromkeys((".docm", ".docx"), ("docx", "read_docx")),
     ".pdf": ("pdf", "read_pdf"),
 }
-"""Suffix → the module and its function, imported when needed."""
+"""Suffix → (module, function), imported on first use."""
 CONVERTED = frozenset(_READERS)
 _ARCHIVES = frozenset({".docm", ".docx", ".odp", ".ods", ".odt", ".pptx", ".xlsm", ".xlsx", ".xltm", ".xltx", ".epub"})
-_DISGUISED = {_OLE: ".xls", b"PK": ".xlsx", b"<?xml": ".xml", b"<": ".html", b"MIME": ".mhtml"}
-"""Magic bytes of files named `.xls`, as spreadsheet programs open them; others are tables in text."""
+_MISNAMED = {_OLE: ".xls", b"PK": ".xlsx", b"<?xml": ".xml", b"<": ".html", b"MIME": ".mhtml"}
+"""Magic bytes → actual format of `.xls` files that spreadsheet programs open; anything else is delimited text."""
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
 
 
 def kind_of(path: Path) -> str:
-    """Return the suffix by which a file is read: one below `.gz`, if that is text, and what an `.xls` is in truth."""
+    """Return the suffix that selects the reader: the inner one of a gzipped text, the real format of an `.xls`."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         inner = Path(path.stem).suffix.lower()
@@ -66,7 +66,7 @@ def kind_of(path: Path) -> str:
         return suffix
     with suppress(OSError), open_source(path) as file:
         start = file.read(1000).lstrip(b"\xef\xbb\xbf \r\n\t")
-        return next((kind for mark, kind in _DISGUISED.items() if start.startswith(mark)), ".csv")
+        return next((kind for mark, kind in _MISNAMED.items() if start.startswith(mark)), ".csv")
     return suffix
 
 
@@ -76,9 +76,9 @@ def can_convert() -> bool:
 
 
 class DocumentConverter:
-    """Converts one file after the other; a context, at whose end the process ends.
+    """Convert files one at a time in a subprocess, which stops when this context manager exits.
 
-    `ocr` is as in `read_pdf`; SettingsError where Tesseract's data is missing.
+    `ocr` is passed to `read_pdf`. Raises SettingsError if Tesseract's language data is missing.
     """
 
     def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY, ocr: str = "") -> None:
@@ -86,7 +86,7 @@ class DocumentConverter:
         if ocr:
             find_tessdata(ocr)
         self._process: subprocess.Popen[bytes] | None = None
-        self._begun: Path | None = None
+        self._converting: Path | None = None
 
     def __enter__(self) -> "DocumentConverter":
         return self
@@ -95,35 +95,35 @@ class DocumentConverter:
         if self._process:
             self._process.kill()
             self._process.communicate()
-            self._process = self._begun = None
+            self._process = self._converting = None
 
     def convert(self, path: Path, next_path: Path | None = None) -> Document:
-        """Return a document's content, and convert the next one while the caller works on this one.
+        """Return the content of `path`, and start converting `next_path` while the caller processes it.
 
-        UnreadableFileError if it cannot be read, SettingsError if nothing can.
+        Raises UnreadableFileError if the file cannot be read, SettingsError if the subprocess cannot start.
         """
-        line = cast("IO[bytes]", self._begin(path).stdout).readline()
+        line = cast("IO[bytes]", self._start_converting(path).stdout).readline()
         if not line.endswith(b"\n"):
             self.__exit__()
             seconds, memory = self._limits
             limits = f"{seconds:,} seconds or {memory / (1 << 30):.1f} GiB of memory"
             raise UnreadableFileError(f"it cannot be read, or takes more than {limits}")
-        self._begun = None
+        self._converting = None
         if next_path:
-            self._begin(next_path)
+            self._start_converting(next_path)
         found = json.loads(line)
         if "problem" in found:
             raise UnreadableFileError(found["problem"])
         elements = [Element(*each) for each in found["elements"]]
         return Document(elements, found["title"], found["notes"])
 
-    def _begin(self, path: Path) -> subprocess.Popen[bytes]:
-        """Return the process that converts a file, started on it unless it already is."""
-        if self._begun not in (None, path):
+    def _start_converting(self, path: Path) -> subprocess.Popen[bytes]:
+        """Return the subprocess after sending it `path`, unless it is already converting that file."""
+        if self._converting not in (None, path):
             self.__exit__()
         process = self._process = self._process or self._start()
-        if self._begun is None:
-            self._begun, to_process = path, cast("IO[bytes]", process.stdin)
+        if self._converting is None:
+            self._converting, to_process = path, cast("IO[bytes]", process.stdin)
             with suppress(BrokenPipeError):
                 to_process.write(json.dumps(os.path.abspath(path)).encode() + b"\n")
                 to_process.flush()
@@ -138,7 +138,7 @@ class DocumentConverter:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # the libraries' warnings on damaged files
                 env=os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+                start_new_session=True,  # Ctrl-C reaches only this process, which then stops the subprocess
             )
         except OSError as error:
             problem = f"{sys.executable} cannot be started: {error.strerror or error}"
@@ -146,11 +146,11 @@ class DocumentConverter:
 
 
 def convert_document(path: Path, ocr: str = "") -> Document:
-    """Read a file in this process, as `DocumentConverter.convert` does elsewhere; `ocr` languages for scanned pages."""
+    """Convert a file in the current process; `ocr` names the languages of scanned PDF pages."""
     with open_source(path) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > _LARGEST_FILE:
-            raise UnreadableFileError(f"it has more than {_LARGEST_FILE >> 20} MiB")
+        if size > _MAX_FILE:
+            raise UnreadableFileError(f"it has more than {_MAX_FILE >> 20} MiB")
         suffix = kind_of(path)
         module, name = _READERS[suffix]
         read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
@@ -165,8 +165,8 @@ def convert_document(path: Path, ocr: str = "") -> Document:
         except _DAMAGED as error:
             raise UnreadableFileError(f"it is damaged: {error}"[:200]) from None
     length = sum(len(each.text) + sum(len(cell) for row in each.rows for cell in row) for each in document.elements)
-    if length > _LARGEST_TEXT:
-        raise UnreadableFileError(f"it has more than {_LARGEST_TEXT >> 20} million characters")
+    if length > _MAX_TEXT:
+        raise UnreadableFileError(f"it has more than {_MAX_TEXT >> 20} million characters")
     if not length:
         raise UnreadableFileError("it has no text")
     return document
@@ -179,18 +179,18 @@ def _check_archive(file: BinaryIO, size: int) -> None:
     total = sum(each.file_size for each in entries)
     if any(each.flag_bits & 1 for each in entries):
         raise UnreadableFileError("it is encrypted")
-    if len(entries) > _MOST_ENTRIES or total > min(_LARGEST_ARCHIVE, max(16 << 20, _MOST_TIMES * size)):
+    if len(entries) > _MAX_ENTRIES or total > min(_MAX_UNPACKED, max(16 << 20, _MAX_RATIO * size)):
         raise UnreadableFileError(f"it unpacks to {total:,} bytes in {len(entries):,} files, which is too much")
     file.seek(0)
 
 
 def main() -> None:
-    """Convert the files whose paths arrive on standard input."""
+    """Convert the files named on standard input, one path per line."""
     seconds, memory, ocr = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # what a library prints is not one of our lines
+    lines, sys.stdout = sys.stdout.buffer, sys.stderr  # keep the libraries' prints out of the results
     for line in sys.stdin.buffer:
         limit_process(seconds, memory)
-        gc.disable()  # collections would traverse everything read so far, over and over: a quarter of the time
+        gc.disable()  # repeated collections of a growing document take a quarter of the time
         try:
             found: dict[str, object] = vars(convert_document(Path(json.loads(line)), ocr))
         except (UnreadableFileError, SpecError) as error:
@@ -200,7 +200,7 @@ def main() -> None:
         except (MemoryError, RecursionError):
             found = {"problem": "it takes too much memory"}
         gc.enable()
-        stop_timer()  # writing may block until the caller is done with the previous result
+        stop_timer()  # writing may block until the caller has processed the previous result
         lines.write(json.dumps(found).encode() + b"\n")
         lines.flush()
 

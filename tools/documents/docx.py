@@ -1,4 +1,4 @@
-"""DOCX as elements: its paragraphs, lists, tables and charts in their order, by their styles."""
+"""Read DOCX: paragraphs, headings, lists, tables, charts, notes and formulas."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,22 +11,22 @@ from zipfile import ZipFile
 from hopgraph.tools.documents.elements import (
     Document,
     Element,
+    format_number,
     join_text,
     make_table,
     read_entry,
     read_paragraphs,
     read_related,
     read_xml,
+    super_or_subscript,
     tidy,
-    write_number,
-    write_script,
 )
 from hopgraph.tools.documents.html import read_page
-from hopgraph.tools.documents.spreadsheet import show_value
+from hopgraph.tools.documents.spreadsheet import format_value
 
 
 def read_chart(chart: Any) -> Iterator[Element]:
-    """Yield the title of a chart and the table of its stored values, a column for each series."""
+    """Yield the title of a chart, and a table of its cached values with one column per series."""
     for title in chart.iter("{*}title"):
         if title.getparent().tag.endswith("}chart"):
             yield from read_paragraphs(title)
@@ -41,35 +41,35 @@ def read_chart(chart: Any) -> Iterator[Element]:
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:
-    """Return the values under one of these names by their places."""
+    """Return index → value of the points of a series in child elements with these names."""
     found = dict[int, str]()
     for child in series:
         if child.tag.rpartition("}")[2] in names:
             form = next((each.text for each in child.iter("{*}formatCode")), None) or "General"
             for point in child.iter("{*}pt"):
                 value = "".join(each.text or "" for each in point.iter("{*}v"))
-                found.setdefault(int(point.get("idx", 0)), _show(value, form))
+                found.setdefault(int(point.get("idx", 0)), _format_value(value, form))
     return found
 
 
-def _show(value: str, form: str) -> str:
+def _format_value(value: str, form: str) -> str:
     dates: Any = import_module("openpyxl.utils.datetime")
     numbers: Any = import_module("openpyxl.styles.numbers")
     try:
         number = float(value)
-        return show_value(dates.from_excel(number) if numbers.is_date_format(form) else number, form)
+        return format_value(dates.from_excel(number) if numbers.is_date_format(form) else number, form)
     except (ValueError, OverflowError):
         return tidy(value)
 
 
 _MAIN = "word/document.xml"
 _MARGINS = ("word/header", "word/footer")
-_CONTENTS = ("toc ", "table of figures")
-"""Prefixes of styles whose paragraphs list headings and captions."""
+_CONTENTS_STYLES = ("toc ", "table of figures")
+"""Prefixes of the styles of tables of contents, figures and tables."""
 _DROPPED = frozenset(
     {"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "rt", "Fallback", "txbxContent", "pict", "annotationRef"}
 )
-"""Elements that are deleted, hidden in fields, or read separately."""
+"""Elements that are deleted, belong to fields, or are read separately."""
 # ruff: noqa: RUF001 - mathematical signs
 _SYMBOLS = {
     "Symbol": dict(
@@ -82,41 +82,41 @@ _SYMBOLS = {
     ),
     "Wingdings": dict(zip(b"\x6f\xa8\xdf\xe0\xfb\xfc\xfd\xfe", "☐☐←→✗✓☒☑", strict=True)),
 }
-"""Font → code → character shown."""
-_PLACE = re.compile(r"%(\d)")
-"""Where a mark has the number of a level, from 1."""
+"""Symbol font → code → Unicode character."""
+_LEVEL_NUMBER = re.compile(r"%(\d)")
+"""Placeholder for the number of a level, from 1, in a marker."""
 
 
 class _Level(NamedTuple):
     form: str = "bullet"
     start: int = 1
     text: str = ""
-    """Of its marks, e.g. `%1.%2`."""
+    """Template of its markers, e.g. `%1.%2`."""
 
 
 class _List(NamedTuple):
-    counted_as: str
-    """Lists with the same key are counted together."""
+    counter: str
+    """Lists with the same counter share their numbering."""
     levels: Sequence[_Level]
     restarts: dict[int, int]
-    """Depth → the number of its first item, until that has come."""
+    """Depth → number of the next item, removed once used."""
 
     def level(self, depth: int) -> _Level:
-        """Return a level, outermost 0; that of bullets if there is none."""
+        """Return the level at a depth, from 0 for the outermost; bullets if it is not defined."""
         return self.levels[depth] if depth < len(self.levels) else _Level()
 
 
 class _Style(NamedTuple):
     level: int = 0
-    """Level of a heading, from 1; 0 for other paragraphs, -1 for lines of a table of contents."""
+    """Heading level, from 1; 0 for other paragraphs, -1 for entries of a table of contents."""
     numbering: tuple[str, int] | None = None
-    """The list that its paragraphs are items of, and their depth."""
+    """Id of the list that its paragraphs belong to, and their depth."""
 
 
 def read_docx(file: BinaryIO) -> Document:
-    """Read a DOCX as it would be printed, without tracked deletions; page headers and footers once, at its start.
+    """Read a DOCX with tracked changes accepted; page headers and footers come first, once.
 
-    The paragraph in the style Title is its title. Formulas are their letters in their order.
+    The first paragraph in the style Title is the title. Formulas are read as linear text.
     """
     with ZipFile(file) as archive:
         reader = _Reader(archive)
@@ -146,13 +146,13 @@ def _is_on(node: Any, *names: str) -> bool:
     return _value(node, *names) not in ("", "0", "false", "off")
 
 
-def _number(node: Any, *names: str, default: int = 0) -> int:
+def _integer(node: Any, *names: str, default: int = 0) -> int:
     value = _value(node, *names)
     return min(int(value), 10**6) if value.isdecimal() else default
 
 
 def _outline_level(node: Any) -> int:
-    level = _number(node, "pPr", "outlineLvl", default=9)
+    level = _integer(node, "pPr", "outlineLvl", default=9)
     return level + 2 if level < 9 else 0
 
 
@@ -175,26 +175,26 @@ class _Reader:
             elif name == "tbl":
                 yield from self._table(child)
             elif name == "altChunk":
-                embedded = self._place(_attribute(child, "id"))  # a page of HTML
+                embedded = self._pop_part(_attribute(child, "id"))  # an HTML page
                 yield from read_page(read_entry(self._archive, embedded)).elements
             elif name not in _DROPPED:
                 yield from self.read(child)
             if name in ("p", "tbl") and next(child.iterancestors("{*}p", "{*}tbl"), None) is None:
-                yield from self._parts(child)
+                yield from self._anchored(child)
 
-    def _parts(self, node: Any) -> Iterator[Element]:
-        """Yield the boxes of a paragraph or table, and the notes, charts and diagrams that it refers to, each once."""
+    def _anchored(self, node: Any) -> Iterator[Element]:
+        """Yield the text boxes, notes, charts and diagrams anchored in a paragraph or table, each once."""
         kinds = ("txbxContent", "footnoteReference", "endnoteReference", "chart", "relIds")
         for each in node.iter(*(f"{{*}}{kind}" for kind in kinds)):
             name = _name(each)
-            if next(each.iterancestors("{*}Fallback"), None) is not None:  # the same for older programs
+            if next(each.iterancestors("{*}Fallback"), None) is not None:  # a copy for older programs
                 continue
             if name == "txbxContent":
                 yield from self.read(each)
             elif name == "chart":
-                yield from read_chart(read_xml(self._archive, self._place(_attribute(each, "id"))))
+                yield from read_chart(read_xml(self._archive, self._pop_part(_attribute(each, "id"))))
             elif name == "relIds":
-                yield from self.read(read_xml(self._archive, self._place(_attribute(each, "dm"))))
+                yield from self.read(read_xml(self._archive, self._pop_part(_attribute(each, "dm"))))
             else:
                 yield from self.read(self._notes.pop(f"{name.removesuffix('Reference')} {_attribute(each, 'id')}", ()))
 
@@ -203,12 +203,12 @@ class _Reader:
         if style.level < 0:
             return
         level = _outline_level(node) or style.level
-        text = self._before + write_paragraph(node)
+        text = self._before + paragraph_text(node)
         self._before = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
-        if self._before:  # its end is deleted
+        if self._before:  # its paragraph mark is deleted, so it continues in the next paragraph
             return
         numbering = self._numbering(node, style) if text else None
-        mark = self._mark(*numbering) if numbering else ""
+        mark = self._marker(*numbering) if numbering else ""
         if text and level:
             yield Element("heading", text, level, mark=mark.strip(" -"))
         elif text:
@@ -216,13 +216,13 @@ class _Reader:
 
     def _numbering(self, node: Any, style: _Style) -> tuple[str, int] | None:
         number = _value(node, "pPr", "numPr", "numId")
-        own = (number, _number(node, "pPr", "numPr", "ilvl")) if number else style.numbering
+        own = (number, _integer(node, "pPr", "numPr", "ilvl")) if number else style.numbering
         return None if number == "0" else own
 
-    def _mark(self, number: str, depth: int) -> str:
-        """Count an item, and return its indented mark."""
+    def _marker(self, number: str, depth: int) -> str:
+        """Count a list item and return its indented marker."""
         list_ = self._lists.get(number, _List(number, (), {}))
-        values = self._values.setdefault(list_.counted_as, {})
+        values = self._values.setdefault(list_.counter, {})
         if (restart := list_.restarts.pop(depth, None)) is not None:
             values[depth] = restart
         else:
@@ -230,42 +230,42 @@ class _Reader:
         for deeper in [each for each in values if each > depth]:
             del values[deeper]
 
-        def write(place: re.Match[str]) -> str:
-            level = list_.level(at := int(place[1]) - 1)
-            return write_number(values.get(at, level.start), level.form)
+        def write(placeholder: re.Match[str]) -> str:
+            level = list_.level(at := int(placeholder[1]) - 1)
+            return format_number(values.get(at, level.start), level.form)
 
         level = list_.level(depth)
-        mark = "-" if level.form == "bullet" else _PLACE.sub(write, level.text)
+        mark = "-" if level.form == "bullet" else _LEVEL_NUMBER.sub(write, level.text)
         return f"{'  ' * depth}{mark}"
 
     def _table(self, node: Any) -> Iterator[Element]:
         lines = [each for each in node.iter("{*}tr") if next(each.iterancestors("{*}tbl")) is node]
         cells = [[each for each in line.iter("{*}tc") if next(each.iterancestors("{*}tr")) is line] for line in lines]
         is_layout = len(cells) == 1 and any(len(each.findall("{*}p")) > 1 for each in cells[0])
-        if is_layout or all(len(line) == 1 for line in cells):  # a frame
+        if is_layout or all(len(line) == 1 for line in cells):  # a frame around text
             for cell in chain.from_iterable(cells):
                 yield from self.read(cell)
             return
-        rows, heads = list[list[str]](), 1
-        named = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
+        rows, merged = list[list[str]](), 1
+        declared = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
         for each, line in zip(lines, cells, strict=True):
-            row, is_wide, is_new = [""] * _number(each, "trPr", "gridBefore"), False, False
+            row, is_wide, is_new = [""] * _integer(each, "trPr", "gridBefore"), False, False
             for cell in line:
                 above = rows[-1][len(row)] if rows and len(rows[-1]) > len(row) else ""
                 merge = _child(cell, "tcPr", "vMerge")
-                goes_on = merge is not None and _value(cell, "tcPr", "vMerge") != "restart"
-                row.append(above if goes_on else join_text(self.read(cell)))
-                is_new = is_new or bool(row[-1] and not goes_on)
-                width = _number(cell, "tcPr", "gridSpan")
+                is_merged = merge is not None and _value(cell, "tcPr", "vMerge") != "restart"
+                row.append(above if is_merged else join_text(self.read(cell)))
+                is_new = is_new or bool(row[-1] and not is_merged)
+                width = _integer(cell, "tcPr", "gridSpan")
                 row += [""] * (width - 1)
                 is_wide = is_wide or width > 1
-            if is_new:  # more than the cells above it
+            if is_new:  # not only cells merged with those above
                 rows.append(row)
-                heads += is_wide and len(line) > 1 and heads == len(rows)
-        yield from make_table(rows, heads=max(heads, named) if heads > 1 or named else None)
+                merged += is_wide and len(line) > 1 and merged == len(rows)
+        yield from make_table(rows, header_rows=max(merged, declared) if merged > 1 or declared else None)
 
-    def _place(self, identity: str) -> str:
-        """Return the name of a related part, once."""
+    def _pop_part(self, identity: str) -> str:
+        """Return the path of a related part the first time, then an empty string."""
         return self._related.pop(identity, "")
 
     @cached_property
@@ -284,7 +284,7 @@ class _Reader:
                 break
             name = _value(node, "name").lower()
             heading = name.removeprefix("heading ") if name.startswith("heading ") else "0" * (name == "title")
-            listed = -name.startswith(_CONTENTS)
+            listed = -name.startswith(_CONTENTS_STYLES)
             level = level or listed or (int(heading) + 1 if heading.isdecimal() else _outline_level(node))
             number, depth = _value(node, "pPr", "numPr", "numId"), depth or _value(node, "pPr", "numPr", "ilvl")
             if number and numbering is None:
@@ -298,7 +298,7 @@ class _Reader:
         for each in root.iter("{*}abstractNum"):
             levels[_attribute(each, "abstractNumId")] = [
                 _Level(
-                    _value(level, "numFmt"), _number(level, "start", default=1), _value(level, "lvlText") or f"%{at}."
+                    _value(level, "numFmt"), _integer(level, "start", default=1), _value(level, "lvlText") or f"%{at}."
                 )
                 for at, level in enumerate(each.iter("{*}lvl"), 1)
             ]
@@ -307,7 +307,7 @@ class _Reader:
                 key := _value(each, "abstractNumId"),
                 levels.get(key, []),
                 {
-                    int(_attribute(level, "ilvl")): _number(level, "startOverride", default=1)
+                    int(_attribute(level, "ilvl")): _integer(level, "startOverride", default=1)
                     for level in each.iter("{*}lvlOverride")
                     if _child(level, "startOverride") is not None and _attribute(level, "ilvl").isdecimal()
                 },
@@ -320,32 +320,32 @@ def _attribute(node: Any, name: str) -> str:
     return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
 
 
-def write_paragraph(node: Any) -> str:
-    """Return a paragraph of Word's or PowerPoint's as a line."""
+def paragraph_text(node: Any) -> str:
+    """Return the text of a Word or PowerPoint paragraph on one line."""
     return tidy("".join(_texts(node)))
 
 
 def _texts(node: Any) -> Iterator[str]:
-    """Yield the letters of a paragraph: its runs, links and formulas, without text boxes and what is not shown."""
+    """Yield the visible text of a paragraph: runs, links and formulas, but not text boxes."""
     for child in node:
         name = _name(child)
-        if write := _WRITERS.get(name):
-            yield write(child)
+        if format_node := _FORMATTERS.get(name):
+            yield format_node(child)
         elif name not in _DROPPED:
             yield from _texts(child)
 
 
 def _form_field(node: Any) -> str:
-    """Return what a check box or a list to choose from shows; empty for other fields, whose results are texts."""
+    """Return the state of a check box, or the selected entry of a drop-down list; empty for other fields."""
     if (box := _child(node, "ffData", "checkBox")) is not None:
         return "☒" if _is_on(box, "default" if _child(box, "checked") is None else "checked") else "☐"
     choices = _child(node, "ffData", "ddList")
     entries = [] if choices is None else [_attribute(each, "val") for each in choices.iterchildren("{*}listEntry")]
-    return next(iter(entries[_number(choices, "result") :]), "")
+    return next(iter(entries[_integer(choices, "result") :]), "")
 
 
 def _symbol(node: Any) -> str:
-    """Return the character of a symbol font's code, which may begin with F0; empty for an unknown one."""
+    """Return the character for a symbol font's code, with or without an F0 prefix; empty if unknown."""
     try:
         code = int(_attribute(node, "char"), 16)
     except ValueError:
@@ -358,9 +358,9 @@ def _run(run: Any) -> str:
     properties, text = _child(run, "rPr"), "".join(_texts(run))
     if properties is None or _is_on(properties, "vanish"):
         return text if properties is None else ""
-    place = _value(properties, "vertAlign") or _attribute(properties, "baseline").strip("0")  # of a slide
+    place = _value(properties, "vertAlign") or _attribute(properties, "baseline").strip("0")  # PowerPoint
     is_moved = place.endswith("script") or place.strip("-").isdecimal()
-    return write_script(text, raised=place[0] != "-" and place != "subscript") if is_moved else text
+    return super_or_subscript(text, raised=place[0] != "-" and place != "subscript") if is_moved else text
 
 
 def _inner(node: Any, name: str) -> str:
@@ -373,11 +373,11 @@ def _in_brackets(text: str) -> str:
 
 
 def _scripts(node: Any) -> str:
-    """Return what stands below and above the line behind a part of a formula."""
+    """Return the subscript, limit and superscript of a part of a formula."""
     shown = ""
     for name, sign in (("sub", "_"), ("lim", "_"), ("sup", "^")):
         if text := _inner(node, name):
-            script = write_script(text, raised=name == "sup")
+            script = super_or_subscript(text, raised=name == "sup")
             shown += script if script != text else f"{sign}{_in_brackets(text)}"
     return shown
 
@@ -388,7 +388,7 @@ def _delimited(node: Any) -> str:
     return f"{begin}{'|'.join(''.join(_texts(each)).strip() for each in node.iterchildren('{*}e'))}{end}"
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {
+_FORMATTERS: dict[str, Callable[[Any], str]] = {
     "t": lambda node: node.text or "",
     "r": _run,
     "sym": _symbol,
@@ -398,11 +398,11 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "oMath": lambda node: f" {''.join(_texts(node))} ",
     **dict.fromkeys(("tab", "br", "cr", "ptab"), lambda _: " "),
     "f": lambda node: f"{_in_brackets(_inner(node, 'num'))}/{_in_brackets(_inner(node, 'den'))}",
-    "rad": lambda node: f"{write_script(_inner(node, 'deg'), raised=True)}√{_in_brackets(_inner(node, 'e'))}",
+    "rad": lambda node: f"{super_or_subscript(_inner(node, 'deg'), raised=True)}√{_in_brackets(_inner(node, 'e'))}",
     "d": _delimited,
     "mr": lambda node: f"{' '.join(''.join(_texts(each)) for each in node)}; ",
     "func": lambda node: f"{_inner(node, 'fName')} {_inner(node, 'e')}",
     "nary": lambda node: f"{_value(node, 'naryPr', 'chr') or '∫'}{_scripts(node)} {_inner(node, 'e')}",
     **dict.fromkeys(("sSub", "sSup", "sSubSup", "limLow"), lambda node: f"{_inner(node, 'e')}{_scripts(node)}"),
 }
-"""What a part of a paragraph or a formula shows, where that is not what its parts show."""
+"""Element name → function that returns its text; other elements are the text of their children."""

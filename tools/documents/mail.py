@@ -1,4 +1,4 @@
-"""Messages as elements: EML, and Outlook's MSG."""
+"""Read e-mail: EML, mailboxes (mbox), MHTML and Outlook's MSG."""
 
 import re
 import struct
@@ -16,25 +16,25 @@ from hopgraph.tools.documents.html import read_html, read_page
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _MBOX = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n(?=[!-9;-~]+:)")
-"""The line before each message of a mailbox."""
-_MARKED = re.compile(r" {0,9}(?:[>*+\u2022-]|\d{1,3}[.)] )")
-_PROSE_WORDS = 7
-"""Words that lines of prose have on average, at least."""
+"""The separator line before each message of a mailbox."""
+_LIST_ITEM = re.compile(r" {0,9}(?:[>*+\u2022-]|\d{1,3}[.)] )")
+_MIN_PROSE_WORDS = 7
+"""Minimum average number of words per line of prose."""
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-"""From which Outlook counts tenths of a microsecond."""
+"""Start of Windows file times, which count units of 100 ns."""
 _SENT, _RECEIVED, _CODE_PAGE, _HTML_CODE_PAGE = 0x39, 0xE06, 0x3FFD, 0x3FDE
 
 
 def read_eml(file: BinaryIO) -> Document:
-    """Read a message: who wrote it to whom and when, its plain texts, else its HTML; so do messages within it.
+    """Read a message: its main headers, then its plain text, else its HTML, and any forwarded messages.
 
-    Attachments are named, not read.
+    Attachments are only named.
     """
     return _read_message(_parse(file.read()))
 
 
 def read_mbox(file: BinaryIO) -> Document:
-    """Read a mailbox: its messages as `read_eml` does, each under its subject."""
+    """Read the messages of a mailbox like `read_eml`, each under its subject as a heading."""
     found = Document()
     for each in filter(None, map(bytes.strip, _MBOX.split(file.read()))):
         found.elements += [
@@ -45,7 +45,7 @@ def read_mbox(file: BinaryIO) -> Document:
 
 
 def read_mhtml(file: BinaryIO) -> Document:
-    """Read a page that a browser saved with its pictures."""
+    """Read a web page saved as MHTML."""
     message = _parse(file.read())
     return Document(list(_read_part(message, [])), tidy(str(message["Subject"] or "")))
 
@@ -72,9 +72,9 @@ def _read_part(part: EmailMessage, attached: list[str]) -> Iterator[Element]:
         inner.sort(key=lambda each: each.get_content_type() != "text/plain")
         found = [list(_read_part(each, attached)) for each in inner if each.get_content_type() != "text/calendar"]
         most = max((len(join_text(each)) for each in found), default=0)
-        # A plain text may only say that there is a page.
+        # The plain text may only say that the message is in HTML.
         yield from next((each for each in found if 2 * len(join_text(each)) > most), ())
-    elif kind == "multipart/related":  # a page, and its pictures
+    elif kind == "multipart/related":  # a page, then its images
         for each in inner[:1]:
             yield from _read_part(each, attached)
     elif kind == "message/rfc822" or inner:
@@ -94,25 +94,25 @@ def _read_part(part: EmailMessage, attached: list[str]) -> Iterator[Element]:
 def _texts(content: str) -> Iterator[Element]:
     for each in content.replace("\r\n", "\n").split("\n\n"):
         if lines := each.strip().splitlines():
-            is_prose = len(each.split()) >= _PROSE_WORDS * len(lines) and not any(map(_MARKED.match, lines))
+            is_prose = len(each.split()) >= _MIN_PROSE_WORDS * len(lines) and not any(map(_LIST_ITEM.match, lines))
             yield Element("text" if is_prose or len(lines) == 1 else "code", each.strip("\n"))
 
 
 def read_msg(file: BinaryIO) -> Document:
-    """Read a message of Outlook, as `read_eml` does."""
+    """Read an Outlook message like `read_eml`."""
     import olefile
 
     library: Any = olefile
     try:
         with library.OleFileIO(file) as message:
             values = _read_values(message)
-            page = f"cp{values.get(_CODE_PAGE) or values.get(_HTML_CODE_PAGE) or 1252}"
+            encoding = f"cp{values.get(_CODE_PAGE) or values.get(_HTML_CODE_PAGE) or 1252}"
 
-            def read(code: str, place: str = "") -> str:
-                if message.exists(name := f"{place}__substg1.0_{code}001F"):
+            def read(code: str, folder: str = "") -> str:
+                if message.exists(name := f"{folder}__substg1.0_{code}001F"):
                     return str(message.openstream(name).read().decode("utf-16-le", "replace")).rstrip("\0")
-                name = f"{place}__substg1.0_{code}001E"
-                return decode(message.openstream(name).read().rstrip(b"\0"), page) if message.exists(name) else ""
+                name = f"{folder}__substg1.0_{code}001E"
+                return decode(message.openstream(name).read().rstrip(b"\0"), encoding) if message.exists(name) else ""
 
             headers = [(name, read(code)) for name, code in (("From", "0C1A"), ("To", "0E04"), ("Cc", "0E03"))]
             if sent := values.get(_SENT) or values.get(_RECEIVED):
@@ -122,7 +122,7 @@ def read_msg(file: BinaryIO) -> Document:
             html = "__substg1.0_10130102"
             if not (content := list(_texts(read("1000")))):
                 is_bytes = message.exists(html)
-                found = read_page(message.openstream(html).read(), page) if is_bytes else read_html(read("1013"))
+                found = read_page(message.openstream(html).read(), encoding) if is_bytes else read_html(read("1013"))
                 content = found.elements
             return _message(tidy(read("0037")), headers, content, named)
     except OSError:
@@ -130,7 +130,7 @@ def read_msg(file: BinaryIO) -> Document:
 
 
 def _read_values(message: Any) -> dict[int, int]:
-    """Return the numbers and times of a message of Outlook by their ids."""
+    """Return id → value of an Outlook message's numeric and time properties."""
     name = "__properties_version1.0"
     content = message.openstream(name).read()[32:] if message.exists(name) else b""
     return {key: value for _, key, _, value in struct.iter_unpack("<HHIQ", content[: len(content) // 16 * 16])}

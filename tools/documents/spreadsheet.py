@@ -1,4 +1,4 @@
-"""Spreadsheets as elements, each value as Excel shows it."""
+"""Read spreadsheets (XLSX, XLS), with values formatted as Excel displays them."""
 
 import re
 import struct
@@ -24,18 +24,18 @@ from hopgraph.tools.documents.elements import (
     Document,
     Element,
     UnreadableFileError,
+    make_note,
     make_tables,
     read_entry,
     read_paragraphs,
     read_related,
     read_xml,
     tidy,
-    write_note,
 )
 from hopgraph.tools.io.optional_packages import require
 
 _DIGITS = frozenset("0#?.,")
-_MOST_MERGED = 1000
+_MAX_MERGED = 1000
 _NO_VALUE = re.compile(
     rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
@@ -45,54 +45,50 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:\\.|[^;"]|"[^"]*"?)+|(?<=;)(?=;|$)|^(?=;|$)')
 _tokens: Callable[[str], list[str]] = lru_cache(maxsize=1024)(_TOKEN.findall)
-_LOOKS = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
+_VISUAL_STYLES = re.compile(rb"<((?:\w+:)?(?:fonts|fills|borders|cellStyleXfs|cellStyles|dxfs))\b.*?</\1>", re.DOTALL)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(spreadsheetml|officeDocument)/")
-"""Namespaces of ISO's strict edition."""
+"""Namespaces of ISO Strict Open XML."""
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CONDITION = re.compile(r"\[(<=|>=|<>|[<>=])(-?[\d.]+)\]")
 _FRACTION = re.compile(r"(?<![#0?])(?:([#0?]++) ++)?[#0?]++/([#0?]+|\d+)")
 _SCIENTIFIC = re.compile(r"(?<![#0?])([#0?]++)\.?([#0?]*+)E([+-])([#0?]+)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\[\$[^\[\]-]*+-([\w-]++)")
-"""Of a date: `[$-407]`, `[$-de-DE]`."""
+"""The locale of a date format: `[$-407]`, `[$-de-DE]`."""
 _ELAPSED = re.compile(r"\[?([hms])+(\.0+)?\]?", re.IGNORECASE)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _LOCALE_DATES = frozenset({"mm-dd-yy", "m/d/yy", "m/d/yyyy"})
-"""Formats that Excel shows in the reader's local order: written as year, month, day."""
-_PARTS = dict[str, str](
+"""Formats that Excel displays in the user's local order; here year, month, day."""
+_CODES = dict[str, str](
     re.findall(
         r"(\w+) (%\w)",
         "y %y yyy %Y yyyy %Y m %m mmm %b mmmm %B mmmmm %b d %d ddd %a dddd %A aaa %a aaaa %A h %H i %I n %M s %S a %p",
     )
 )
-"""Marks of a format, `i` for hours up to 12 and `n` for minutes, as `strftime` has them."""
+"""Date format code → `strftime` directive; `i` stands for 12-hour hours, `n` for minutes."""
 
 
 def read_xlsx(file: BinaryIO) -> Document:
-    """Read the sheets that are not hidden, each with its title rows, then its rows below their column names.
+    """Read the visible sheets.
 
-    Formulas have the values that were stored with them; those without any are counted.
+    Formulas are read as their cached values; a note counts those without one.
     """
     from openpyxl import load_workbook
 
     document = Document()
-    found, without = _look_through(file)
+    parts, without = _read_parts(file)
     try:
         book: Any = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (
-        TypeError,
-        ValueError,
-        KeyError,
-    ):  # a fill or a border that only Excel knows, a name that it takes to be another
+    except (TypeError, ValueError, KeyError):  # styles or part names that only Excel accepts
         book = None
     if not (book and book.worksheets):
         book = load_workbook(_simplify(file), read_only=True, data_only=True, keep_links=False)
     sheets = [*book.worksheets, *book.chartsheets]
     for sheet in (each for each in sheets if each.sheet_state == "visible"):
-        around, rows = found.get(sheet.title, _Around()), list[Any]()
-        if sheet in book.worksheets:  # it is not one chart
-            sheet.reset_dimensions()  # which some programs write wrong
+        other, rows = parts.get(sheet.title, _SheetParts()), list[Any]()
+        if sheet in book.worksheets:  # not a chart sheet
+            sheet.reset_dimensions()  # some programs write wrong ones
             rows = sheet.iter_rows()
-        document.elements += _read_sheet(sheet.title, rows, around)
+        document.elements += _read_sheet(sheet.title, rows, other)
     if without:
         document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
     document.notes += note_hidden(sum(each.sheet_state != "visible" for each in sheets))
@@ -100,18 +96,19 @@ def read_xlsx(file: BinaryIO) -> Document:
 
 
 def read_xls(file: BinaryIO) -> Document:
-    """Read a workbook of Excel 97 as `read_xlsx` does."""
+    """Read an Excel 97-2003 workbook like `read_xlsx`."""
     library, document = require("xlrd", "documents"), Document()
     try:
         book: Any = library.open_workbook(file_contents=file.read(), formatting_info=True)
     except (library.XLRDError, library.compdoc.CompDocError, AssertionError, struct.error) as error:
         raise UnreadableFileError(f"it is damaged, encrypted or of an older kind: {error}"[:200]) from None
     for sheet in (each for each in book.sheets() if not each.visibility):
-        around = _Around(_below_first((left + 1, top + 1, right, end) for top, end, left, right in sheet.merged_cells))
+        ranges = ((left + 1, top + 1, right, end) for top, end, left, right in sheet.merged_cells)
+        other = _SheetParts(_map_merged(ranges))
         for (row, column), note in sheet.cell_note_map.items():
-            around.notes.setdefault(row + 1, []).append((column + 1, note.text))
-        rows = ([_old_cell(book, cell, library.error_text_from_code) for cell in cells] for cells in sheet.get_rows())
-        document.elements += _read_sheet(sheet.name, rows, around)
+            other.notes.setdefault(row + 1, []).append((column + 1, note.text))
+        rows = ([_xls_cell(book, cell, library.error_text_from_code) for cell in cells] for cells in sheet.get_rows())
+        document.elements += _read_sheet(sheet.name, rows, other)
     document.notes += note_hidden(sum(each.visibility != 0 for each in book.sheets()))
     return document
 
@@ -121,7 +118,7 @@ class _Cell(NamedTuple):
     number_format: str
 
 
-def _old_cell(book: Any, cell: Any, errors: Mapping[int, str]) -> _Cell:
+def _xls_cell(book: Any, cell: Any, errors: Mapping[int, str]) -> _Cell:
     from openpyxl.styles.numbers import is_timedelta_format
 
     dates: Any = import_module("openpyxl.utils.datetime")
@@ -137,64 +134,64 @@ def _old_cell(book: Any, cell: Any, errors: Mapping[int, str]) -> _Cell:
 
 
 def note_hidden(sheets: int) -> list[str]:
-    """Return the note on sheets that are not read; none where there are none."""
+    """Return the note on hidden sheets, if there are any."""
     return [f"{sheets:,} hidden sheets are not read"] if sheets else []
 
 
-def _read_sheet(name: str, rows: Iterable[Sequence[Any]], around: "_Around") -> list[Element]:
-    """Return the name of a sheet, its tables, its notes and what is drawn on it; nothing for an empty one."""
-    noted = list[Element]()
-    wide = {row for (row, column), (_, left) in around.merged.items() if column > left}
-    elements = [*make_tables(_rows(rows, around, noted), wide), *noted, *around.drawn]
+def _read_sheet(name: str, rows: Iterable[Sequence[Any]], other: "_SheetParts") -> list[Element]:
+    """Return the name of a sheet, its tables, notes and drawings; nothing for an empty sheet."""
+    notes = list[Element]()
+    merged_rows = {row for (row, column), (_, left) in other.merged.items() if column > left}
+    elements = [*make_tables(_rows(rows, other, notes), merged_rows), *notes, *other.drawings]
     return [Element("sheet", tidy(name)), *elements] if elements else []
 
 
 def _simplify(file: BinaryIO) -> BinaryIO:
-    """Return a workbook with the usual namespaces and names, and no other style of cells than their number formats."""
+    """Return a workbook with transitional namespaces, standard part names, and no styles but number formats."""
     simple = BytesIO()
     with ZipFile(file) as source, ZipFile(simple, "w") as target:
         for name in source.namelist():
             content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", source.read(name))
             name = name.replace("\\", "/").replace("xl/SharedStrings", "xl/sharedStrings")
-            target.writestr(name, _LOOKS.sub(b"", content) if name == "xl/styles.xml" else content)
+            target.writestr(name, _VISUAL_STYLES.sub(b"", content) if name == "xl/styles.xml" else content)
     return simple
 
 
 _Merged = dict[tuple[int, int], tuple[int, int]]
-"""The row and column, from 1, of a cell that shows the value of another one, and those of that one, above or left."""
+"""(row, column) of a merged cell → that of the cell with its value, above or left; from 1."""
 _Notes = dict[int, list[tuple[int, str]]]
 
 
 @dataclass
-class _Around:
-    """The parts of a sheet beside its cells."""
+class _SheetParts:
+    """What a sheet has in addition to cell values."""
 
     merged: _Merged = field(default_factory=_Merged)
     notes: _Notes = field(default_factory=_Notes)
-    """Row → the columns and texts of its notes, all from 1."""
-    drawn: list[Element] = field(default_factory=list[Element])
-    """The texts of its boxes, and the titles of its charts."""
+    """Row → (column, text) of its notes; from 1."""
+    drawings: list[Element] = field(default_factory=list[Element])
+    """Text boxes and chart titles."""
 
 
-def _look_through(file: BinaryIO) -> tuple[dict[str, _Around], int]:
-    """Return what each sheet has beside its cells, and how many formulas have no stored value."""
+def _read_parts(file: BinaryIO) -> tuple[dict[str, _SheetParts], int]:
+    """Return the other parts of each sheet by its name, and how many formulas have no cached value."""
     from openpyxl.utils import range_boundaries
 
-    found, without = dict[str, _Around](), 0
+    found, without = dict[str, _SheetParts](), 0
     with ZipFile(file) as archive:
-        places = {key: place for key, _, place in read_related(archive, "xl/workbook.xml")}
+        paths = {key: path for key, _, path in read_related(archive, "xl/workbook.xml")}
         for each in read_xml(archive, "xl/workbook.xml").iter("{*}sheet"):
-            place = places.get(next((value for name, value in each.items() if name.endswith("}id")), ""), "")
-            sheet = read_entry(archive, place)
+            path = paths.get(next((value for name, value in each.items() if name.endswith("}id")), ""), "")
+            sheet = read_entry(archive, path)
             without += sum(1 for _ in _NO_VALUE.finditer(sheet))
             ranges = (range_boundaries(cells.decode()) for cells in _MERGED.findall(sheet))
-            merged, related = _below_first(ranges), list(read_related(archive, place))
-            drawn = [text for _, kind, part in related if kind == "drawing" for text in _drawn(archive, part)]
-            found[each.get("name", "")] = _Around(merged, _read_notes(archive, related), drawn)
+            merged, related = _map_merged(ranges), list(read_related(archive, path))
+            drawings = [text for _, kind, part in related if kind == "drawing" for text in _read_drawing(archive, part)]
+            found[each.get("name", "")] = _SheetParts(merged, _read_notes(archive, related), drawings)
     return found, without
 
 
-def _drawn(archive: ZipFile, part: str) -> Iterator[Element]:
+def _read_drawing(archive: ZipFile, part: str) -> Iterator[Element]:
     yield from read_paragraphs(read_xml(archive, part))
     for _, kind, chart in read_related(archive, part):
         for title in read_xml(archive, chart).iter("{*}title") if kind.startswith("chart") else ():
@@ -202,75 +199,74 @@ def _drawn(archive: ZipFile, part: str) -> Iterator[Element]:
 
 
 def _read_notes(archive: ZipFile, related: list[tuple[str, str, str]]) -> _Notes:
-    """Read the notes, and the threads of comments, each as one; they are in the notes, too, among instructions."""
+    """Read the notes and comment threads; a thread replaces the note that older programs show for it."""
     from openpyxl.utils.cell import coordinate_to_tuple
 
     texts, notes = dict[str, str](), _Notes()
     for kind, runs, between in (("comments", "{*}t", ""), ("threadedComment", "{*}text", " ")):
-        said = defaultdict[str, list[str]](list)
+        runs_of = defaultdict[str, list[str]](list)
         for part in (part for _, each, part in related if each == kind):
             for note in read_xml(archive, part).iter("{*}comment", "{*}threadedComment"):
-                said[note.get("ref")] += (run.text or "" for run in note.iter(runs))
-        texts |= {place: between.join(parts) for place, parts in said.items()}
-    for place, text in texts.items():
-        row, column = coordinate_to_tuple(place)
+                runs_of[note.get("ref")] += (run.text or "" for run in note.iter(runs))
+        texts |= {cell: between.join(parts) for cell, parts in runs_of.items()}
+    for cell, text in texts.items():
+        row, column = coordinate_to_tuple(cell)
         notes.setdefault(row, []).append((column, text))
     return notes
 
 
-def _below_first(ranges: Iterable[Sequence[int | None]]) -> _Merged:
+def _map_merged(ranges: Iterable[Sequence[int | None]]) -> _Merged:
     found: _Merged = {}
-    for each in islice(ranges, _MOST_MERGED):
+    for each in islice(ranges, _MAX_MERGED):
         left, top, right, bottom = (value or 0 for value in each)
-        for row in range(top, min(bottom, top + _MOST_MERGED) + 1):
+        for row in range(top, min(bottom, top + _MAX_MERGED) + 1):
             found |= {(row, column): (top, left) for column in (left, left + 1)[row == top : 1 + (right > left)]}
     return found
 
 
-def _rows(rows: Iterable[Sequence[Any]], around: _Around, noted: list[Element]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with their numbers; add the notes on their cells to those `noted`."""
-    merged = around.merged
+def _rows(rows: Iterable[Sequence[Any]], other: _SheetParts, notes: list[Element]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbered rows; append the notes on their cells to `notes`."""
+    merged = other.merged
     firsts, shown = set(merged.values()), dict[tuple[int, int], str]()
     for number, cells in enumerate(rows, 1):
-        row = ["" if (value := cell.value) is None else show_value(value, cell.number_format) for cell in cells]
+        row = ["" if (value := cell.value) is None else format_value(value, cell.number_format) for cell in cells]
         for column in range(1, len(row) + 1) if merged else ():
             if (number, column) in firsts:
                 shown[number, column] = row[column - 1]
-            elif (place := merged.get((number, column))) and place[1] == column:
-                row[column - 1] = shown.get(place, "")
+            elif (origin := merged.get((number, column))) and origin[1] == column:
+                row[column - 1] = shown.get(origin, "")
         while row and not row[-1].strip():
             row.pop()
-        noted += (write_note(number, row, column - 1, text) for column, text in around.notes.get(number, ()))
+        notes += (make_note(number, row, column - 1, text) for column, text in other.notes.get(number, ()))
         yield number, row
 
 
 @lru_cache(maxsize=1 << 15, typed=True)
-def show_value(value: object, number_format: str = "General") -> str:
-    """Return a value as a spreadsheet program shows it in a column that is wide enough; empty for None.
+def format_value(value: object, number_format: str = "General") -> str:
+    """Format a cell value as Excel displays it in a column that is wide enough; empty for None.
 
-    No digit of a number without its own format is left out. A date whose order depends on the reader's country is
-    year, month, day. Colours are ignored.
+    General numbers keep all their digits. Dates in local order are formatted as year, month, day; colors are ignored.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime | date | time | timedelta):
-        return _show_time(value, number_format)
+        return _format_time(value, number_format)
     if isinstance(value, int | float):
-        return _show_number(value, number_format or "General")
+        return _format_number(value, number_format or "General")
     text = "" if value is None else _ESCAPED.sub(lambda each: chr(int(each[1], 16)), str(value))
     tokens = _tokens(_SECTION.findall(number_format)[-1]) if text and "@" in number_format else ()
     return "".join(text if each == "@" else _literal(each) for each in tokens) if "@" in tokens else text
 
 
-def _show_number(value: float, number_format: str) -> str:
-    exact = Decimal(value if isinstance(value, int) else format(value, ".15g"))  # all the digits that Excel keeps
+def _format_number(value: float, number_format: str) -> str:
+    exact = Decimal(value if isinstance(value, int) else format(value, ".15g"))  # Excel keeps 15 digits
     section, number = _choose_section(number_format, exact)
     tokens = _tokens(section)
     pattern = "".join(each for each in tokens if each in "0#?.,%/ Ee+-" or each.isdigit())
     if found := _SCIENTIFIC.search(pattern):
-        return _show_scientific(number, found)
+        return _format_scientific(number, found)
     if found := _FRACTION.search(pattern):
-        return _show_fraction(number, found)
+        return _format_fraction(number, found)
     if not any(each in "0#?" for each in tokens):
         if "General" not in section and "@" not in tokens:
             return "".join(map(_literal, tokens)).strip()
@@ -287,15 +283,15 @@ def _show_number(value: float, number_format: str) -> str:
         before = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", before)
     while after and fraction[len(after) - 1] in "#?" and after.endswith("0"):
         after = after[:-1]
-    return sign + _place(tokens, f"{before}{'.' * bool(after)}{after}")
+    return sign + _place_digits(tokens, f"{before}{'.' * bool(after)}{after}")
 
 
 def _round(number: Decimal, places: int) -> Decimal:
-    return number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))  # for all that Excel knows
+    return number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400))  # enough for Excel
 
 
 def _choose_section(number_format: str, number: Decimal) -> tuple[str, Decimal]:
-    """Return the section of a format that a number is shown by, and the number without a sign that this implies."""
+    """Return the section of a format that applies to a number, and the number, unsigned if the section has the sign."""
     sections = _SECTION.findall(number_format)[:3]
     if any(map(_CONDITION.search, sections)):
         return next((each for each in sections if _is_met(_CONDITION.search(each), number)), "General"), number
@@ -309,14 +305,14 @@ def _is_met(condition: re.Match[str] | None, number: Decimal) -> bool:
     return condition is None or "<=>"[(number > limit) - (number < limit) + 1] in condition[1]
 
 
-def _show_scientific(number: Decimal, form: re.Match[str]) -> str:
+def _format_scientific(number: Decimal, form: re.Match[str]) -> str:
     whole, fraction, sign, digits = form.groups()
     power = Decimal(f"{number:.{len(fraction)}E}").adjusted() // len(whole) * len(whole) if number else 0
     shown = _round(number.scaleb(-power), len(fraction))
     return f"{shown:f}E{'-' if power < 0 else '+' * (sign == '+')}{abs(power):0{len(digits)}}"
 
 
-def _show_fraction(number: Decimal, form: re.Match[str]) -> str:
+def _format_fraction(number: Decimal, form: re.Match[str]) -> str:
     exact, limit = Fraction(abs(number)), form[2]
     fixed = int(limit) if limit.isdigit() else 0
     near = Fraction(round(exact * fixed), fixed) if fixed else exact.limit_denominator(10 ** len(limit) - 1)
@@ -324,13 +320,13 @@ def _show_fraction(number: Decimal, form: re.Match[str]) -> str:
     return "-" * (number < 0) + (" ".join(str(each) for each in (whole, near - whole) if each) or "0")
 
 
-def _place(tokens: Sequence[str], text: str) -> str:
-    """Put the digits of a number, from the last one on, where those of its format stand among what else it shows."""
-    places = [at for at, token in enumerate(tokens) if token in _DIGITS]
+def _place_digits(tokens: Sequence[str], text: str) -> str:
+    """Put the digits of a number, from the last one, in the placeholders of its format; the first gets the rest."""
+    placeholders = [at for at, token in enumerate(tokens) if token in _DIGITS]
     shown = list(map(_literal, tokens))
-    for at in reversed(places[1:]):
+    for at in reversed(placeholders[1:]):
         text, shown[at] = text[:-1], text[-1:]
-    shown[places[0]] = text
+    shown[placeholders[0]] = text
     return "".join(shown).strip()
 
 
@@ -344,12 +340,12 @@ def _literal(token: str) -> str:
     return "" if token[0] in "_*" else token
 
 
-def _show_time(value: datetime | date | time | timedelta, number_format: str) -> str:
+def _format_time(value: datetime | date | time | timedelta, number_format: str) -> str:
     if isinstance(value, timedelta):
-        return _show_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
+        return _format_elapsed(value, _tokens(number_format if _ELAPSED.search(number_format) else "[h]:mm:ss"))
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value) if number_format != "General" else value
-    tokens = _tokens(_in_english(_SECTION.findall(number_format)[0]))
+    tokens = _tokens(_to_english(_SECTION.findall(number_format)[0]))
     names = _names_of(number_format)
     places = [at for at, each in enumerate(tokens) if each[0].lower() in "ymdhs" or (len(each) > 2 and each[0] in "aA")]
     if number_format.lower() in _LOCALE_DATES or not places or not isinstance(value, datetime):
@@ -361,12 +357,12 @@ def _show_time(value: datetime | date | time | timedelta, number_format: str) ->
     for at, mark, before, after in zip(places, marks, ["", *marks], [*marks[1:], ""], strict=False):
         is_minute = len(mark) < 3 and (before[:1] == "h" or after[:1] == "s")
         mark = mark.replace("h", hours).replace("m", "n") if is_minute else mark.replace("h", hours)
-        shown[at] = _show_part(value, mark, names)
+        shown[at] = _format_part(value, mark, names)
     return "".join(shown).strip()
 
 
-def _in_english(number_format: str) -> str:
-    """Return a format whose days and years have the letters of English: `TT.MM.JJJJ`, `jj/mm/aaaa`, `gg/mm/aaaa`."""
+def _to_english(number_format: str) -> str:
+    """Convert localized day and year codes (`TT.MM.JJJJ`, `jj/mm/aaaa`, `gg/mm/aaaa`) to English ones."""
     marks = number_format.lower()
     if "y" in marks or ("jj" not in marks and "aaaa" not in marks):
         return number_format
@@ -379,7 +375,7 @@ def _in_english(number_format: str) -> str:
 
 
 def _names_of(number_format: str) -> Mapping[str, list[str]]:
-    """Return the names of months and days in the language of a format; none for English, and for what is unknown."""
+    """Return month and day names in the language of a format; empty for English and unknown languages."""
     if not (found := _LANGUAGE.search(number_format)):
         return {}
     name = found[1]
@@ -394,7 +390,7 @@ def _read_names() -> dict[str, dict[str, list[str]]]:
     return {language: {mark: names.split() for mark, names in each.items()} for language, each in content.items()}
 
 
-def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
+def _format_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
     left, shown = abs(round(value.total_seconds(), 3)), "-" * (value < timedelta(0))
     for each in tokens:
         if part := _ELAPSED.fullmatch(each):
@@ -406,10 +402,10 @@ def _show_elapsed(value: timedelta, tokens: Sequence[str]) -> str:
     return shown
 
 
-def _show_part(value: datetime, mark: str, names: Mapping[str, list[str]]) -> str:
+def _format_part(value: datetime, mark: str, names: Mapping[str, list[str]]) -> str:
     whole, _, parts = mark.partition(".")
     if given := names.get(whole) or [name[:3] for name in names.get(f"{whole}{whole[0]}", ()) if len(whole) == 3]:
         return given[value.month - 1 if whole[0] == "m" else value.weekday()]
-    text = value.strftime(_PARTS.get(whole) or _PARTS[whole[0]])[: 1 if len(whole) == 5 and whole[0] == "m" else None]
+    text = value.strftime(_CODES.get(whole) or _CODES[whole[0]])[: 1 if len(whole) == 5 and whole[0] == "m" else None]
     text = str(int(text)) if len(whole) == 1 and text.isdigit() else text
     return f"{text}.{value.microsecond:06}"[: len(text) + 1 + len(parts)] if parts else text

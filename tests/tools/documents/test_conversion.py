@@ -56,8 +56,8 @@ def test_what_is_refused_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Callable[[Path], object], reason: str
 ) -> None:
     pytest.importorskip("pypdfium2")
-    monkeypatch.setattr(pdf, "MOST_PAGES", 30)
-    for limit, value in (("_MOST_ENTRIES", 200), ("_LARGEST_FILE", 1 << 20)):
+    monkeypatch.setattr(pdf, "MAX_PAGES", 30)
+    for limit, value in (("_MAX_ENTRIES", 200), ("_MAX_FILE", 1 << 20)):
         monkeypatch.setattr(conversion, limit, value)
     write(tmp_path / name)
     with pytest.raises(UnreadableFileError, match=reason):

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 from hopgraph.state import SettingsError
 from hopgraph.tools.documents.conversion import convert_document
-from hopgraph.tools.documents.elements import Element, UnreadableFileError, write_table
+from hopgraph.tools.documents.elements import Element, UnreadableFileError, format_table
 from hopgraph.tools.documents.pdf import find_tessdata
 from support.made_documents import draw_pdf, make_pdf
 
@@ -96,7 +96,7 @@ def test_what_stands_before_the_head_of_a_file_is_no_harm(tmp_path: Path) -> Non
 
 def texts(path: Path, pages: list[list[tuple[float, float, str]]]) -> list[str]:
     found = convert_document(draw_pdf(path, pages)).elements
-    return [each.text or write_table(each.rows) for each in found if each.kind != "page"]
+    return [each.text or format_table(each.rows) for each in found if each.kind != "page"]
 
 
 def grid(rows: list[list[str]], top: float, apart: float = 150) -> list[tuple[float, float, str]]:

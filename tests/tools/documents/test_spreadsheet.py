@@ -11,7 +11,7 @@ from zlib import decompress
 import pytest
 
 from hopgraph.tools.documents.conversion import convert_document
-from hopgraph.tools.documents.spreadsheet import show_value
+from hopgraph.tools.documents.spreadsheet import format_value
 
 OLD = (
     "eNrtWE1oE0EU/maTND+2ySamQiuEWLDW2oLixUu7Vai9aIheFBFs6uZQapISvMSL1ZqjIHhSvBSq4KXqxR9U0JsHoaIHoSAkevQkWPDQZn3zMlvS"
@@ -100,7 +100,7 @@ def save(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = Non
     ],
 )
 def test_a_value_is_shown_as_its_format_says(value: object, number_format: str, shown: str) -> None:
-    assert show_value(value, number_format) == shown
+    assert format_value(value, number_format) == shown
 
 
 def test_title_rows_merged_cells_and_hidden_sheets(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Readers of corpora: a stream of titled passages out of any of the known formats."""
+"""Corpus readers: each known format becomes a stream of titled passages."""
 
 from hopgraph.tools.retrieval.corpora.formats import CORPUS_FORMATS, Corpus, hash_passage, join_sentences, open_corpus
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord

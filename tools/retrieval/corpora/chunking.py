@@ -1,4 +1,4 @@
-"""Cutting a text into passages of about so many words, at the ends of sentences, rows, list items and lines."""
+"""Split documents into passages of a target length, at the ends of sentences, table rows, list items and lines."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,34 +8,34 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hopgraph.state import SettingsError
-from hopgraph.tools.documents.elements import Element, Row, tidy, write_table
+from hopgraph.tools.documents.elements import Element, Row, format_table, tidy
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.sentences import LINE_UNIT
 
 PASSAGE_WORDS = 100
-"""Target length of a passage, that of DPR's Wikipedia."""
-_MOST_WORDS = 5000
-_LONGEST_KEY = 20
-"""Words of a row's first cell that stands in each part of the row."""
-_MOST_LINKS = 100
-"""Of a block, or a passage; in longer tables of links the last ones are not followed."""
-_PIECE_LETTERS = 7  # characters for each word of a piece, of a text without spaces, too
+"""Target length of a passage, as in DPR's Wikipedia."""
+_MAX_WORDS = 5000
+_MAX_KEY_WORDS = 20
+"""A first cell of up to this many words is repeated in each part of a split row."""
+_MAX_LINKS = 100
+"""Maximum links of a block or passage; further ones are dropped."""
+_CHARACTERS_PER_WORD = 7  # of a piece of an overlong sentence, also in text without spaces
 
 
 @dataclass(frozen=True)
 class ChunkOptions:
-    """How documents become passages. Raises SettingsError for lengths that make no sense."""
+    """How documents are split into passages. Raises SettingsError for lengths out of range."""
 
     words: int = PASSAGE_WORDS
-    """Target length of a passage. A sentence of more than twice as many (a table, a log) is cut into pieces."""
+    """Target length of a passage. Sentences of more than twice as many words are split, too."""
     overlap: int = 0
-    """Words, at most, of the last sentences that the next passage of the same section begins with again."""
+    """Maximum words at the end of a passage that the next passage of the same section repeats."""
     ocr: str = ""
-    """The languages of scanned pages, as Tesseract names them (`eng+deu`), which are then read; empty: they are not."""
+    """Tesseract's codes of the languages of scanned pages, e.g. `eng+deu`; if empty, scanned pages are not read."""
 
     def __post_init__(self) -> None:
-        if not 10 <= self.words <= _MOST_WORDS:
-            raise SettingsError(f"chunk_words is {self.words}; it must be from 10 to {_MOST_WORDS:,}")
+        if not 10 <= self.words <= _MAX_WORDS:
+            raise SettingsError(f"chunk_words is {self.words}; it must be from 10 to {_MAX_WORDS:,}")
         if not 0 <= self.overlap <= self.words // 2:
             raise SettingsError(f"overlap is {self.overlap}; it must be from 0 to half of chunk_words ({self.words})")
 
@@ -45,55 +45,56 @@ class _Unit(NamedTuple):
     text: str
     words: int
     block: Element
-    head: str = ""
-    """The column names above a row, and a rule."""
+    header: str = ""
+    """The header row and delimiter row above a table row."""
 
 
-class CutPassage(NamedTuple):
-    """A passage and where it stands."""
+class Chunk(NamedTuple):
+    """A passage and its location."""
 
     line: int
-    """On which it begins, from 1."""
+    """First line, from 1."""
     last: int
-    """The last line on which a sentence, row or item of it begins, or its block."""
+    """Line on which its last sentence, row or item, or the block of that, starts."""
     text: str
-    """White space in prose is single spaces; an empty line parts blocks."""
+    """White space in prose is normalized; blocks are separated by an empty line."""
     links: Sequence[str]
-    """Addresses of the links in it."""
+    """Targets of its links."""
 
 
-def cut_passages(blocks: Iterable[Element], chunking: ChunkOptions) -> Iterator[CutPassage]:
-    """Yield passages: sentences, rows, items and lines, gathered until another one would lead further from the length.
+def split_blocks(blocks: Iterable[Element], chunking: ChunkOptions) -> Iterator[Chunk]:
+    """Yield passages as close to the target length as whole sentences, rows, list items and lines of code allow.
 
-    None of them is cut, unless it is more than twice as long; a heading within a text stands with what follows it.
-    A list is cut at its items, code at the ends of its lines, and each part of a table has its column names.
+    Units are split only if they have more than twice the target length. A heading stays with the text below it, and
+    each part of a table repeats the header row.
     """
-    taken: list[_Unit] = []
+    current: list[_Unit] = []
     words = new = 0
     for unit in _units(blocks, chunking.words):
-        more = unit.words + (count_words(unit.head) if unit.head and not (taken and taken[-1].head == unit.head) else 0)
+        is_first_row = unit.header and not (current and current[-1].header == unit.header)
+        more = unit.words + (count_words(unit.header) if is_first_row else 0)
         is_heading = unit.block.kind == "heading"
-        far = abs(words - chunking.words) <= abs(words + more - chunking.words)
-        if new and (far or (is_heading and words > chunking.words / 2)):
-            held = taken[-1:] if new > 1 and taken[-1].block.kind == "heading" and not is_heading else []
-            full = taken[:-1] if held else taken
-            yield _passage_of(full)
-            taken = [*_last_of(full, chunking.overlap), *held]
-            words, new = sum(each.words for each in taken), len(held)
-            more = unit.words + count_words(unit.head)
-        taken.append(unit)
+        is_full = abs(words - chunking.words) <= abs(words + more - chunking.words)
+        if new and (is_full or (is_heading and words > chunking.words / 2)):
+            kept = current[-1:] if new > 1 and current[-1].block.kind == "heading" and not is_heading else []
+            done = current[:-1] if kept else current
+            yield _make_chunk(done)
+            current = [*_overlap(done, chunking.overlap), *kept]
+            words, new = sum(each.words for each in current), len(kept)
+            more = unit.words + count_words(unit.header)
+        current.append(unit)
         words += more
         new += 1
     if new:
-        yield _passage_of(taken)
+        yield _make_chunk(current)
 
 
-def _passage_of(units: list[_Unit]) -> CutPassage:
-    linked = dict[str, None]()
+def _make_chunk(units: list[_Unit]) -> Chunk:
+    links = dict[str, None]()
     for unit in units:
         shown = tidy(unit.text) if unit.block.links else ""
-        linked |= dict.fromkeys(href for text, href in unit.block.links[:_MOST_LINKS] if text in shown or shown in text)
-    return CutPassage(units[0].line, max(unit.line for unit in units), _join(units), tuple(linked)[:_MOST_LINKS])
+        links |= dict.fromkeys(href for text, href in unit.block.links[:_MAX_LINKS] if text in shown or shown in text)
+    return Chunk(units[0].line, max(unit.line for unit in units), _join(units), tuple(links)[:_MAX_LINKS])
 
 
 def _units(blocks: Iterable[Element], words: int) -> Iterator[_Unit]:
@@ -101,11 +102,11 @@ def _units(blocks: Iterable[Element], words: int) -> Iterator[_Unit]:
         if block.kind == "table":
             yield from _rows(block, words)
         elif block.kind == "code":
-            yield from (_Unit(block.number, piece, count_words(piece), block) for piece in _cut_lines(block, words))
+            yield from (_Unit(block.number, piece, count_words(piece), block) for piece in _split_code(block, words))
         elif block.kind == "item":
             for item in LINE_UNIT.split(block.text.strip("\n")):
-                short = count_words(item) <= 2 * words
-                for piece in [item] if short else _sentences(item, words):
+                is_short = count_words(item) <= 2 * words
+                for piece in [item] if is_short else _sentences(item, words):
                     yield _Unit(block.number, piece, count_words(piece), block)
         else:
             yield from (_Unit(block.number, each, count_words(each), block) for each in _sentences(block.text, words))
@@ -114,26 +115,27 @@ def _units(blocks: Iterable[Element], words: int) -> Iterator[_Unit]:
 def _sentences(text: str, words: int) -> Iterator[str]:
     for start, end in split_sentences(text):
         sentence = tidy(text[start:end])
-        long = count_words(sentence) > 2 * words
-        yield from (found[0] for found in _piece(words).finditer(sentence)) if long else [sentence]
+        is_long = count_words(sentence) > 2 * words
+        yield from (found[0] for found in _piece_pattern(words).finditer(sentence)) if is_long else [sentence]
 
 
 def _rows(block: Element, words: int) -> Iterator[_Unit]:
     names, *rows = block.rows
     line = block.number + any(name.strip() for name in names)
-    if max(map(count_words, names)) > _LONGEST_KEY:  # they are not names
+    if max(map(count_words, names)) > _MAX_KEY_WORDS:  # too long for a header
         names, rows, line = [""] * len(names), block.rows, block.number
     groups = _group_columns(names, words)
     for number, row in enumerate(rows, line):
         for group in groups:
-            some, cells = ([each[at] for at in group] for each in (names, row))
-            for some_names, part in _parts_of_row(some, cells, words) if group is groups[0] or any(cells[1:]) else ():
-                head, _, text = write_table([some_names, part]).rpartition("\n")
-                yield _Unit(number, text, count_words(text), block, head)
+            group_names, cells = ([each[at] for at in group] for each in (names, row))
+            is_shown = group is groups[0] or any(cells[1:])
+            for part_names, part in _split_row(group_names, cells, words) if is_shown else ():
+                header, _, text = format_table([part_names, part]).rpartition("\n")
+                yield _Unit(number, text, count_words(text), block, header)
 
 
 def _group_columns(names: Row, words: int) -> list[list[int]]:
-    """Return the columns that stand together, so that their names are not too long; the first one stands in each."""
+    """Group columns so that no header row gets too long; the first column is in each group."""
     groups, size = [[0]], 0
     for at, name in enumerate(names[1:], 1):
         size += count_words(name)
@@ -144,12 +146,12 @@ def _group_columns(names: Row, words: int) -> list[list[int]]:
     return groups
 
 
-def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]:
-    """Yield a row, one that is too long in parts: whole cells, or their sentences, each beside the row's first cell."""
+def _split_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]:
+    """Yield a row with its header; an overlong row in parts, each with the first cell and some others or sentences."""
     if sum(map(count_words, row)) <= 2 * words:
         yield names, row
         return
-    keys = 1 if count_words(row[0]) <= _LONGEST_KEY else 0
+    keys = 1 if count_words(row[0]) <= _MAX_KEY_WORDS else 0
     part, size = dict[int, list[str]](), 0
 
     def join() -> tuple[Row, Row]:
@@ -169,15 +171,15 @@ def _parts_of_row(names: Row, row: Row, words: int) -> Iterator[tuple[Row, Row]]
 
 
 _LANGUAGES = {"py": "python", "rs": "rust", "rb": "ruby", "h": "cpp", "cs": "csharp", "kt": "kotlin"}
-"""Suffix → the language by whose functions and classes code is cut, where that has another name."""
+"""File suffix → LangChain's name of the language, if they differ."""
 
 
-def _cut_lines(block: Element, words: int) -> Iterable[str]:
-    """Cut at functions, empty lines, else at line ends, a line that is too long between words."""
+def _split_code(block: Element, words: int) -> Iterable[str]:
+    """Split code before functions and classes, at empty lines, else at line ends, or between words."""
     text = block.text.strip("\n")
     if count_words(text) <= words:
         return [text]
-    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # with LangChain, which takes time
+    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter  # slow to import
 
     language = _LANGUAGES.get(block.mark, block.mark)
     known = language in {each.value for each in Language}
@@ -196,41 +198,41 @@ def _cut_lines(block: Element, words: int) -> Iterable[str]:
 def _join(units: list[_Unit]) -> str:
     parts = [_headed(units[0])]
     for before, unit in pairwise(units):
-        if before.block is unit.block or (unit.head and unit.head == before.head):
+        if before.block is unit.block or (unit.header and unit.header == before.header):
             is_prose = unit.block.kind in ("text", "heading")
-            space = " " if before.text[-1:] < "\u3000" else ""  # Chinese has none
-            parts += [space if is_prose else "\n", unit.text if unit.head == before.head else f"\n{_headed(unit)}"]
+            space = " " if before.text[-1:] < "\u3000" else ""  # none in Chinese
+            parts += [space if is_prose else "\n", unit.text if unit.header == before.header else f"\n{_headed(unit)}"]
         else:
-            together = before.block.kind == unit.block.kind == "item"
-            parts += ["\n" if together else "\n\n", _headed(unit)]
+            is_list = before.block.kind == unit.block.kind == "item"
+            parts += ["\n" if is_list else "\n\n", _headed(unit)]
     return "".join(parts)
 
 
 def _headed(unit: _Unit) -> str:
-    return f"{unit.head}\n{unit.text}" if unit.head else unit.text
+    return f"{unit.header}\n{unit.text}" if unit.header else unit.text
 
 
-def _last_of(units: list[_Unit], overlap: int) -> list[_Unit]:
-    """Return the last units that have at most so many words together; never all of them."""
+def _overlap(units: list[_Unit], words: int) -> list[_Unit]:
+    """Return the last units with at most `words` words in total; never all of them."""
     kept: list[_Unit] = []
     for unit in reversed(units[1:]):
-        overlap -= unit.words
-        if overlap < 0:
+        words -= unit.words
+        if words < 0:
             break
         kept.insert(0, unit)
     return kept
 
 
 @lru_cache(maxsize=8)
-def _piece(words: int) -> re.Pattern[str]:
-    letters = _PIECE_LETTERS * words
-    return re.compile(rf"\S(?:.{{0,{letters - 2}}}\S)?(?!\S)|\S{{{letters}}}", re.DOTALL)
+def _piece_pattern(words: int) -> re.Pattern[str]:
+    length = _CHARACTERS_PER_WORD * words
+    return re.compile(rf"\S(?:.{{0,{length - 2}}}\S)?(?!\S)|\S{{{length}}}", re.DOTALL)
 
 
-_WITH_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*+")
+_TOKEN = re.compile(r"(?<!\S)[^\w\s]*+\w\S*+")
 
 
 def count_words(text: str) -> int:
-    """Count the words of a text, and a word for every ten letters where it has no spaces; marks alone are none."""
-    words = _WITH_WORD.findall(text)
+    """Count the words of a text, at least one per ten characters; punctuation alone does not count."""
+    words = _TOKEN.findall(text)
     return max(len(words), sum(map(len, words)) // 10)

@@ -1,4 +1,4 @@
-"""The table of the formats of corpora and questions, `data_formats.yaml`, and recognition by the keys of a record."""
+"""Known formats of corpora and question sets (`data_formats.yaml`), recognized by the keys of a record."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -9,18 +9,18 @@ from pydantic import BaseModel, field_validator
 
 
 class DataFormat(BaseModel, frozen=True, extra="forbid"):
-    """One format of a file."""
+    """A file format."""
 
-    of: str
-    """Whose files these are, in Markdown."""
+    description: str
+    """Description of its files, in Markdown."""
     keys: tuple[tuple[str, ...], ...] = ()
-    """The keys by which the first record of one of its editions is recognized; empty if it is not recognized so."""
-    others: frozenset[str] | None = None
-    """The only other keys that its records may have; None: any."""
+    """For each edition, the keys that its first record must have; empty if it is not recognized by keys."""
+    extra: frozenset[str] | None = None
+    """Other keys that its records may have; None allows any."""
     file: str
-    """A name that such a file may have."""
+    """Typical file name."""
     example: str
-    """The text of a whole file."""
+    """A complete example file."""
 
     @field_validator("keys", mode="before")
     @classmethod
@@ -28,15 +28,15 @@ class DataFormat(BaseModel, frozen=True, extra="forbid"):
         return [edition.split() for edition in value]
 
     def fits(self, found: Collection[str]) -> bool:
-        """Return whether a record with these keys is of this format."""
+        """Return whether a record with these keys may be in this format."""
         given = frozenset(found)
         return any(
-            given.issuperset(keys) and (self.others is None or given <= self.others.union(keys)) for keys in self.keys
+            given.issuperset(keys) and (self.extra is None or given <= self.extra.union(keys)) for keys in self.keys
         )
 
 
 class DataFormats(BaseModel, frozen=True, extra="forbid"):
-    """All formats by name, in the order in which they are tried."""
+    """All formats by name, in the order in which they are checked."""
 
     corpora: dict[str, DataFormat]
     questions: dict[str, DataFormat]
@@ -44,7 +44,7 @@ class DataFormats(BaseModel, frozen=True, extra="forbid"):
 
 @cache
 def read_data_formats() -> DataFormats:
-    """Read the table."""
+    """Read `data_formats.yaml`."""
     text = files(__package__ or "").joinpath("data_formats.yaml").read_text(encoding="utf-8")
     return DataFormats.model_validate(yaml.safe_load(text))
 
@@ -55,7 +55,7 @@ def recognize(found: Collection[str], formats: Mapping[str, DataFormat]) -> str 
 
 
 def describe_nearest(found: Collection[str], formats: Mapping[str, DataFormat]) -> str:
-    """Name the format with the largest share of its keys among those found, letter case apart, and what it also has."""
+    """Name the format with the largest share of its keys in `found`, ignoring case, and the keys that are missing."""
     given = {key.lower() for key in found}
     editions = [(name, keys) for name, each in reversed([*formats.items()]) for keys in each.keys]
     name, keys = max(editions, key=lambda edition: sum(key.lower() in given for key in edition[1]) / len(edition[1]))
@@ -63,5 +63,5 @@ def describe_nearest(found: Collection[str], formats: Mapping[str, DataFormat]) 
         return f"no known format has any of them ({', '.join(formats)})"
     if missing := [key for key in keys if key not in found]:
         return f"the nearest known format, {name}, also has {' and '.join(missing)}"
-    known = [*keys, *sorted(formats[name].others or frozenset[str]())]
+    known = [*keys, *sorted(formats[name].extra or frozenset[str]())]
     return f"the nearest known format, {name}, has no other keys than {', '.join(known)}"

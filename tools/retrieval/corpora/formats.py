@@ -1,4 +1,4 @@
-"""The formats of corpora, detected by content, and read: passages, pooled contexts of questions, documents."""
+"""Detect and read corpora: passage collections, pooled contexts of question sets, and documents."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ from hopgraph.tools.documents.conversion import kind_of
 from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.documents.encodings import open_binary
 from hopgraph.tools.io.guarded_files import open_source
-from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, split_blocks
 from hopgraph.tools.retrieval.corpora.data_formats import read_data_formats, recognize
 from hopgraph.tools.retrieval.corpora.plain_formats import JSON, split_contents
 from hopgraph.tools.retrieval.corpora.source_records import (
@@ -48,12 +48,12 @@ from hopgraph.tools.text.sanitize import pluralize
 DPR_COLUMNS = ["id", "text", "title"]
 Object = Mapping[str, JsonValue]
 Paragraph = tuple[str, str]
-"""A title and a text without an id."""
+"""Title and text of a passage without an id."""
 PARAGRAPHS = "paragraphs", "ctxs", "contexts"
-"""Under which of these keys questions have their passages."""
+"""Possible keys of a question's passages."""
 TEXTS = "text", "paragraph_text"
-"""Under which of these keys such a passage has its text."""
-_LONGEST_TITLE = 200  # characters; a longer first line is text
+"""Possible keys of the text of such a passage."""
+_MAX_TITLE = 200  # characters; a longer first line is text
 
 
 def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
@@ -63,9 +63,9 @@ def read_hotpotqa_context(question: Object) -> Iterator[Paragraph]:
 
 
 def split_hotpotqa_context(question: Object) -> Iterator[tuple[str, list[str]]]:
-    """Read `context` as `read_hotpotqa_context` does: each title with its sentences, as the data set splits them."""
+    """Yield each title of `context` with the list of its sentences."""
     context = question.get("context")
-    if isinstance(context, str):  # as in an edition on the Hugging Face Hub
+    if isinstance(context, str):  # in an edition on the Hugging Face Hub
         with suppress(ValueError):
             context = cast("JsonValue", json.loads(context))
     if isinstance(context, dict):
@@ -83,13 +83,13 @@ def split_hotpotqa_context(question: Object) -> Iterator[tuple[str, list[str]]]:
 
 
 def join_sentences(sentences: list[str]) -> str:
-    """Join a paragraph's sentences: HotpotQA's carry the spaces between them, 2WikiMultihopQA's do not."""
+    """Join a paragraph's sentences; HotpotQA's include the spaces between them, 2WikiMultihopQA's do not."""
     spaced = any(sentence[:1].isspace() for sentence in sentences[1:])
     return ("" if spaced else " ").join(sentences).strip()
 
 
 def read_titled_paragraphs(question: Object) -> Iterator[Paragraph]:
-    """Read a list of objects with `title` and `text`: `paragraphs` of MuSiQue, `ctxs` and the like of other sets."""
+    """Read a list of objects with `title` and `text`: MuSiQue's `paragraphs`, or `ctxs` or `contexts` of other sets."""
     key = next((name for name in PARAGRAPHS if name in question), PARAGRAPHS[0])
     for number, paragraph in enumerate(_list(question, key), 1):
         if not isinstance(paragraph, dict):
@@ -116,11 +116,11 @@ def _string(value: JsonValue, name: str) -> str:
 
 
 def _flashrag_passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
-    """Yield the passage in `contents`, whose first line is the title, in FlashRAG's form in quotation marks."""
+    """Yield the passage in `contents`, with its first line as title; FlashRAG puts that in quotation marks."""
     contents = _string(value.get("contents"), "contents")
     title, text = split_contents(contents)
     first, _, rest = contents.partition("\n")
-    if not title and "title" not in value and len(first) <= _LONGEST_TITLE and rest.strip():
+    if not title and "title" not in value and len(first) <= _MAX_TITLE and rest.strip():
         title, text = first, rest
     return _passages({**value, "title": title or value.get("title"), "text": text}, path, line)
 
@@ -131,10 +131,10 @@ def _browsecomp_passages(value: Object, path: Path, line: int) -> Iterator[Sourc
 
 
 def _article_passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
-    """Yield the passages into which an article of MultiHop-RAG is cut; what else it has is carried along."""
+    """Split an article of MultiHop-RAG into passages; its other fields become their metadata."""
     title, body = _titled_text(value, "body")
     others = plain_metadata({key: each for key, each in value.items() if key not in ("title", "body")})
-    for number, piece in enumerate(cut_passages([Element("text", body, line)], ChunkOptions()), 1):
+    for number, piece in enumerate(split_blocks([Element("text", body, line)], ChunkOptions()), 1):
         yield SourceRecord(f"{hash_passage(title, body)}#{number}", title, piece.text, path, line, others)
 
 
@@ -153,11 +153,11 @@ def _read_objects(
 
 
 def _passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
-    """Yield the passage with `_id` (or `id`), `title`, `text` and `metadata`; the last one and title may be missing."""
-    name = value.get("_id", value.get("id"))
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
-    if not isinstance(name, str) or not name.strip():
+    """Yield the passage with `_id` (or `id`), `text` and, optionally, `title` and `metadata`."""
+    key = value.get("_id", value.get("id"))
+    if isinstance(key, int) and not isinstance(key, bool):
+        key = str(key)
+    if not isinstance(key, str) or not key.strip():
         raise MalformedError("_id is missing, blank or not text")
     title, text = value.get("title"), value.get("text")
     if not isinstance(text, str):
@@ -165,21 +165,18 @@ def _passages(value: Object, path: Path, line: int) -> Iterator[SourceRecord]:
     if title is not None and not isinstance(title, str):
         raise MalformedError("title is not text")
     metadata = value.get("metadata")
-    carried = plain_metadata(metadata) if isinstance(metadata, dict) else {}
-    yield SourceRecord(name, title or "", text, path, line, carried)
+    known = plain_metadata(metadata) if isinstance(metadata, dict) else {}
+    yield SourceRecord(key, title or "", text, path, line, known)
 
 
 def read_pooled(
     path: Path, reading: CorpusReading, paragraphs_of: Callable[[Object], Iterator[Paragraph]]
 ) -> Iterator[SourceRecord]:
-    """Read the paragraphs of all questions, each title with its text once, with the ids of `hash_passage`.
-
-    Paragraphs without text, which some data sets have, are left out.
-    """
+    """Read the distinct paragraphs of all questions, with ids by `hash_passage`; those without text are skipped."""
     seen: set[str] = set()
 
     def new_paragraphs(question: Object, _: Path, line: int) -> Iterator[SourceRecord]:
-        for title, text in list(paragraphs_of(question)):  # a bad one spoils its question before any is noted
+        for title, text in list(paragraphs_of(question)):  # fails before any is marked as seen
             name = hash_passage(title, text)
             if text and name not in seen:
                 seen.add(name)
@@ -189,10 +186,10 @@ def read_pooled(
 
 
 def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read DPR's `psgs_w100.tsv`: id, text and title between tabs; in a quoted field quotation marks are doubled."""
+    """Read DPR's `psgs_w100.tsv`: tab-separated id, text and title, quoted as in CSV."""
     for number, line in read_lines(path, reading):
         try:
-            # By itself, so that a stray quotation mark spoils no other line.
+            # Parsed line by line, so that an unclosed quotation mark affects only one line.
             (columns,) = csv.reader([line.rstrip("\r\n")], delimiter="\t", strict=True)
         except csv.Error as error:
             reading.reject(path, number, f"not tab-separated fields: {error}")
@@ -204,7 +201,7 @@ def read_dpr(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
 
 
 def read_msmarco(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
-    """Read MS MARCO's `collection.tsv`: an id and a text between tabs, as they are."""
+    """Read MS MARCO's `collection.tsv`: tab-separated id and text, without quoting."""
     for number, line in read_lines(path, reading):
         columns = line.rstrip("\r\n").split("\t")
         if len(columns) == 2:
@@ -214,7 +211,7 @@ def read_msmarco(path: Path, reading: CorpusReading) -> Iterator[SourceRecord]:
 
 
 def hash_passage(title: str, text: str) -> str:
-    """Make the id of a pooled paragraph: 20 hexadecimal digits that depend on nothing but title and text."""
+    """Return an id for a pooled paragraph: 20 hexadecimal digits derived from title and text."""
     content = f"{title}\0{text}".encode(errors="surrogatepass")
     return blake2b(content, digest_size=10).hexdigest()
 
@@ -234,49 +231,49 @@ CORPUS_FORMATS: dict[str, Callable[[Path, CorpusReading], Iterator[SourceRecord]
     "multihop_rag": partial(_read_objects, passages_of=_article_passages),
     TEXT: None,
 }
-"""The corpora of the table of formats, with their readers; None for documents, which are cut.
+"""Format → reader; None for documents, which are split into passages.
 
-A reader raises BadRecordError, unless bad records are skipped, and OSError.
+A reader raises OSError, and BadRecordError unless invalid records are skipped.
 """
 
 JSON_FILES = JSON | {".jsonl", ".ndjson"}
-_JSON_BEGINS = frozenset({b"{", b"[", b'"', b"/"})
+_JSON_STARTS = frozenset({b"{", b"[", b'"', b"/"})
 RECORDS = JSON_FILES | {".tsv"}
-"""Suffixes of files by themselves that are recognised by their content."""
+"""Suffixes of single files whose format is detected by content."""
 DOCUMENTS = SUFFIXES - RECORDS
 _BEIR_FILE = "corpus.jsonl"
 _BEIR_FILES = (_BEIR_FILE, "queries.jsonl")
-_FAILED_SHOWN = 10
-_LONGEST_ANSWER = 8  # words of an answer in a data set
+_MAX_FAILED_SHOWN = 10
+_MAX_ANSWER_WORDS = 8  # of answers in data sets
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A source whose format is known."""
+    """A source with its detected format."""
 
     path: Path
     format: str
     files: tuple[Path, ...]
-    """The files to read, in the order of their passages."""
+    """Files to read, in order."""
     chunking: ChunkOptions = field(default_factory=ChunkOptions)
-    """How documents are cut; records are not."""
+    """How documents are split; records are not."""
     left_out: str = ""
-    """The files of a folder that are not read: counts by suffix, question sets, and unreadable ones."""
+    """Message about the files of a folder that are not read."""
     unread: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Suffix → files that cannot be read."""
+    """Suffix → number of files that cannot be read."""
 
     @property
     def recipe(self) -> str:
-        """Return how its files become passages: where this differs, an update reads them again."""
+        """Return a key for how files are split into passages; if it changes, an update reads them again."""
         chunking = self.chunking
         return f"text 9 {chunking.words} {chunking.overlap} {chunking.ocr}" if self.format == TEXT else self.format
 
     def name_of(self, file: Path) -> str:
-        """Return a file's path within the source; the name of a source that is one file."""
+        """Return a file's path within the source, or its name if the source is a single file."""
         return name_file(self.path, file)
 
     def records(self, reading: CorpusReading) -> Iterator[SourceRecord]:
-        """Yield the passages in order; BadRecordError unless `reading` skips it, CorpusError for unreadable files."""
+        """Yield the passages in order; BadRecordError unless `reading` skips them, CorpusError for unreadable files."""
         if not self.files:
             return
         try:
@@ -296,11 +293,11 @@ def open_corpus(
     chunking: ChunkOptions | None = None,
     exclude: Iterable[str] = (),
 ) -> Corpus:
-    """Return a source with its format, one of FORMATS, which is detected by content unless it is named.
+    """Open a source in the named format, one of CORPUS_FORMATS; by default, detect the format by content.
 
-    The source is a file, or a folder with `corpus.jsonl` (BEIR) or with documents, but for those that `exclude` names,
-    as `.gitignore` would. Links in a folder are left out, and named, unless `follow_links`. SettingsError for an
-    unknown name of a format; CorpusError for a source that is missing, unreadable, without text, or of no known format.
+    The source is a file, or a folder with `corpus.jsonl` (BEIR) or documents. `exclude` has patterns as in
+    `.gitignore`; symbolic links are skipped and reported unless `follow_links` is set. Raises SettingsError for an
+    unknown format name; CorpusError if the source is missing, unreadable, without text or in an unknown format.
     """
     if format_name is not None and format_name not in CORPUS_FORMATS:
         raise SettingsError(f"corpus format {format_name!r:.80} is unknown{did_you_mean(format_name, CORPUS_FORMATS)}")
@@ -323,11 +320,11 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
     if format_name == "beir" or (format_name is None and beir.is_file()):
         if not follow_links and beir.is_symlink():
             raise link_error(beir)
-        files = list_files(folder, lambda _: None, exclude=exclude)  # errors surface when a file is read
+        files = list_files(folder, lambda _: None, exclude=exclude)  # reading reports the errors
         others = [each.name for each in files if each.name not in _BEIR_FILES and each.parent.name != "qrels"]
         named = ", ".join(others[:3]) + ", …" * (len(others) > 3)
-        beside = f"{pluralize(len(others), 'document')} beside {_BEIR_FILE} not read (--format text would): {named}"
-        return Corpus(beir, "beir", (beir,), left_out=beside if others else "")
+        note = f"{pluralize(len(others), 'document')} next to {_BEIR_FILE} not read (use --format text): {named}"
+        return Corpus(beir, "beir", (beir,), left_out=note if others else "")
     if format_name not in (None, TEXT):
         raise CorpusError(f"{folder} is a folder; for the format {format_name} name the file itself")
     failed, sizes = list[OSError](), dict[Path, int]()
@@ -341,12 +338,12 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
     questions = frozenset(file for file in sizes if kind_of(file) in {*RECORDS, ".csv"} and _is_question_set(file))
     unread = count_unread(files)
     notes = [describe_unread(unread)]
-    if questions:  # they hold the answers
+    if questions:  # indexing them would leak the answers
         names = ", ".join(file.name for file in sorted(questions)[:3])
-        notes.append(f"question sets, to be indexed by themselves: {names}")
+        notes.append(f"question sets, index them separately: {names}")
     if failed:
-        named = (f"{each.filename}: {each.strerror or each}" for each in failed[:_FAILED_SHOWN])
-        more = f" and {len(failed) - _FAILED_SHOWN:,} more" * (len(failed) > _FAILED_SHOWN)
+        named = (f"{each.filename}: {each.strerror or each}" for each in failed[:_MAX_FAILED_SHOWN])
+        more = f" and {len(failed) - _MAX_FAILED_SHOWN:,} more" * (len(failed) > _MAX_FAILED_SHOWN)
         notes.append(f"cannot be opened: {'; '.join(named)}{more}")
     left_out = "; ".join(filter(None, notes))
     texts = tuple(file for file in sizes if file not in questions)
@@ -359,23 +356,23 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
 
 
 def _is_question_set(file: Path) -> bool:
-    """Return whether a file has questions with the answers of a data set; a table of an FAQ answers in sentences."""
+    """Return whether a file has questions with the short answers of a data set; an FAQ answers in sentences."""
     is_table = kind_of(file) in (".csv", ".tsv")
     first = _first_row(file) if is_table else _first_object(file)[0]
-    if is_table and len(str(first.get("answer", "")).split()) > _LONGEST_ANSWER:
+    if is_table and len(str(first.get("answer", "")).split()) > _MAX_ANSWER_WORDS:
         return False
     data = first.get("data")
     article = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else first
     paragraphs = article.get("paragraphs")
     if isinstance(paragraphs, list) and any(isinstance(each, dict) and "qas" in each for each in paragraphs[:3]):
-        return True  # SQuAD's form
+        return True  # SQuAD
     formats = read_data_formats()
     as_corpus, as_questions = recognize(first, formats.corpora), recognize(first, formats.questions)
     return "question" in first if as_corpus not in (None, TEXT) else as_questions is not None
 
 
 def _first_row(file: Path) -> Object:
-    """Return the first row of a CSV or TSV file by the names of its columns."""
+    """Return the first row of a CSV or TSV file as column name → value."""
     with open_binary(file) as opened:
         lines = opened.read(1 << 16).decode("utf-8-sig", "replace").strip().splitlines()
     delimiter = max("\t;,", key=lines[0].count) if lines else ","
@@ -384,7 +381,7 @@ def _first_row(file: Path) -> Object:
 
 
 def _detect_tsv(path: Path) -> str | None:
-    """Tell a known TSV by its first line: the names of DPR's columns, or MS MARCO's number and passage."""
+    """Detect DPR's and MS MARCO's TSV by the first line; None for other files."""
     with open_binary(path) as file:
         header = file.readline(200).decode("utf-8-sig", errors="replace")
     columns = header.strip().replace('"', "").split("\t")
@@ -411,24 +408,24 @@ def _detect_format(path: Path) -> str:
             f"{path}: questions ({questions}), not a corpus; index the corpus that they belong to, and pass it to "
             "`hopgraph eval` as --corpus"
         )
-    if suffix in JSON_FILES and read_first_bytes(path, 1) not in _JSON_BEGINS:
+    if suffix in JSON_FILES and read_first_bytes(path, 1) not in _JSON_STARTS:
         raise CorpusError(f"{path}: unknown format: {why}")
     if suffix in RECORDS or can_read(path):
         return TEXT
-    raise CorpusError(f"{path}: {describe_unread(count_unread([path]))}; what can be: {', '.join(readable_suffixes())}")
+    raise CorpusError(f"{path}: {describe_unread(count_unread([path]))}; supported: {', '.join(readable_suffixes())}")
 
 
 def _first_object(path: Path) -> tuple[Object, str]:
-    """Return the first object of a JSON file; if there is none, an empty one and why."""
+    """Return the first object of a JSON file; if there is none, an empty object and the reason."""
     start = read_first_bytes(path, 1)
     if start not in (b"{", b"["):
-        return {}, "it does not begin as JSON does" if start else "it is empty"
+        return {}, "it does not start like JSON" if start else "it is empty"
     reading = CorpusReading(skip_invalid=True)
     try:
         for _, value in read_json_values(path, reading):
             if isinstance(value, dict) and value:
                 return value, ""
-    except BadRecordError as error:  # a list that is broken, or one object over several lines
+    except BadRecordError as error:  # a broken list, or one object on several lines
         return {}, str(error)
     return {}, (reading.first_skipped or ["it has no JSON object"])[0]
 

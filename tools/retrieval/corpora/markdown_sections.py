@@ -1,4 +1,4 @@
-"""The structure of a Markdown text: its front matter, and sections under their headings."""
+"""Parse Markdown into front matter and sections."""
 
 import re
 import tomllib
@@ -23,16 +23,16 @@ _FRONT_MATTER = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _QUOTED = re.compile(r" {0,3}> ?")
 _ELEMENT = re.compile(r"</?[a-z][a-z0-9]*[\s/>]", re.IGNORECASE)
-_LONGEST_PAGE = 1 << 20  # characters
+_MAX_HTML = 1 << 20  # characters of an HTML block that is parsed
 _CELL_END = re.compile(r"(?<!\\)\|")
 _ESCAPED = re.compile(
     r"(`+)(?!`).{1,1000}?(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])|(&#?\w{2,30};)|(<br\s?/?>)|</?kbd>", re.DOTALL
 )
-"""Code, which stays as it is, an escape, an entity, a line end or a mark of keys."""
+"""Code, which is left alone, an escape, an entity, `<br>` or `<kbd>`."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_LONG = 1 << 22  # characters
+_PART_LENGTH = 1 << 22  # characters
 _ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[#.:][^{}]*\}\s*$")
-"""Those of a heading, as `{#setup}`."""
+"""Attributes of a heading, e.g. `{#setup}`."""
 _Kind = Literal["text", "item", "code", "table"]
 _KINDS: dict[str, _Kind] = {
     "bullet_list_open": "item",
@@ -46,50 +46,50 @@ _INLINE = MarkdownIt("commonmark")
 
 
 class Section(NamedTuple):
-    """The text below one heading, or on one page, up to the next."""
+    """The content below one heading or on one page, up to the next."""
 
     headings: tuple[str, ...] = ()
-    """The headings that it stands under, outermost first; empty before the first."""
+    """Headings above it, outermost first; empty before the first heading."""
     line: int = 1
-    """On which its heading stands, from 1."""
+    """Line of its heading, from 1."""
     page: int | None = None
     blocks: Iterable[Element] = ()
-    """A list is one item; their numbers are lines."""
+    """A list is one `item`; numbers are lines."""
     metadata: Mapping[str, object] = MappingProxyType({})
     is_headed: bool = False
-    """True if its last heading stands in its text, too."""
+    """True if its text starts with its last heading."""
     in_rows: bool = False
-    """True if its lines are the rows of a sheet, which are named with its passages."""
+    """True if its lines are rows of a sheet, which passages mention."""
     links: Sequence[tuple[str, str]] = ()
-    """Those of its last heading."""
+    """Links of its last heading."""
     mark: str = ""
-    """The number of its last heading, which its text leaves out."""
+    """Number of its last heading, omitted from its text."""
 
 
 class StructuredText(NamedTuple):
-    """A text in sections."""
+    """A text divided into sections."""
 
     title: str
-    """The title in the front matter, or the only top-level heading; else empty."""
+    """Title in the front matter, else the only top-level heading; may be empty."""
     metadata: dict[str, object]
-    """The single values of the front matter, by their names."""
+    """Scalar values of the front matter."""
     sections: Iterable[Section]
-    """In their order; those without any block are left out, unless nothing at all stands below their heading."""
+    """In order; a section without blocks is omitted if it has subsections."""
 
 
 def read_markdown(text: str) -> StructuredText:
-    """Read headings (ATX and setext), tables, lists, code and front matter; comments are left out."""
+    """Read headings (ATX and setext), tables, lists, code and front matter; comments are skipped."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
     metadata: dict[str, object] = {}
     if (matter := _FRONT_MATTER.match(text)) and (values := _read_matter(matter[1] or matter[2], toml=not matter[1])):
         metadata = values
-        text = "\n" * matter[0].count("\n") + text[matter.end() :]  # which keeps the numbers of lines
+        text = "\n" * matter[0].count("\n") + text[matter.end() :]  # keeps the line numbers
     sections = list(_read_sections(text))
     title = metadata.pop("title", None)
     tops = [each.headings[0] for each in sections if len(each.headings) == 1]
     if not title and len(tops) == 1 and all(each.headings[:1] in ((), (tops[0],)) for each in sections):
         title = tops[0]
-    # A heading with nothing but further headings below it is in their paths.
+    # A heading that is followed by a subheading is in the path of that.
     empty = [not each.blocks for each in sections]
     nested = [after.headings[: len(each.headings)] == each.headings for each, after in pairwise(sections)] + [False]
     kept = [each for each, no_block, in_next in zip(sections, empty, nested, strict=True) if not (no_block and in_next)]
@@ -97,22 +97,22 @@ def read_markdown(text: str) -> StructuredText:
 
 
 def _read_matter(text: str, *, toml: bool) -> dict[str, object]:
-    """Return the single values of front matter, so that no alias multiplies any; empty if it is none."""
+    """Return the scalar values of front matter (nested YAML aliases could explode); empty if it is invalid."""
     try:
         values = tomllib.loads(text) if toml else yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
-    single = (str, int, float, date)
+    scalar = (str, int, float, date)
     found = cast("dict[object, object]", values if isinstance(values, dict) else {})
-    return {str(key): value for key, value in found.items() if isinstance(value, single)}
+    return {str(key): value for key, value in found.items() if isinstance(value, scalar)}
 
 
 def _read_sections(text: str) -> Iterator[Section]:
     lines, done = text.split("\n"), 0
-    path, begins, blocks = list[tuple[int, str]](), 1, list[Element]()
+    path, first_line, blocks = list[tuple[int, str]](), 1, list[Element]()
 
     def section() -> Section:
-        return Section(tuple(heading for _, heading in path), begins, None, blocks, is_headed=bool(path))
+        return Section(tuple(heading for _, heading in path), first_line, None, blocks, is_headed=bool(path))
 
     for start, end, token, after in _top_level(lines):
         blocks += _block(done, lines[done:start])  # link definitions
@@ -125,14 +125,14 @@ def _read_sections(text: str) -> Iterator[Section]:
                 continue
             if blocks or path:
                 yield section()
-            begins, blocks = start + 1, []
+            first_line, blocks = start + 1, []
             path = [one for one in path if one[0] < each.number] + [(each.number, each.text)] * bool(each.text)
     blocks += _block(done, lines[done:])
     yield section()
 
 
 def _top_level(lines: list[str]) -> Iterator[tuple[int, int, Token, Token]]:
-    """Yield the first line of each top-level token, the line behind it, the token and the next token."""
+    """Yield the start line and end line (exclusive) of each top-level token, the token, and the next token."""
     for first, last in _parts(lines):
         tokens = _BLOCKS.parse("\n".join(lines[first:last]))
         for token, after in pairwise([*tokens, *tokens[-1:]]):
@@ -142,11 +142,11 @@ def _top_level(lines: list[str]) -> Iterator[tuple[int, int, Token, Token]]:
 
 
 def _parts(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Cut a long text before headings outside of fenced code, as its tokens take many times its memory."""
+    """Split a long text before headings outside fenced code, since its tokens need many times its memory."""
     start = size = 0
     fence = ""
     for number, line in enumerate(lines):
-        if size > _LONG and not fence and line.startswith("#"):
+        if size > _PART_LENGTH and not fence and line.startswith("#"):
             yield start, number
             start, size = number, 0
         size += len(line)
@@ -162,14 +162,14 @@ def _blocks_of(token: Token, start: int, lines: list[str]) -> Iterator[Element]:
             yield from _blocks_of(each, start + first, inner[first:last])
     elif token.type == "html_block":
         text = _COMMENT.sub("", "\n".join(lines))
-        yield from _page(start, text) if _ELEMENT.search(text) else _block(start, text.split("\n"))
+        yield from _html_block(start, text) if _ELEMENT.search(text) else _block(start, text.split("\n"))
     elif token.type != "hr":
         yield from _block(start, lines, _KINDS.get(token.type, "text"))
 
 
-def _page(start: int, text: str) -> Iterator[Element]:
-    """Yield what HTML says; as it is written where there is no parser for it."""
-    if len(text) > _LONGEST_PAGE or not find_spec("selectolax"):
+def _html_block(start: int, text: str) -> Iterator[Element]:
+    """Yield the content of HTML; the source itself if the parser is not installed or it is too long."""
+    if len(text) > _MAX_HTML or not find_spec("selectolax"):
         yield from _block(start, text.split("\n"))
         return
     yield from (
@@ -194,16 +194,16 @@ def _cells(line: str) -> list[str]:
 
 
 def _unescape(text: str) -> str:
-    """Return Markdown without the backslashes before its marks, and with the characters that entities stand for."""
+    """Resolve the backslash escapes and entities of Markdown."""
 
-    def write(each: re.Match[str]) -> str:
+    def resolve(each: re.Match[str]) -> str:
         return each[0] if each[1] else each[2] or unescape(each[3] or " " * bool(each[4]))
 
-    return _ESCAPED.sub(write, text)
+    return _ESCAPED.sub(resolve, text)
 
 
 def _plain_text(inline: Token) -> str:
-    """Return the text of a heading without its marks."""
+    """Return the text of a heading without markup."""
     (token,) = _INLINE.parseInline(_ATTRIBUTES.sub("", inline.content))
     parts = (
         " " if "break" in each.type else each.content for each in token.children or [] if each.type != "html_inline"

@@ -1,4 +1,4 @@
-"""Text files other than Markdown as sections: tables of values, JSON, reStructuredText."""
+"""Read delimited text, JSON, notebooks, calendars, contacts and subtitles; convert other markup to Markdown."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from hopgraph.tools.documents.conversion import can_convert, kind_of
 from hopgraph.tools.documents.elements import (
     Element,
     UnreadableFileError,
-    has_names,
+    has_header,
     join_text,
     make_table,
     make_tables,
@@ -27,29 +27,29 @@ from hopgraph.tools.documents.html import read_html
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading
 
-_SAMPLE, _LONGEST_CELL, _DELIMITERS = 8192, 1 << 26, "\t|;,^~"
+_SAMPLE, _MAX_CELL, _DELIMITERS = 8192, 1 << 26, "\t|;,^~"
 _SEPARATOR = re.compile(r"sep=(.)\n")
-"""How Excel names the delimiter of a file."""
-_LONGEST_JSON = 1 << 26  # bytes of a file with one JSON value, which is read whole
+"""Excel's declaration of the delimiter."""
+_MAX_JSON = 1 << 26  # bytes of a file with a single JSON value, which is read at once
 _FOLD, _SOFT_BREAK = re.compile(r"\n[ \t]"), re.compile(r"=\n(?![A-Z-]{1,60}+[;:])")
-_NOT_SAID = re.compile(
+_SKIPPED = re.compile(
     r"(?:BEGIN|END|VERSION|PRODID|UID|DTSTAMP|PHOTO|LOGO|SOUND|KEY)\b|.*ENCODING=B(?:ASE64)?\b", re.IGNORECASE
 )
 _ENCODED = re.compile(r";(?:ENCODING|CHARSET)=[^;]*", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([,;nN\\])")
 _EMPTY_LINE = re.compile(r"\n[ \t]*+\n")
-_STYLE = re.compile(r"<[^<>]{1,100}>|\{\\[^{}]{1,100}\}")
-_PRINTED = ("text", "text/markdown", "text/plain", "evalue")
-"""The keys of a notebook's output, best first."""
+_STYLE_TAG = re.compile(r"<[^<>]{1,100}>|\{\\[^{}]{1,100}\}")
+_OUTPUT_KEYS = ("text", "text/markdown", "text/plain", "evalue")
+"""Keys of a notebook's cell output, in order of preference."""
 JSON = frozenset({".json", ".geojson", ".jsonld"})
 
 
 class _Fraction(str):
-    """A number as it is written."""
+    """A decimal number, kept as text."""
 
 
 def _keep_all(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Return an object, with both values of a key that it has twice."""
+    """Build an object; a repeated key gets a list of its values."""
     fields = dict[str, JsonValue]()
     for key, value in pairs:
         fields[key] = [fields[key], value] if key in fields else value
@@ -60,18 +60,18 @@ _DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str, object_pa
 _COMMENT = re.compile(
     r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*+[\]}])', re.DOTALL
 )
-"""A text in JSON, and what settings may have beside it: comments, commas before the end of a list."""
+"""A JSON string (kept), or a comment or trailing comma, as in configuration files."""
 _MARKUP = re.compile(r"</(?:p|div|li|ul|ol|td|table|h[1-6]|blockquote)>|<br\s*+/?>", re.IGNORECASE)
 _VECTOR = re.compile("embedding|vector", re.IGNORECASE)
 _BYTES = re.compile(r"(?:data:[\w/+.;=-]{1,100},)?[A-Za-z0-9+/=_-]++")
-_MOST_FRACTIONS = 32
+_MAX_FRACTIONS = 32
 _NOT_SPACE = re.compile(r"[^\s,\ufeff\x1e]")
-_LONGEST_TITLE = 200  # characters; a longer value is text
+_MAX_TITLE = 200  # characters; a longer value is text
 _TITLE_KEYS = ("title", "name", "heading", "headline", "subject", "summary")
 TEXT_KEYS = ("text", "content", "contents", "body", "page_content", "passage")
-"""The keys under which an object may have its text."""
+"""Possible keys of an object's text."""
 _MACHINE_VALUE = re.compile(r"_?id (?!\D*\d[^A-Z]*[A-Z]|[^A-Z]*[A-Z]\D*\d)|\S+ (?:https?:|None$|[0-9a-f-]{16,}$)")
-"""The key and the value of what no one searches for: ids but those that people write (`T-17`), addresses."""
+"""Key and value of a field that nobody searches for: URLs, and ids other than readable ones (`T-17`)."""
 _PROSE_DIRECTIVE = (
     r"\.\.\s+(?:attention|caution|danger|error|hint|important|note|tip|warning|admonition|topic|sidebar|rubric|epigraph|"
     r"container|compound|class|only|figure|image|contents|toctree|index|glossary|seealso|todo|version\w+|deprecated|tab[\w-]*|"
@@ -82,59 +82,58 @@ _LITERAL = re.compile(
     r"(?P<inside>(?:[ \t]*\n|\1[ \t]+\S.*(?:\n|\Z))+)|^[ \t]*(?:\+[-=+]+\+|=+(?: +=+)+)\n(?:.*\S.*(?:\n|\Z))+",
     re.MULTILINE,
 )
-"""A directive that is not for prose, or `::`, with what is indented below it; a table."""
-_UNSAID = re.compile(
+"""A directive without prose, or `::`, with the indented lines below it; a table."""
+_RST_SKIPPED = re.compile(
     r"^\.\. _.*\n|^\.\.(?: (?!\[|\||[\w:+.-]+::).*|[ \t]*)\n(?:[ \t]+\S.*\n|[ \t]*\n(?=[ \t]+\S))*", re.MULTILINE
 )
-"""A label or the address of a link, and a comment with what is indented below it."""
+"""A link target, or a comment with the indented lines below it."""
 _OUTLINES = {
-    ".adoc": re.compile(r"(?P<mark>={1,6}) (?=\S)|(?P<fence>-{4,}|\.{4,}|`{3,})\s*$|(?P<unsaid>:[\w-]+!?:|//|\|===)"),
+    ".adoc": re.compile(r"(?P<mark>={1,6}) (?=\S)|(?P<fence>-{4,}|\.{4,}|`{3,})\s*$|(?P<skipped>:[\w-]+!?:|//|\|===)"),
     ".org": re.compile(
-        r"(?P<mark>\*{1,6}) (?=\S)|(?P<fence>\s*#\+(?:begin|end)_\w+)|(?P<title>#\+title:)|(?P<unsaid>#\+\w+:|# )",
+        r"(?P<mark>\*{1,6}) (?=\S)|(?P<fence>\s*#\+(?:begin|end)_\w+)|(?P<title>#\+title:)|(?P<skipped>#\+\w+:|# )",
         re.IGNORECASE,
     ),
 }
 _RULE = re.compile(r"""([=\-`:.'"~^_*+#<>])\1+$""")
-"""The line below, and perhaps above, a heading of reStructuredText."""
+"""An underline, or overline, of a reStructuredText heading."""
 
 
 def read_table(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
-    """Read CSV or tab-separated values: tables whose first rows have the column names, and titles above them.
+    """Read the tables of a CSV or TSV file, each with a header row and perhaps title rows above it.
 
-    A row that is longer than the names has its further cells, too. Tab-separated values without names are records, each
-    a section with its first value as `id`.
+    Rows of a TSV file without a header row are records: each is a section with its first value as `id`.
     """
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_MAX_CELL)
     try:
-        taken = _read_rows(path, encoding)
+        every = _read_rows(path, encoding)
     except csv.Error as error:
         raise UnreadableFileError(str(error)) from None
-    rows = [row for row in taken if any(row)]
-    if kind_of(path) == ".tsv" and not has_names(rows) and min(map(len, rows), default=0) > 1:
+    rows = [row for row in every if any(row)]
+    if kind_of(path) == ".tsv" and not has_header(rows) and min(map(len, rows), default=0) > 1:
         for line, (key, *cells) in enumerate(rows, 1):
             yield Section((), line, None, [Element("text", " ".join(filter(None, cells)), line)], {"id": key})
         return
-    yield Section(blocks=list(make_tables(enumerate(taken, 1))), in_rows=True)
+    yield Section(blocks=list(make_tables(enumerate(every, 1))), in_rows=True)
 
 
 def _read_rows(path: Path, encoding: str) -> list[list[str]]:
     with open_text(path, encoding) as file:
         lines = list(file)
     sample = "".join(lines[:_SAMPLE])[:_SAMPLE]
-    named = _SEPARATOR.match(sample)
-    delimiter = "\t" if kind_of(path) == ".tsv" else named[1] if named else _find_delimiter(sample)
+    declared = _SEPARATOR.match(sample)
+    delimiter = "\t" if kind_of(path) == ".tsv" else declared[1] if declared else _find_delimiter(sample)
     read = partial(csv.reader, delimiter=delimiter, skipinitialspace=True)
     rows = list(read(lines))
-    if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps how quotation marks are written within cells
+    if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps quotation marks are escaped so
         others = list(read(line.replace('\\"', '""') for line in lines))
         rows = others if len(set(map(len, others))) == 1 else rows
     broken = [cell for row in rows for cell in row if "\n" in cell]
     if any(delimiter == "\t" in cell for cell in broken) or (broken and sum(each.count('"') for each in lines) % 2):
-        # A quotation mark that is not closed took the lines below it.
+        # An unclosed quotation mark has swallowed the lines below it.
         rows = [_read_line(line.rstrip("\n"), delimiter) for line in lines]
     width = max(Counter(map(len, rows)).items(), key=itemgetter(1), default=(0, 0))[0]
     rows = [[", ".join(row).lstrip("# ")] if row and row[0][:1] == "#" and len(row) != width else row for row in rows]
-    return [[*map(str.strip, row)] for row in ([[], *rows[1:]] if named else rows)]
+    return [[*map(str.strip, row)] for row in ([[], *rows[1:]] if declared else rows)]
 
 
 def _read_line(line: str, delimiter: str) -> list[str]:
@@ -145,7 +144,7 @@ def _read_line(line: str, delimiter: str) -> list[str]:
 
 
 def _find_delimiter(sample: str) -> str:
-    """Return the delimiter that splits most rows into the same number of cells; of two, the one rarer in other text."""
+    """Return the delimiter that splits the largest share of rows into the same number of cells."""
 
     def regularity(delimiter: str) -> float:
         rows = [row for row in csv.reader(sample.splitlines(), delimiter=delimiter, skipinitialspace=True) if row]
@@ -156,23 +155,23 @@ def _find_delimiter(sample: str) -> str:
 
 
 def read_notebook(path: Path, encoding: str) -> StructuredText:
-    """Read the cells of a Jupyter notebook: Markdown with its headings, code and the text that it printed as lines."""
+    """Read a Jupyter notebook as Markdown; code and its text output become code blocks."""
     try:
         with open_text(path, encoding) as file:
             content: Any = json.load(file)
-        sheets = [content] if "cells" in content else content["worksheets"]  # as Jupyter had them until 2014
-        parts = [_write_cell(cell) for sheet in sheets for cell in sheet["cells"]]
+        sheets = [content] if "cells" in content else content["worksheets"]  # before nbformat 4
+        parts = [_cell_to_markdown(cell) for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise UnreadableFileError(f"it is not a notebook: {error}"[:200]) from None
     return read_markdown("\n\n".join(parts))
 
 
-def _write_cell(cell: Any) -> str:
+def _cell_to_markdown(cell: Any) -> str:
     text = "".join(cell.get("source") or cell.get("input", ""))
     if cell["cell_type"] != "code":
         return f"{'#' * cell.get('level', 1)} {text}" if cell["cell_type"] == "heading" else text
     data: list[dict[str, Any]] = [each.get("data", each) for each in cell.get("outputs", [])]
-    printed = ["".join(next((each[key] for key in _PRINTED if each.get(key)), "")) for each in data]
+    printed = ["".join(next((each[key] for key in _OUTPUT_KEYS if each.get(key)), "")) for each in data]
     pages = ["".join(each.get("text/html", "")) for each, shown in zip(data, printed, strict=True) if not shown]
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "".join([text, *printed]))), 3)
     blocks = [f"{fence}\n{each.rstrip()}\n{fence}" for each in (text, *printed) if each.strip()]
@@ -180,13 +179,13 @@ def _write_cell(cell: Any) -> str:
 
 
 def read_cards(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
-    """Read vCards, or the entries of a calendar: a section for each, under its name, without pictures."""
+    """Read vCards or calendar entries: one section each, with its name as heading, without images."""
     with open_text(path, encoding) as file:
         blocks = file.read().split("\nBEGIN:")
     line = 1
     for block in blocks:
         fields = [each.partition(":") for each in _SOFT_BREAK.sub("", _FOLD.sub("", block)).split("\n")]
-        kept = [(name, _read_field(name, value)) for name, _, value in fields if value and not _NOT_SAID.match(name)]
+        kept = [(name, _read_field(name, value)) for name, _, value in fields if value and not _SKIPPED.match(name)]
         title = next((value for name, value in kept if name.partition(";")[0] in ("FN", "SUMMARY")), "")
         text = "\n".join(f"{_ENCODED.sub('', name)}: {value}" for name, value in kept)
         yield Section((title,) if title else (), line, None, [Element("code", text, line)] if text else [])
@@ -200,23 +199,23 @@ def _read_field(name: str, value: str) -> str:
 
 
 def read_subtitles(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]:
-    """Read what is said in SRT or WebVTT as one text, since its sentences go on from one time to the next."""
+    """Read SRT or WebVTT subtitles as one text, since sentences span several cues."""
     with open_text(path, encoding) as file:
         blocks = _EMPTY_LINE.split(file.read())
-    said = (line for block in blocks for line in block.partition("-->")[2].split("\n")[1:])
-    yield Section(blocks=[Element("text", _STYLE.sub("", " ".join(said)), 1)])
+    spoken = (line for block in blocks for line in block.partition("-->")[2].split("\n")[1:])
+    yield Section(blocks=[Element("text", _STYLE_TAG.sub("", " ".join(spoken)), 1)])
 
 
 def read_json(path: Path, encoding: str, reading: CorpusReading) -> Iterator[Section]:
-    """Read JSON, or JSON lines: a section for each object of its lists, under its `title` or `name` if it has one.
+    """Read JSON or JSON Lines: a section for each record, with its `title` or `name` as heading if it has one.
 
-    Its texts are those under TEXT_KEYS; what else it has is metadata, and a line for each value, with its path, too.
+    The values of TEXT_KEYS are its text. All others become lines of `path: value`, and metadata if there is a text.
     """
-    return write_records(_json_values(path, encoding, reading))
+    return make_sections(_json_values(path, encoding, reading))
 
 
-def write_records(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
-    """Yield the sections of JSON values, given with their lines."""
+def make_sections(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
+    """Yield the sections of JSON values, given with their line numbers."""
     for line, value in values:
         if rows := _rows_of(value):
             yield Section((), line, None, list(make_table([[*map(_show, row)] for row in rows], line)))
@@ -224,7 +223,7 @@ def write_records(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
         fields: Mapping[str, JsonValue] = value if isinstance(value, dict) else {}
         named = {key.lower(): each for key, each in fields.items()}
         titles = (text for key in _TITLE_KEYS if isinstance(text := named.get(key), str))
-        title = next((text for text in titles if len(text) <= _LONGEST_TITLE), "")
+        title = next((text for text in titles if len(text) <= _MAX_TITLE), "")
         texts = [_read_markup(text) for key in TEXT_KEYS if isinstance(text := named.get(key), str) and text.strip()]
         texts = [text for text in dict.fromkeys(texts) if not any(text in other for other in texts if other != text)]
         if not title and texts:
@@ -246,7 +245,7 @@ def write_records(values: Iterable[tuple[int, JsonValue]]) -> Iterator[Section]:
 
 
 def split_contents(text: str) -> tuple[str, str]:
-    """Split off a first line in quotation marks, a title in FlashRAG's form; it is empty for other texts."""
+    """Split FlashRAG's `contents` into title, a first line in quotation marks, and text; other texts have no title."""
     title, _, rest = text.partition("\n")
     quoted = len(title) > 2 and title[0] == title[-1] == '"' and rest.strip()
     return (title[1:-1], rest) if quoted else ("", text)
@@ -254,12 +253,12 @@ def split_contents(text: str) -> tuple[str, str]:
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
     is_one = kind_of(path) in JSON
-    if path.stat().st_size > _LONGEST_JSON:
+    if path.stat().st_size > _MAX_JSON:
         if is_one:
-            raise UnreadableFileError(f"one JSON value of more than {_LONGEST_JSON >> 20} MiB; write it as .jsonl")
+            raise UnreadableFileError(f"one JSON value of more than {_MAX_JSON >> 20} MiB; write it as .jsonl")
         with open_text(path, encoding) as file:
             for number, line in enumerate(file, 1):
-                yield from _values_in_turn(path, line, reading, number)
+                yield from _decode_values(path, line, reading, number)
         return
     with open_text(path, encoding) as file:
         text = file.read()
@@ -267,10 +266,10 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
         value: JsonValue = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         if not is_one or str(error).startswith("Extra data"):
-            yield from _values_in_turn(path, text, reading)
+            yield from _decode_values(path, text, reading)
             return
         try:
-            # a comma may stand before a comment
+            # The second pass removes trailing commas that were before a comment.
             value = _DECODER.decode(_COMMENT.sub(r"\1", _COMMENT.sub(r"\1", text)))
         except (ValueError, RecursionError):
             raise UnreadableFileError(f"not usable JSON: {error}") from None
@@ -278,8 +277,8 @@ def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[
     yield from ((1, each) for each in ([value] if is_record else find_records(value)))
 
 
-def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1) -> Iterator[tuple[int, JsonValue]]:
-    """Yield values that stand behind each other; after a bad one, those from the next line on."""
+def _decode_values(path: Path, text: str, reading: CorpusReading, line: int = 1) -> Iterator[tuple[int, JsonValue]]:
+    """Yield consecutive JSON values; after an invalid one, continue on the next line."""
     position = counted = 0
     while found := _NOT_SPACE.search(text, position):
         line, counted = line + text.count("\n", counted, found.start()), found.start()
@@ -294,7 +293,7 @@ def _values_in_turn(path: Path, text: str, reading: CorpusReading, line: int = 1
 
 
 def find_records(value: Any) -> Iterator[Any]:
-    """Yield the objects of a list, or of the lists of objects within an object, and then what else that has."""
+    """Yield the items of a list, or those of an object's lists of objects, and then its other fields."""
     if isinstance(value, list):
         yield from [value] if _rows_of(value) else map(_unwrap, cast("list[Any]", value))
         return
@@ -314,7 +313,7 @@ def _has_records(value: Any, depth: int = 2) -> bool:
 
 
 def _rows_of(value: Any) -> list[list[Any]]:
-    """Return the rows of a list of them that have neither lists nor objects; none for other values."""
+    """Return the rows of a table, i.e. a list of lists of scalars; empty for other values."""
     rows = [_list_of(row) for row in _list_of(value)]
     is_table = len(rows) > 1 and min(map(len, rows)) > 1
     return rows if is_table and not any(isinstance(cell, dict | list) for row in rows for cell in row) else []
@@ -325,7 +324,7 @@ def _list_of(value: Any) -> list[Any]:
 
 
 def _unwrap(value: Any) -> Any:
-    """Return the object that is alone in another one, as the `node` of an edge."""
+    """Return the only value of an object if that is an object too, e.g. the `node` of a GraphQL edge."""
     inner = [*cast("dict[str, Any]", value).values()] if isinstance(value, dict) else []
     is_wrapped = len(inner) == 1 and isinstance(inner[0], dict) and len(cast("dict[str, Any]", inner[0])) > 1
     return cast("Any", inner[0] if is_wrapped else value)
@@ -337,17 +336,17 @@ def _read_markup(text: str) -> str:
     return "\n\n".join(join_text([each]) for each in read_html(text).elements)
 
 
-def _is_measured(value: JsonValue, key: str) -> bool:
-    """Return whether a value is what programs compute with: a vector, many coordinates, the bytes of a picture."""
+def _is_machine_data(value: JsonValue, key: str) -> bool:
+    """Return whether a value is machine data: a vector, many coordinates, or encoded bytes."""
     if isinstance(value, list):
         cells = [cell for each in value for cell in (each if isinstance(each, list) else [each])]
         fractions = sum(isinstance(each, _Fraction) for each in cells)
-        return len(cells) > 1 and fractions > (len(cells) / 2 if _VECTOR.search(key) else _MOST_FRACTIONS)
-    return isinstance(value, str) and len(value) > _LONGEST_TITLE and _BYTES.fullmatch(value) is not None
+        return len(cells) > 1 and fractions > (len(cells) / 2 if _VECTOR.search(key) else _MAX_FRACTIONS)
+    return isinstance(value, str) and len(value) > _MAX_TITLE and _BYTES.fullmatch(value) is not None
 
 
 def _flatten(value: JsonValue, keys: str = "") -> Iterator[str]:
-    if _is_measured(value, keys):
+    if _is_machine_data(value, keys):
         return
     if isinstance(value, dict | list):
         named = value if isinstance(value, dict) else dict(zip(map(str, range(1, len(value) + 1)), value, strict=True))
@@ -364,15 +363,15 @@ def _show(value: JsonValue) -> str:
 
 
 def to_markdown(suffix: str, text: str) -> str:
-    """Return a text in Markdown, reStructuredText, AsciiDoc or Org as Markdown, by its headings and listings."""
+    """Convert the headings and code blocks of reStructuredText, AsciiDoc or Org to Markdown."""
     if suffix == ".rst":
         return _rst_to_markdown(text)
     return _outline_to_markdown(_OUTLINES[suffix], text) if suffix in _OUTLINES else text
 
 
 def _rst_to_markdown(text: str) -> str:
-    """Write the headings of reStructuredText as Markdown's, by their order, and its literal blocks as fenced code."""
-    text = _UNSAID.sub(lambda each: "\n" * each[0].count("\n"), text)
+    """Convert headings (levels by first use) and literal blocks of reStructuredText to Markdown."""
+    text = _RST_SKIPPED.sub(lambda each: "\n" * each[0].count("\n"), text)
     lines, levels = _LITERAL.sub(_fence, text).split("\n"), list[tuple[str, bool]]()
     for number in range(1, len(lines)):
         title, rule = lines[number - 1].strip(), lines[number].rstrip()
@@ -390,7 +389,7 @@ def _rst_to_markdown(text: str) -> str:
 def _fence(literal: re.Match[str]) -> str:
     inside = (literal["inside"] or literal[0]).strip("\n")
     if not inside or min(len(line) - len(line.lstrip()) for line in inside.split("\n") if line.strip()) >= 4:
-        return literal[0]  # it is code in Markdown, too
+        return literal[0]  # indented code in Markdown, too
     above = literal[0][: -len(literal["inside"])] if literal["inside"] else ""
     return f"{above}\n```\n{inside}\n```\n\n"
 
@@ -404,8 +403,8 @@ def _outline_to_markdown(marks: re.Pattern[str], text: str) -> str:
             lines.append("```")
         elif fence or not found:
             lines.append(line)
-        elif not found["unsaid"]:
-            level = len(found["mark"] or "") + ("title" in marks.groupindex)  # Org's stands above its headings
+        elif not found["skipped"]:
+            level = len(found["mark"] or "") + ("title" in marks.groupindex)  # Org's title is above its headings
             lines.append(f"{'#' * level} {line[found.end() :].strip()}")
     return "\n".join(lines)
 
@@ -416,4 +415,4 @@ READERS: dict[str, Callable[[Path, str, CorpusReading], Iterator[Section]]] = {
     **dict.fromkeys((".ics", ".vcf"), read_cards),
     **dict.fromkeys((".srt", ".vtt"), read_subtitles),
 }
-"""Suffix → the reader of files, given their encoding, that have no title."""
+"""Suffix → reader of a file without a title, given its encoding."""

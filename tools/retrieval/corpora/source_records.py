@@ -1,4 +1,4 @@
-"""Records that every corpus reader yields, reports of unreadable ones, and the lines and JSON values of a file."""
+"""Records and progress of corpus readers, and streaming readers of lines and JSON values."""
 
 import codecs
 import json
@@ -16,22 +16,22 @@ from hopgraph.state import BadRecordError
 from hopgraph.tools.documents.encodings import open_binary
 from hopgraph.tools.retrieval.passage_metadata import Metadata
 
-_SHOWN, _FILES_SHOWN = 5, 50
-_LONGEST_REASON = 500
+_MAX_SHOWN, _MAX_FILES_SHOWN = 5, 50
+_MAX_REASON = 500
 _CHUNK = 1 << 20
-_LONGEST_TOKEN = 16
-"""Characters, some to spare, of the longest JSON token but strings and numbers, `-Infinity`."""
+_MAX_LITERAL = 16
+"""Upper bound for the characters of a JSON literal (the longest is `-Infinity`)."""
 _WRAPPED = re.compile(rb'\{(\s*"(?:[Dd]ata|examples|questions)"\s*:\s*\[|[ \t]*\r?\n)')
-"""How an object begins whose only content of interest is a list: at once, or over several lines."""
-_LISTS = ("Data", "data", "examples", "questions")  # the keys of such lists, as in TriviaQA and BIG-bench
+"""Start of an object that wraps the list of records, on one line or several."""
+_LISTS = ("Data", "data", "examples", "questions")  # keys of wrapped lists, e.g. in TriviaQA and BIG-bench
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 
 Problem = tuple[int | None, str]
-"""The line of a bad record, None for a whole file, and what is wrong with it."""
+"""Line of an invalid record (None for a whole file), and what is wrong."""
 
 
 class SourceRecord(NamedTuple):
-    """A passage as a source has it."""
+    """A passage read from a source."""
 
     id: str
     title: str
@@ -39,50 +39,50 @@ class SourceRecord(NamedTuple):
     text: str
     file: Path
     line: int
-    """Where the record begins in the file, from 1."""
+    """First line of the record, from 1."""
     metadata: Metadata = MappingProxyType({})
-    """As `plain_metadata` returns it."""
+    """From `plain_metadata`."""
 
 
 @dataclass
 class CorpusReading:
-    """The state of one pass over a source: its progress and the bad records so far."""
+    """Progress and invalid records of one pass over a source."""
 
     skip_invalid: bool = False
     bytes_read: int = 0
     skipped: int = 0
     first_skipped: list[str] = field(default_factory=list[str])
-    """The messages of the first few bad records."""
+    """Messages for the first few invalid records."""
     skipped_in: Counter[Path] = field(default_factory=Counter[Path])
     problems_in: defaultdict[Path, list[Problem]] = field(
         default_factory=lambda: defaultdict[Path, list[Problem]](list)
     )
-    """The first few bad records of each file."""
+    """The first few invalid records of each file."""
     notes: list[str] = field(default_factory=list[str])
-    """Notes for the user on files that were read."""
+    """Notes for the user about files that were read."""
 
     def reject(self, file: Path, line: int, reason: str) -> None:
-        """Raise BadRecordError, naming file, line and reason; with `skip_invalid` the record is counted instead."""
+        """Raise BadRecordError with file, line and reason; with `skip_invalid`, only count the record."""
         if not self.skip_invalid:
             raise BadRecordError(f"{file}:{line}: {reason} (fix it, or skip invalid records with --skip-invalid)")
         self.skip(file, line, reason)
 
     def skip(self, file: Path, line: int | None, reason: str) -> None:
-        """Count a bad record; without a line, a whole file, of which more are named."""
+        """Count an invalid record, or an unreadable file if `line` is None; of files, more are listed."""
         self.skipped += 1
         self.skipped_in[file] += 1
-        if len(self.problems_in[file]) < _SHOWN:
-            self.problems_in[file].append((line, reason[:_LONGEST_REASON].encode(errors="replace").decode()))
-        if len(self.first_skipped) < (_SHOWN if line else _FILES_SHOWN):
+        if len(self.problems_in[file]) < _MAX_SHOWN:
+            self.problems_in[file].append((line, reason[:_MAX_REASON].encode(errors="replace").decode()))
+        if len(self.first_skipped) < (_MAX_SHOWN if line else _MAX_FILES_SHOWN):
             self.first_skipped.append(f"{file}:{line}: {reason}" if line else f"{file}: {reason}")
 
 
 class MalformedError(ValueError):
-    """A value that is valid JSON but no record; readers turn it into a bad record with its place."""
+    """Valid JSON that is not a record; readers report it with file and line."""
 
 
 def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers, from 1, without a byte order mark; reject what is not UTF-8."""
+    """Yield the numbered lines of a file, from 1, without a byte order mark; reject lines that are not UTF-8."""
     with open_binary(path) as file:
         for number, line in enumerate(file, 1):
             reading.bytes_read += len(line)
@@ -93,10 +93,10 @@ def read_lines(path: Path, reading: CorpusReading) -> Iterator[tuple[int, str]]:
 
 
 def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    """Yield each value of a JSON list, also of one below a key of `_LISTS`, or of JSON lines, with its line, from 1.
+    """Stream the values of a JSON list (perhaps under a key of `_LISTS`) or of JSON Lines, with their lines, from 1.
 
-    Only a few values are in memory. BadRecordError for a line that is not UTF-8 or not JSON, unless bad records are
-    skipped; for a list that is broken, always, as it is unknown where its next value begins. OSError as for any file.
+    Raises OSError, and BadRecordError for a line that is not UTF-8 or not JSON, unless invalid records are skipped.
+    A broken list always raises BadRecordError, since the start of its next value is unknown.
     """
     start = read_first_bytes(path, 64)
     wrapped = _WRAPPED.match(start) is not None
@@ -106,7 +106,7 @@ def read_json_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, 
 
 
 def read_first_bytes(path: Path, count: int) -> bytes:
-    """Return the first bytes of a file after a byte order mark and white space; fewer where it is shorter."""
+    """Return up to `count` first bytes of a file, after a byte order mark and white space."""
     with open_binary(path) as file:
         start = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()
         while not start and (more := file.read(_CHUNK)):
@@ -122,7 +122,7 @@ def _line_values(path: Path, reading: CorpusReading) -> Iterator[tuple[int, Json
             value = json.loads(line)
         except json.JSONDecodeError as error:
             reading.reject(path, number, f"not valid JSON: {error.msg} at character {error.pos + 1}")
-        except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
+        except (ValueError, RecursionError) as error:  # a huge number or deep nesting
             reading.reject(path, number, f"not usable JSON: {error}")
         else:
             yield number, value
@@ -143,11 +143,11 @@ def _list_values(path: Path, reading: CorpusReading, wrapped: bool) -> Iterator[
 
 
 class _Scanner:
-    """A window on a long JSON text that moves on as values are taken from it."""
+    """Reads a long JSON text in chunks while its values are consumed."""
 
     def __init__(self, file: BinaryIO, path: Path, reading: CorpusReading) -> None:
         self._file, self._path, self._reading = file, path, reading
-        # Bytes that are not UTF-8 become lone surrogates, so that only the record that has them is bad.
+        # Bytes that are not UTF-8 become lone surrogates, so that only the record with them is invalid.
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape").decode
         self._json = json.JSONDecoder()
         self._text, self._position, self._lines_before = "", 0, 0
@@ -159,11 +159,11 @@ class _Scanner:
             self._position = space.end() if space else self._position
             if self._position < len(self._text):
                 return self._text[self._position]
-            if not self._read_on():
+            if not self._read_more():
                 return ""
 
     def expect(self, *marks: str) -> str:
-        """Consume the next character, which must be one of these."""
+        """Consume and return the next character, which must be one of `marks`."""
         mark = self.peek()
         if mark not in marks:
             found = repr(mark) if mark else "the end of the file"
@@ -172,7 +172,7 @@ class _Scanner:
         return mark
 
     def skip_to_list(self) -> None:
-        """Consume an object up to the list of its records."""
+        """Consume the start of an object, up to the list of records."""
         self.expect("{")
         key = self.value()[1] if self.peek() == '"' else None
         while key not in _LISTS:
@@ -184,20 +184,20 @@ class _Scanner:
         self.expect(":")
 
     def value(self) -> tuple[int, JsonValue]:
-        """Consume the next value; return it with its line."""
+        """Consume the next value and return it with its line."""
         self.peek()
         while True:
             try:
                 value, end = self._json.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
-                cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _LONGEST_TOKEN
-                if cut and self._read_on():
+                is_cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _MAX_LITERAL
+                if is_cut and self._read_more():
                     continue
                 raise self.error(error.msg, error.pos) from None
-            except (ValueError, RecursionError) as error:  # a huge number, a deep nesting
+            except (ValueError, RecursionError) as error:  # a huge number or deep nesting
                 raise self.error(str(error)) from None
-            if end == len(self._text) and self._read_on():
-                continue  # a number may go on
+            if end == len(self._text) and self._read_more():
+                continue  # a number may be cut
             line = self._line(self._position)
             self._position = end
             return line, value
@@ -211,8 +211,8 @@ class _Scanner:
     def _line(self, position: int) -> int:
         return self._lines_before + self._text.count("\n", 0, position) + 1
 
-    def _read_on(self) -> bool:
-        """Drop what was consumed and read more, as much as there is at least; False at the end of the file."""
+    def _read_more(self) -> bool:
+        """Drop the consumed text and at least double the rest; False at the end of the file."""
         more = self._file.read(max(_CHUNK, len(self._text) - self._position))
         self._reading.bytes_read += len(more)
         self._lines_before += self._text.count("\n", 0, self._position)

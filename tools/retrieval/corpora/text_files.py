@@ -1,4 +1,4 @@
-"""Documents, one or a folder of them, cut into passages of about 100 words at sentence ends, section by section."""
+"""Read a document or a folder of documents, and split them section by section into passages."""
 
 import errno
 import os
@@ -15,14 +15,14 @@ from hopgraph.state import CorpusError
 from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert, kind_of
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_binary, open_text
-from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, split_blocks
 from hopgraph.tools.retrieval.corpora.markdown_sections import Section, StructuredText, read_markdown
 from hopgraph.tools.retrieval.corpora.plain_formats import (
     READERS,
     find_records,
+    make_sections,
     read_notebook,
     to_markdown,
-    write_records,
 )
 from hopgraph.tools.retrieval.corpora.source_records import CorpusReading, SourceRecord
 from hopgraph.tools.retrieval.corpora.xml_files import XML, read_xml_file
@@ -34,29 +34,29 @@ from hopgraph.tools.text.sentences import LINE_UNIT
 
 _MARKUP = frozenset({".md", ".markdown", ".rst", ".adoc", ".org"})
 PLAIN = _MARKUP | {".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb"}
-"""The suffixes of files that can be read without the extra `documents`."""
+"""Suffixes of files that can be read without the extra `documents`."""
 SUFFIXES = PLAIN | CONVERTED
-_LARGEST_STRUCTURE = 1 << 26
-"""Bytes of a Markdown file whose structure is read; a longer one is read paragraph by paragraph, as plain text."""
-_MOST_LINES = 10_000
-_LONGEST_BLOCK = 1 << 16
-"""Characters; a longer paragraph is taken in parts, so that a file may be of any size."""
+_MAX_MARKUP = 1 << 26
+"""Maximum bytes of a Markdown file that is parsed; longer ones are read as plain text."""
+_MAX_LINES = 10_000
+_MAX_BLOCK = 1 << 16
+"""Maximum characters of a paragraph; longer ones are split, so that files may have any size."""
 _HEADING = re.compile(r"#{1,6}\s")
 _COLUMN_GAP = re.compile(r" {3,}|\t+|(?<![.!?:\s]) {2}(?=\S)")
 _FRAMED = re.compile(r"\s*(?:\||\+[-=+]+\+\s*$)")
-"""A row of a table, or a line around or within it."""
+"""A row or border of a text table."""
 _NAMED_VALUE = re.compile(r"\s*[^\s:][^:\n]{0,40}:(?:\s|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|\s)#+$")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _NEVER_READ = ("node_modules/", "__pycache__/", ".venv/", "venv/", "~$*", "*~", "desktop.ini", "*.env", "*.pem")
 _IGNORE_FILE = ".hopgraphignore"
-_PASSAGES_READ = 20  # to find out their language
-_LONGEST_TITLE = 200  # characters; each passage of a file repeats its title
+_LANGUAGE_PASSAGES = 20  # from which the language of a document is detected
+_MAX_TITLE = 200  # characters; each passage repeats the title
 _INSTALL = "pip install 'hopgraph[documents]'"
 
 
 def can_read(path: Path) -> bool:
-    """Return whether a file can be read here: by its suffix, or because what it begins with is text."""
+    """Return whether a file can be read, judging by its suffix or, if that is unknown, by its first bytes."""
     suffix = kind_of(path)
     return suffix in PLAIN | XML or (can_convert() if suffix in CONVERTED else _is_text(path))
 
@@ -66,23 +66,23 @@ def _is_text(path: Path) -> bool:
         with open_binary(path) as file:
             start = file.read(4096)
     except OSError:
-        return True  # reading it says why
-    marks = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in start)
-    return bool(start.strip()) and not marks and start.decode("utf-8", "replace").count("\ufffd") <= len(start) / 20
+        return True  # reading it reports the error
+    controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in start)
+    return bool(start.strip()) and not controls and start.decode("utf-8", "replace").count("\ufffd") <= len(start) / 20
 
 
 def readable_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of documents that can be read here, in order."""
+    """Return the suffixes of documents that can be read with the installed packages, sorted."""
     return tuple(sorted(SUFFIXES if can_convert() else PLAIN))
 
 
 def count_unread(files: Iterable[Path]) -> Counter[str]:
-    """Count by suffix the files that cannot be read here."""
+    """Count by suffix the files that cannot be read."""
     return Counter(path.suffix.lower() or "no suffix" for path in files if not can_read(path))
 
 
 def describe_unread(kinds: Counter[str]) -> str:
-    """Say which files are not read, e.g. `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty for none."""
+    """Return a message such as `5 files not read: .pdf ×3 (pip install …), .png ×2`; empty if there are none."""
     named = (f"{kind} ×{count:,}{f' ({_INSTALL})' * (kind in CONVERTED)}" for kind, count in kinds.most_common())
     return f"{pluralize(kinds.total(), 'file')} not read: {', '.join(named)}" if kinds else ""
 
@@ -90,11 +90,11 @@ def describe_unread(kinds: Counter[str]) -> str:
 def list_files(
     source: Path, on_error: Callable[[OSError], None], *, follow_links: bool = True, exclude: Iterable[str] = ()
 ) -> list[Path]:
-    """List the files of a folder and its sub-folders by path; `on_error` gets what cannot be listed.
+    """List the files of a folder and its subfolders, sorted; errors are passed to `on_error`.
 
-    Hidden files and folders are left out, what `exclude` names, as `.gitignore` would, and the source's own
-    `.hopgraphignore`; indexes, too, among which may be the one that is being made. Links are left out, and `on_error`
-    gets those that lead somewhere, unless they are followed: they may lead to any file of this machine.
+    Skipped are hidden files and folders, indexes (perhaps the one being built), and whatever matches `exclude` or the
+    source's `.hopgraphignore` (patterns as in `.gitignore`). Symbolic links, which may point to any file of the
+    machine, are skipped and reported to `on_error` unless `follow_links` is set.
     """
     found, seen = list[Path](), set[tuple[int, int]]()
     is_excluded = _excluder(source, exclude)
@@ -104,10 +104,10 @@ def list_files(
             continue
         try:
             here = os.stat(folder)
-        except OSError as error:  # it has just vanished
+        except OSError as error:  # just deleted
             on_error(error)
             continue
-        new = (here.st_dev, here.st_ino) not in seen  # else a link leads back to it
+        new = (here.st_dev, here.st_ino) not in seen  # not a link cycle
         seen.add((here.st_dev, here.st_ino))
         inside = [Path(folder, name) for name in (*names, *subfolders) if new and not name.startswith(".")]
         kept = {path.name: path for path in inside if not is_excluded(path)}
@@ -125,52 +125,52 @@ def _excluder(source: Path, patterns: Iterable[str]) -> Callable[[Path], bool]:
 
     lines, ignored = [*_NEVER_READ, *patterns], source / _IGNORE_FILE
     with suppress(OSError, UnreadableFileError), open_text(ignored, detect_encoding(ignored)) as file:
-        lines += file.read().splitlines()  # most folders have none
+        lines += file.read().splitlines()
     try:
         files = GitIgnoreSpec.from_lines(lines)
     except ValueError as error:
-        raise CorpusError(f"{source}: {error}") from None  # it names the pattern
-    folders = PathSpec(files.patterns)  # whose last pattern that matches decides: `*`, then `!*/`
+        raise CorpusError(f"{source}: {error}") from None  # the message has the pattern
+    folders = PathSpec(files.patterns)  # the last match decides, so that `*`, `!*/` keeps folders
     return lambda path: (folders if path.is_dir() else files).match_file(
         f"{path.relative_to(source).as_posix()}{'/' * path.is_dir()}"
     )
 
 
 def link_error(path: Path) -> OSError:
-    """Make the error for a link that is not followed."""
+    """Return the error for a link that is not followed."""
     return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
 def name_file(source: Path, file: Path) -> str:
-    """Return a file's path within the source, with bytes that are not UTF-8 escaped; the name of a source of one."""
+    """Return a file's path within the source, or its name if it is the source; bytes that are not UTF-8 are escaped."""
     name = file.name if file == source else file.relative_to(source).as_posix()
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
-def _cut(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
-    """Yield the passages with the language of the first ones, if it is sure to be another one than English."""
+def _split(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
+    """Yield the passages, with the detected language as metadata unless it is English or uncertain."""
     passages = _passages(name, path, document, chunking)
-    first = list(islice(passages, _PASSAGES_READ))
+    first = list(islice(passages, _LANGUAGE_PASSAGES))
     language = detect_language("\n".join(each.text for each in first)) if first else ""
     for each in chain(first, passages):
         yield each._replace(metadata={**each.metadata, LANGUAGE: language}) if language else each
 
 
 def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOptions) -> Iterator[SourceRecord]:
-    """Yield the passages, of which none runs across sections or pages; a heading with nothing below it is one."""
-    number, title = 0, document.title[:_LONGEST_TITLE] or path.stem
+    """Yield the passages; none spans sections or pages. An empty section becomes a passage of its heading."""
+    number, title = 0, document.title[:_MAX_TITLE] or path.stem
     for section in document.sections:
-        place = {"section": " > ".join(section.headings), "page": section.page}
-        known = {key: value for key, value in place.items() if value}
+        location = {"section": " > ".join(section.headings), "page": section.page}
+        known = {key: value for key, value in location.items() if value}
         metadata = plain_metadata({**document.metadata, **section.metadata, "source": name, **known})
         headings = section.headings if section.headings[:1] == (title,) else (title, *section.headings)
         full = " > ".join(headings)
-        if len(full) > _LONGEST_TITLE:
-            full = f"{headings[0][: _LONGEST_TITLE // 2]} > {headings[-1]}"[:_LONGEST_TITLE]
+        if len(full) > _MAX_TITLE:
+            full = f"{headings[0][: _MAX_TITLE // 2]} > {headings[-1]}"[:_MAX_TITLE]
         shown = section.headings[-1:] if section.is_headed or not section.blocks else ()
         texts = (each.removeprefix(section.mark).strip() for each in shown)
         heading = (Element("heading", text, section.line, links=section.links) for text in texts)
-        for passage in cut_passages(chain(heading, section.blocks), chunking):
+        for passage in split_blocks(chain(heading, section.blocks), chunking):
             number += 1
             if section.in_rows:
                 rows = f"row {passage.line}" if passage.last == passage.line else f"rows {passage.line}-{passage.last}"
@@ -181,19 +181,18 @@ def _passages(name: str, path: Path, document: StructuredText, chunking: ChunkOp
 
 
 def _storable(text: str) -> str:
-    """Drop the colours of terminals and control characters, and replace lone surrogates, which no index can store."""
+    """Remove escape sequences and control characters, and replace lone surrogates, which no index can store."""
     return strip_controls(text).encode(errors="replace").decode()
 
 
 def read_text_files(
     source: Path, files: Iterable[Path], chunking: ChunkOptions, reading: CorpusReading
 ) -> Iterator[SourceRecord]:
-    """Cut documents, the `source` or files in it, into passages, with `path#number` for an id.
+    """Split documents (`source`, or files in it) into passages with ids `path#number`.
 
-    The title is the document's, its first heading or its name, with the headings of the passage's section, as
-    `Employee handbook > Vacation`, up to 200 characters. The metadata has `source`, `section` and `page`, where there
-    are such, and what the document says of itself. A document of a folder that cannot be read is skipped and named;
-    CorpusError where the source is a document that cannot be.
+    A passage's title is that of the document (else its first heading or file name) with the headings of its section,
+    e.g. `Employee handbook > Vacation`, up to 200 characters. Metadata are `source`, `section`, `page`, and those of
+    the document. Unreadable files of a folder are skipped and reported; CorpusError if the source itself is unreadable.
     """
     files = list(files)
     following = dict(pairwise(each for each in files if kind_of(each) in CONVERTED))
@@ -201,7 +200,7 @@ def read_text_files(
         for path in files:
             try:
                 document = _open_document(path, reading, converter, following.get(path))
-                yield from _cut(name_file(source, path), path, document, chunking)
+                yield from _split(name_file(source, path), path, document, chunking)
                 reading.bytes_read += path.stat().st_size
             except (UnreadableFileError, OSError) as error:
                 reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -221,7 +220,7 @@ def _open_document(
     if suffix in XML and (content := read_xml_file(path)):
         if isinstance(content, Document):
             return StructuredText(content.title, {}, list(_sections(content, flat=False)))
-        return StructuredText("", {}, write_records((1, each) for each in find_records(content)))
+        return StructuredText("", {}, make_sections((1, each) for each in find_records(content)))
     encoding = detect_encoding(path)
     if encoding != UTF_8:
         how = "UTF-8 with damaged bytes" if encoding == DAMAGED_UTF_8 else f"not UTF-8, read as {encoding}"
@@ -230,7 +229,7 @@ def _open_document(
         return StructuredText("", {}, read(path, encoding, reading))
     if suffix == ".ipynb":
         return read_notebook(path, encoding)
-    if suffix in _MARKUP and path.stat().st_size <= _LARGEST_STRUCTURE:
+    if suffix in _MARKUP and path.stat().st_size <= _MAX_MARKUP:
         with open_text(path, encoding) as file:
             return read_markdown(to_markdown(suffix, file.read()))
     if suffix not in PLAIN:
@@ -239,7 +238,7 @@ def _open_document(
 
 
 def _sections(document: Document, *, flat: bool) -> Iterator[Section]:
-    """Yield what stands below each heading, on each page and sheet; a `flat` document's headings open none."""
+    """Yield a section for each heading, page and sheet; not for the headings of a `flat` document."""
     path, section, blocks = list[tuple[int, str]](), Section(), list[Element]()
     for element in document.elements:
         kind, text, number, _, links, mark = element
@@ -267,11 +266,11 @@ def _title(path: Path, encoding: str) -> str:
 
 
 def _lines(path: Path, encoding: str) -> Iterator[Element]:
-    """Yield the lines of code, a log or settings in parts; code is parted where its functions begin."""
+    """Yield the lines of source code, a log or a configuration file as code blocks."""
     language = kind_of(path).removeprefix(".")
     with open_text(path, encoding) as file:
         number = 1
-        while text := "".join(islice(file, _MOST_LINES)):
+        while text := "".join(islice(file, _MAX_LINES)):
             shown = text.replace('"\n"', "") if language == "po" else text
             if language == "properties":
                 shown = _ESCAPED.sub(lambda each: chr(int(each[1], 16)), text)
@@ -280,13 +279,13 @@ def _lines(path: Path, encoding: str) -> Iterator[Element]:
 
 
 def _blocks(path: Path, encoding: str) -> Iterator[Element]:
-    """Yield the paragraphs of a file; headings and blank lines part them."""
+    """Yield the paragraphs of a file, which are separated by blank lines and headings."""
     lines: list[str] = []
     start, length = 1, 0
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
             is_break = not line.strip() or _HEADING.match(line) is not None
-            if lines and (is_break or length > _LONGEST_BLOCK):
+            if lines and (is_break or length > _MAX_BLOCK):
                 yield from _paragraph(start, lines)
                 lines, length = [], 0
             if not is_break:
@@ -298,7 +297,7 @@ def _blocks(path: Path, encoding: str) -> Iterator[Element]:
 
 
 def _paragraph(start: int, lines: list[str]) -> Iterator[Element]:
-    """Yield the element of lines: a list has items, named values stay apart; columns in a frame or gaps are a table."""
+    """Yield a paragraph as a table if its lines have columns, code if all are `name: value`, a list, or text."""
     if all(_FRAMED.match(line) for line in lines):
         rows = [[*map(str.strip, line.strip().strip("|").split("|"))] for line in lines if line.lstrip()[0] == "|"]
     else:

@@ -1,4 +1,4 @@
-"""XML as a document where it has paragraphs or tables, else as records; never its tags."""
+"""Read XML as a document if it has paragraphs or tables, else as records."""
 
 import re
 from collections import defaultdict
@@ -18,9 +18,9 @@ from hopgraph.tools.documents.html import CHARSET, read_html
 XML = frozenset(
     re.findall(r"\S+", ".xml .atom .dbk .dita .fb2 .kml .nxml .opml .plist .resx .rss .svg .tei .tmx .xlf .xliff")
 )
-"""The suffixes of files of texts and data, not of code."""
-_LARGEST = 1 << 26  # bytes of a file whose structure is read
-_DECLARED = re.compile(r"\A\s*+<\?xml\s[^>]{0,500}>")
+"""Suffixes of XML files with text or data, but not code."""
+_MAX_PARSED = 1 << 26  # bytes
+_DECLARATION = re.compile(r"\A\s*+<\?xml\s[^>]{0,500}>")
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)(\w{2,10});")
 _TAGS = dict[str, str](
     re.findall(
@@ -31,44 +31,44 @@ _TAGS = dict[str, str](
         "pre pre sub sub sup sup",
     )
 )
-"""Names of elements in DocBook, JATS, TEI, DITA, FictionBook and SVG → in HTML."""
+"""Element names of DocBook, JATS, TEI, DITA, FictionBook and SVG → HTML."""
 _HEADINGS = frozenset({"title", "head", "heading", "article-title", "bridgehead"})
 _CAPTIONED = frozenset({"table", "informaltable", "figure", "example", "table-wrap", "fig", "caption"})
 _PROSE = frozenset({"p", "para", "simpara", "svg"})
 _ROWS, _CELLS = frozenset({"row", "Row", "tr"}), frozenset({"entry", "cell", "Cell", "td", "th"})
 _DATA = frozenset({"feed", "rss", "RDF", "plist"})
 _RECORDS = frozenset({"entry", "item", "page", "record", "row", "url"})
-"""The names of what there may be many of, even where there is one."""
-_UNSAID = ("{http://www.w3.org/XML", "{http://www.w3.org/2001/XMLSchema")
+"""Elements that become a list even if there is only one."""
+_SKIPPED_NAMESPACES = ("{http://www.w3.org/XML", "{http://www.w3.org/2001/XMLSchema")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 def read_xml_file(path: Path) -> Document | JsonValue:
-    """Return a document, or the content of the root by the names of elements and attributes.
+    """Return a document, or the root's content as JSON, keyed by element and attribute names.
 
-    None where it is no XML, too large, or where the extra `documents`, which reads it, is missing.
+    Returns None if it is not well-formed or too large, or if the extra `documents` is not installed.
     """
-    if path.stat().st_size > _LARGEST or not can_convert():
+    if path.stat().st_size > _MAX_PARSED or not can_convert():
         return None
     with open_binary(path) as file:
         content = file.read()
-    named = CHARSET.search(content[:1000])
-    text = _DECLARED.sub("", decode(content, named[1].decode() if named else None), count=1)
+    declared = CHARSET.search(content[:1000])
+    text = _DECLARATION.sub("", decode(content, declared[1].decode() if declared else None), count=1)
     try:
-        root = parse_xml(_ENTITY.sub(_write_entity, text).encode())
+        root = parse_xml(_ENTITY.sub(_resolve_entity, text).encode())
         if _name(root) in _DATA or not any(_name(each) in _PROSE or _is_row(each) for each in root.iter()):
             return _value_of(root)
-        return read_html("".join(_write_html(root, 0)))
+        return read_html("".join(_to_html(root, 0)))
     except (SyntaxError, RecursionError):
         return None
 
 
-def _write_entity(entity: re.Match[str]) -> str:
+def _resolve_entity(entity: re.Match[str]) -> str:
     return unescape(entity[0]) if entity[1] in name2codepoint else entity[0]
 
 
 def _name(node: Any) -> str:
-    """Return the name of an element without its namespace; empty for a comment and the like."""
+    """Return the local name of an element; empty for comments and processing instructions."""
     return node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
 
 
@@ -77,12 +77,12 @@ def _is_row(node: Any) -> bool:
 
 
 def _is_mixed(node: Any) -> bool:
-    """Return whether a node has mixed content: text between its child elements."""
+    """Return whether a node has mixed content, i.e. text between its child elements."""
     return len(node) > 0 and any(text and text.strip() for text in (node.text, *(each.tail for each in node)))
 
 
-def _write_html(node: Any, level: int) -> Iterator[str]:
-    """Write what is in a node, whose headings are of the next level."""
+def _to_html(node: Any, level: int) -> Iterator[str]:
+    """Yield the content of a node as HTML; its headings are one level deeper if it has any."""
     level += any(_name(each) in _HEADINGS for each in node)
     yield escape(node.text or "") if _name(node) else ""
     for each in node if _name(node) else ():
@@ -93,24 +93,24 @@ def _write_html(node: Any, level: int) -> Iterator[str]:
         elif _is_row(each) or _is_row(node):
             tag = "tr" if _is_row(each) else "td"
         is_mark = name == "xref" and (each.text or "").strip().isdigit() and each.get("ref-type") in ("bibr", "fn")
-        is_said = not is_mark and name != "binary"
+        is_shown = not is_mark and name != "binary"
         yield f"<{tag}>"
-        yield from _write_html(each, level) if is_said else ()
+        yield from _to_html(each, level) if is_shown else ()
         yield f"</{tag}>{escape(each.tail or '')}"
 
 
 def _value_of(node: Any) -> JsonValue:
-    """Return the text of a node, or its attributes and what is in it by name; its own text has no name."""
-    inside = [each for each in node if _name(each)]
-    if _name(node) == "dict":  # of a property list
-        return {key.text or "": _value_of(each) for key, each in zip(inside[::2], inside[1::2], strict=False)}
+    """Return the text of a node, or a mapping of its attributes and children by name; its text has an empty name."""
+    children = [each for each in node if _name(each)]
+    if _name(node) == "dict":  # in a property list
+        return {key.text or "": _value_of(each) for key, each in zip(children[::2], children[1::2], strict=False)}
     text = (node.text or "").strip()
-    if _is_mixed(node) or any(each.tag.startswith(_XHTML) for each in inside):
-        inside, text = [], "\n\n".join(join_text([each]) for each in read_html("".join(_write_html(node, 6))).elements)
+    if _is_mixed(node) or any(each.tag.startswith(_XHTML) for each in children):
+        children, text = [], "\n\n".join(join_text([each]) for each in read_html("".join(_to_html(node, 6))).elements)
     found = defaultdict[str, list[JsonValue]](list)
     for key, value in node.items():
-        found[key.rpartition("}")[2]] += [value] if value.strip() and not key.startswith(_UNSAID) else []
-    for each in inside:
+        found[key.rpartition("}")[2]] += [value] if value.strip() and not key.startswith(_SKIPPED_NAMESPACES) else []
+    for each in children:
         found[_name(each)].append(_value_of(each))
     if text:
         found[""].append(text)

@@ -73,9 +73,8 @@ def described(name: str, each: DataFormat) -> str:
     """One row of the page."""
     keys = " or ".join(", ".join(f"`{key}`" for key in keys) for keys in each.keys)
     example = each.example.rstrip().replace("\t", "⇥")
-    return (
-        f"### `{name}`\n\n{each.of[0].upper()}{each.of[1:]}.\n{keys and f'Keys: {keys}.'}\n\n```text\n{example}\n```\n"
-    )
+    text = f"{each.description[0].upper()}{each.description[1:]}.\n{keys and f'Keys: {keys}.'}"
+    return f"### `{name}`\n\n{text}\n\n```text\n{example}\n```\n"
 
 
 @pytest.mark.parametrize("name", CORPORA)

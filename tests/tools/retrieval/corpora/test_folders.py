@@ -103,7 +103,7 @@ def test_answers_of_question_sets_are_not_indexed(tmp_path: Path, name: str, con
     write(tmp_path, name, content)
     corpus = open_corpus(tmp_path)
     assert [path.name for path in corpus.files] == ["a.md"]
-    assert corpus.left_out == f"question sets, to be indexed by themselves: {name}"
+    assert corpus.left_out == f"question sets, index them separately: {name}"
 
 
 def test_what_a_record_has_beside_its_text_is_its_metadata(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_documents_beside_a_corpus_are_named(tmp_path: Path) -> None:
         write(tmp_path, name, "25 days.")
     corpus = open_corpus(tmp_path)
     assert corpus.format == "beir"
-    assert corpus.left_out.startswith("2 documents beside corpus.jsonl not read")
+    assert corpus.left_out.startswith("2 documents next to corpus.jsonl not read")
     assert corpus.left_out.endswith("handbook.MD, notes.json")
 
 

@@ -9,7 +9,7 @@ from hopgraph.state import CorpusError, SettingsError
 from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.retrieval import index_in_memory
 from hopgraph.tools.retrieval.corpora import CorpusReading, SourceRecord, markdown_sections, open_corpus
-from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, count_words, cut_passages
+from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, count_words, split_blocks
 
 
 def records(source: Path) -> list[SourceRecord]:
@@ -139,7 +139,7 @@ def test_passages_stand_under_their_headings_and_keep_tables_lists_and_code(tmp_
 def test_a_long_text_is_read_in_parts_as_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"{HANDBOOK.replace('# Employee', f'# Part {number} of')}\n" for number in range(3))
     whole = cut(tmp_path, "h.md", text)
-    monkeypatch.setattr(markdown_sections, "_LONG", 10)
+    monkeypatch.setattr(markdown_sections, "_PART_LENGTH", 10)
     assert cut(tmp_path, "h.md", text) == whole
     assert [each.line for each in records(tmp_path / "h.md")][:3] == [5, 14, 26]
 
@@ -208,7 +208,7 @@ def test_a_row_of_a_file_of_values_is_named_and_none_is_lost(tmp_path: Path) -> 
 
 def test_a_heading_within_a_text_stands_with_what_follows_it() -> None:
     blocks = [Element("text", prose(6)), Element("heading", "Pay"), Element("text", prose(8))]
-    first, second, *_ = (each.text for each in cut_passages(blocks, ChunkOptions(60)))
+    first, second, *_ = (each.text for each in split_blocks(blocks, ChunkOptions(60)))
     assert "Pay" not in first
     assert second.startswith("Pay\n\nSentence 0")
 

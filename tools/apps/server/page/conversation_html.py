@@ -53,7 +53,7 @@ class ShownRow(NamedTuple):
 
 
 class TablePart(NamedTuple):
-    """A table, as written by `write_table`."""
+    """A table, as written by `format_table`."""
 
     rows: list[ShownRow]
 

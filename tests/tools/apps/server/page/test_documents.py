@@ -188,7 +188,7 @@ async def test_files_of_the_same_name_are_both_taken(documents: UserDocuments, u
         ({"b__txt": ""}, r"^b\.txt: the file is empty"),
         ({"b__md": "<!-- Only a comment -->\n"}, r"^b\.md: it contains no text"),
         ({"b__txt": b"\xff\xfe\x00R\n"}, r"^b\.txt: it is neither UTF-8 nor text in another"),
-        ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not begin as JSON"),
+        ({"b__jsonl": "no JSON"}, r"^b\.jsonl: unknown format: it does not start like JSON"),
         ({"!__txt": "!!! ???"}, r"no passage has a searchable word"),
         ({"b__txt": "x" * 1_000_001}, "upload at most 1,000,000 at once"),
         ({}, "no file was uploaded"),
