@@ -21,7 +21,7 @@ from hopgraph.state.schemas import FoundState
 from hopgraph.tools.io.background import LONG_SPLIT, maybe_to_thread
 from hopgraph.tools.resources import get_reranker
 from hopgraph.tools.text import split_sentences
-from hopgraph.tools.text.analyser import LONGEST_CACHED
+from hopgraph.tools.text.analyser import MAX_CACHED
 from hopgraph.tools.text.sanitize import sanitize_line
 
 _POINTS_BACK = re.compile(
@@ -136,7 +136,7 @@ def _remaining(passage: Passage, memory: Mapping[str, list[list[int]]] | None) -
     title = with_title(passage, "")
     if memory is None:
         return _Remaining([title + passage["text"]], [], is_whole=True)
-    is_short = len(title) <= _SHORT_TITLE and len(passage["text"]) <= LONGEST_CACHED
+    is_short = len(title) <= _SHORT_TITLE and len(passage["text"]) <= MAX_CACHED
     split = _all_parts if is_short else _all_parts.__wrapped__
     whole = split(title, passage["text"])
     shown = memory.get(passage["id"])

@@ -19,7 +19,7 @@ from hopgraph.state import SettingsError
 from hopgraph.state.context import make_settings
 from hopgraph.state.schemas import MAX_TEXT_CHARACTERS
 from hopgraph.tools.prompts import clean
-from hopgraph.tools.text.comparison import LONGEST_QUOTE
+from hopgraph.tools.text.comparison import MAX_QUOTE
 from support.honest import honest, input_for, other_values
 from support.sample import read_sample_passages
 from support.servers.scripted_model import ScriptedChatModel
@@ -131,7 +131,7 @@ def assert_nothing_is_invented(result: Mapping[str, Any], corpus: Sequence[Docum
         assert (each["title"], each["text"]) in texts
         assert each["score"] - each["score"] == 0, "a number"
     for citation in result["citations"]:
-        assert len(citation["quote"]) <= LONGEST_QUOTE
+        assert len(citation["quote"]) <= MAX_QUOTE
         if citation["kind"] == "model":
             assert citation["passage_id"].startswith("model:")
             assert citation["passage_id"] not in passages

@@ -1,4 +1,4 @@
-"""Sentences and terms of a text."""
+"""Sentence splitting, text analysis and comparison."""
 
 from hopgraph.tools.text.analyser import DEFAULT_ANALYSER, Analyser, content_terms
 from hopgraph.tools.text.comparison import contains

@@ -1,8 +1,8 @@
-"""From text to terms: the one way in which indexes, queries and lexical comparisons see words.
+"""Text analysis: how indexes, queries and lexical comparisons turn text into terms.
 
-Chinese, Japanese, Korean and Thai put no spaces between words: overlapping pairs of characters (bigrams) need no
-dictionary, never miss a name that a dictionary lacks, and are what Lucene's CJKAnalyzer does. Dictionary tokenisers,
-behind the extra `languages`, find fewer passages by accident and make a smaller vocabulary.
+Chinese, Japanese, Korean and Thai text without spaces is split into overlapping character bigrams, as by Lucene's
+CJKAnalyzer: they need no dictionary, so that any name can be found. The dictionary tokenisers of the extra `languages`
+give fewer false matches and a smaller vocabulary.
 """
 
 import re
@@ -26,32 +26,32 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul: spaced, but its words carry their grammar at their ends
 )
-"""Character ranges of a regular expression's set."""
+"""Characters of scripts without spaces, as ranges for a character class."""
 _MARKS = "".join(filter(lambda each: unicodedata.category(each) in {"Mn", "Mc"}, map(chr, range(0x300, 0x1B00))))
-"""Vowel signs and accents: parts of words that `\\w` leaves out."""
+"""Vowel signs and accents: parts of words that `\\w` does not match."""
 ANY_WORD = rf"[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_MARKS}\u200c\u200d])*"
-"""Letters or digits of other scripts, one alone, too, with what joins them."""
+"""One or more letters or digits of other scripts, with combining marks and joiners."""
 
 _PACKAGES = {"rjieba": ("rjieba",), "sudachipy": ("sudachipy", "sudachidict_core"), "pythainlp": ("pythainlp",)}
-"""Tokeniser → the packages whose versions decide what it finds."""
+"""Tokeniser → packages whose versions affect its output."""
 
-_LONGEST = 10_000  # characters that a tokeniser sees at a time; SudachiPy takes 49,149 bytes at most
-_GRAMMAR = ("助詞", "助動詞", "補助記号", "空白")
-"""Japanese particles, auxiliary verbs and marks, which Lucene's JapaneseAnalyzer leaves out, too."""
-_DISTINCT_WORDS = 1 << 17
-LONGEST_CACHED = 4096
-"""Characters of a text whose results are cached: those of a passage, so that the caches stay small."""
+_MAX_RUN = 10_000  # characters per call of a tokeniser; SudachiPy's limit is 49,149 bytes
+_DROPPED_POS = ("助詞", "助動詞", "補助記号", "空白")
+"""Japanese particles, auxiliary verbs, punctuation and white space, dropped as by Lucene's JapaneseAnalyzer."""
+_CACHED_WORDS = 1 << 17
+MAX_CACHED = 4096
+"""Characters; results for longer texts than passages are not cached, so that the caches stay small."""
 ResultT = TypeVar("ResultT")
 Splitter = Callable[[str], list[str]]
 
 
-def once_per_passage(work: Callable[[str], ResultT], most: int = 2048) -> Callable[[str], ResultT]:
-    """Cache the results of a function for the `most` latest texts that are no longer than passages."""
-    cached = lru_cache(maxsize=most)(work)
+def once_per_passage(work: Callable[[str], ResultT], maxsize: int = 2048) -> Callable[[str], ResultT]:
+    """Cache a function's results for the `maxsize` most recent texts of passage length."""
+    cached = lru_cache(maxsize=maxsize)(work)
 
     @wraps(work)
     def run(text: str) -> ResultT:
-        return cached(text) if len(text) <= LONGEST_CACHED else work(text)
+        return cached(text) if len(text) <= MAX_CACHED else work(text)
 
     return run
 
@@ -65,10 +65,10 @@ ENGLISH_STOP_WORDS = (
 
 @dataclass(frozen=True)
 class Analyser:
-    """Lower-case, split into words (by default of two or more letters or digits), drop stop words, stem.
+    """Lower-cases text, splits it into words (by default of two or more characters), drops stop words, and stems.
 
-    The defaults are the steps that `bm25s.tokenize` takes with `stopwords="en"` and PyStemmer's English
-    (Snowball) stemmer. `hopgraph.tools.text.languages` has the analysers of other languages.
+    The defaults equal `bm25s.tokenize` with `stopwords="en"` and PyStemmer's English (Snowball) stemmer.
+    `hopgraph.tools.text.languages` has the analysers of other languages.
     """
 
     language: str = "english"
@@ -76,16 +76,16 @@ class Analyser:
     stop_words: tuple[str, ...] = tuple(ENGLISH_STOP_WORDS.split())
     word_pattern: str = r"(?u)\b\w\w+\b"
     normal_form: Literal["none", "NFC", "NFKC"] = "none"
-    """The Unicode form that a text is brought to first, so that `é` is one letter however it was typed."""
+    """Unicode normalization form applied first, so that composed and decomposed `é` are equal."""
     tokeniser: str = "none"
-    """The splitter of text without spaces: `bigrams` or a package; see `make_splitter`."""
+    """How text without spaces is split: `bigrams` or a package; see `make_splitter`."""
     compounds: bool = False
-    """True if version and part numbers, identifiers and hyphenated words are terms, in addition to their parts."""
+    """True if version numbers, part numbers, identifiers and hyphenated words are also terms as a whole."""
     folds_accents: bool = False
-    """True if `café` is `cafe` to the stemmer, too, for a language whose own words have no accents."""
+    """True if accents are removed before stemming (`café` → `cafe`), for languages without accents."""
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of a text in its order, compounds behind all others, repeated ones included."""
+        """Return the terms of a text in order, with duplicates; compounds follow all others."""
         stem = self._stem
         stop_words = self._stop_words
         return [stem(word) for word in self.words(text) if word not in stop_words]
@@ -95,15 +95,15 @@ class Analyser:
         return None if word in self._stop_words else self._stem(word)
 
     def choose(self, language: str) -> "Analyser":
-        """Return the analyser of a document in a language, of which nothing may be known: this one for all of them."""
+        """Return the analyser of a document in a language, which may be empty if unknown; here always this one."""
         return self
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return what an index records, with versions that may change terms; SpecError for a missing tokeniser."""
+        """Return the settings and versions that an index records; SpecError for a missing tokeniser."""
         snowball: str = import_module("Stemmer").version() if self.stemmer == "snowball" else ""
         return {
             **asdict(self),
-            "version": 2,  # counts the changes of terms that no field tells
+            "version": 2,  # incremented when terms change with the same fields
             "stop_words": list(self.stop_words),
             "stemmer_version": ".".join(snowball.split(".")[:2]),
             "tokeniser_version": tokeniser_version(self.tokeniser),
@@ -111,36 +111,36 @@ class Analyser:
 
     @cached_property
     def words(self) -> Splitter:
-        """Splits a text into lower-case words, with stop words, not stemmed; SpecError for a missing tokeniser."""
+        """Splits text into lower-case words, including stop words, unstemmed; SpecError for a missing tokeniser."""
         lower = _turkish_lower if self.language == "turkish" else str.lower
         split, form = make_splitter(self.tokeniser, self.word_pattern), self.normal_form
 
         def words(text: str) -> list[str]:
-            respells = form != "none" and not text.isascii()
-            if form != "none" and respells:
+            has_variants = form != "none" and not text.isascii()
+            if form != "none" and has_variants:
                 text = unicodedata.normalize(form, _RAISED.sub(r" \g<0>", _INVISIBLE.sub("", text)))
-            text = _NO_WORD.sub("", text) if self.compounds else text
+            text = _NOT_A_WORD.sub("", text) if self.compounds else text
             found = split(lower(text))
             if self.compounds:
                 measures = (word for word in found if not (word.isalpha() or word.isdecimal()))
                 parts = [part for word in measures if _MEASURE.fullmatch(word) for part in _RUN.findall(word)]
                 capitals = (each for each in _CAPITALS.findall(text) if lower(each) in self._stop_words)
                 found += [*map(lower, find_compounds(text)), *parts, *capitals]
-            return [*chain.from_iterable(map(self._respell, found))] if respells else found
+            return [*chain.from_iterable(map(self._variants, found))] if has_variants else found
 
         return words
 
     @cached_property
-    def _respell(self) -> Callable[[str], tuple[str, ...]]:
-        """Returns a word without accents, or also without, where that is another term for who types none."""
+    def _variants(self) -> Callable[[str], tuple[str, ...]]:
+        """Returns a word and, if that is another term, the word without accents; or only the latter."""
 
-        @lru_cache(maxsize=_DISTINCT_WORDS)
-        def respell(word: str) -> tuple[str, ...]:
+        @lru_cache(maxsize=_CACHED_WORDS)
+        def variants(word: str) -> tuple[str, ...]:
             plain = word if word.isascii() or word in self._stop_words else _fold_accents(word)
             other = () if self._stem(plain) == self._stem(word) else (plain,)
             return (plain,) if self.folds_accents else (word, *other)
 
-        return respell
+        return variants
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -152,36 +152,36 @@ class Analyser:
         if self.stemmer != "none":  # PyStemmer has no type stubs
             stem_word = import_module("Stemmer").Stemmer(self.language).stemWord
         lock = Lock()
-        surplus = re.compile(r"^0(?=\d$)" + _DIGRAPH * (self.language in ("english", "danish", "norwegian")))
+        redundant = re.compile(r"^0(?=\d$)" + _DIGRAPH * (self.language in ("english", "danish", "norwegian")))
 
-        @lru_cache(maxsize=_DISTINCT_WORDS)
+        @lru_cache(maxsize=_CACHED_WORDS)
         def stem(word: str) -> str:
             with lock:  # a PyStemmer object must not be used by two threads at once
                 term = stem_word(word)
-            return surplus.sub("", term if term.isascii() else _fold_accents(term)) if self.compounds else term
+            return redundant.sub("", term if term.isascii() else _fold_accents(term)) if self.compounds else term
 
         return stem
 
 
-# These begin with a set of characters, which `re` looks for many times as fast as for what stands before a place.
-_NO_WORD = re.compile(r"['\u2019A-HJ-UWYZ](?:(?<=\w['\u2019])[sS]\b|(?<=[A-HJ-UWYZ])(?<![\w.].)\.(?=\s+[A-Z]))")
-"""The ending of a possessive, and the initial of a name, which many share; not a numeral that ends a sentence."""
+# These start with a character class, since `re` searches for one much faster than for a lookbehind.
+_NOT_A_WORD = re.compile(r"['\u2019A-HJ-UWYZ](?:(?<=\w['\u2019])[sS]\b|(?<=[A-HJ-UWYZ])(?<![\w.].)\.(?=\s+[A-Z]))")
+"""A possessive ending, or an initial in a name; not a Roman numeral at the end of a sentence."""
 _INVISIBLE = re.compile("[\xad\u0640\u200b\u200e\u200f\u2060\ufeff\u2120\u2122]")
-"""Signs that no one searches for, the letters of trademarks, too, which NFKC would join to their names."""
+"""Invisible characters, and trademark signs, which NFKC would turn into letters of the name."""
 _RAISED = re.compile(r"[\xb2\xb3\xb9\xbc-\xbe\u2070\u2074-\u2079\u2150-\u215e](?:(?<=\d.)|(?<=[^\W\d_]{3}.))")
-"""An exponent, a fraction or a note's number behind a number or word, which are part of neither, but of m²."""
+"""An exponent, fraction or footnote mark after a number or a word, but not in short units such as m²."""
 _ACCENTS = re.compile(
     "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u093c]|(?<![\u0438\u0443])\u0306"
 )
-"""Accents, and the points of Hebrew, Arabic and Hindi, which most texts leave out; not that of the Russian letter й."""
+"""Accents, and optional points of Hebrew, Arabic and Hindi; not the breve of Cyrillic й and ў."""
 _PLAIN = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", **dict(zip("łøđðıىیک", "loddiييك", strict=True))}
 _DIGITS = {each: str(int(each)) for each in map(chr, range(0x660, 0x1B00)) if each.isdecimal()}
 _PLAIN_LETTERS = str.maketrans(_PLAIN | _DIGITS)
-"""Letters and digits without a decomposition, as those write them who do not have them."""
+"""Letters and digits without a decomposition → their usual substitutes."""
 _DIGRAPH = r"|(?<![aeiouq][aou])(?<=[aou])e(?=[b-df-hj-np-tv-z][a-z])|(?<=a)a(?=[b-df-hj-np-tv-z])"
-"""The letter that Mueller, Oersted, Aarhus have beside Muller, Orsted, Arhus; Snowball's German stemmer knows it."""
+"""The additional letter of Mueller, Oersted and Aarhus; Snowball's German stemmer handles it itself."""
 _CAPITALS = re.compile(r"[A-Z](?:(?<=\w A)\b|(?<!\w.)[A-Z]+\b)")
-"""Stop words that are names where a sentence has them in capitals: vitamin A, the IT department."""
+"""Stop words that are names if capitalized: vitamin A, the IT department."""
 _COMPOUND = re.compile(  # 1.3.0, NP-440, retry_count, AT&T, A/B, 14:30, O'Neil, C++, .NET
     r"(?<![^\W_])[^\W_]++(?:(?:(?:[._&/\-\u2010\u2011]|(?<=\d):(?=\d)|(?<=[A-Z])['\u2019](?=[A-Z])"
     r"|(?<![^\W_]o)(?<=o)['\u2019](?=[a-z]))[^\W_]++)+|(?:\+\+|#)(?!\w))|(?<![\w.)/])\.[A-Za-z][^\W_]++(?![/.])"
@@ -190,14 +190,14 @@ _HUMP = re.compile(r"[a-z]\d*[A-Z]|[A-Z]{2}[a-z]{2}")
 _CAMEL = re.compile(rf"(?<![^\W_])[A-Za-z\d]*?(?:{_HUMP.pattern})[A-Za-z\d]*")
 _CAMEL_PART = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _MEASURE = re.compile(r"[^\W\d_]+\d\d+[^\W\d_]*|\d+(?!(?:s|st|nd|rd|th)$)[^\W\d_]+\d*")
-"""NP440, 5kg, 2x4, which are NP 440 and 5 kg to others; not CO2, 1960s or 19th."""
+"""NP440, 5kg and 2x4, also written NP 440 and 5 kg; not CO2, 1960s or 19th."""
 _RUN, _UNSPACED_LETTER = re.compile(r"\d+|\D+"), re.compile(f"[{UNSPACED}]")
 _NUMBER = re.compile(
     r"\d(?<!\d\d)(?:(?!\d{3}-\d\d-\d\d)(?:[ ()/\-]{0,3}\d){8,}|(?<=[1-9])\d?\d?(?:[, '\u2019]\d{3})+(?!\d))"
 )
-"""Of an account, or of a telephone, which people group in their own ways, and write with other prefixes; 1,200."""
+"""A long number, e.g. of an account or phone, in any grouping and with any prefix; or a number such as 1,200."""
 _WITHOUT_POINTS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+|[1-9]\d?\d?(?:\.\d{3})+")
-"""U.S, Ph.D and 1.200, which are US, PhD and 1200 to others."""
+"""U.S, Ph.D and 1.200, also written US, PhD and 1200."""
 _VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
 _SIGN = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 _BETWEEN_PARTS = str.maketrans("", "", "-_, '\u2019\u2010\u2011")
@@ -208,10 +208,10 @@ def _fold_accents(text: str) -> str:
 
 
 def find_compounds(text: str) -> list[str]:
-    """Find what the parts of words and numbers are together: `1.3.0`, `NP440` for NP-440, `email` for e-mail, `C++`.
+    """Find compound words and numbers as single terms: `1.3.0`, `C++`, `NP440` for NP-440, `email` for e-mail.
 
-    Of a name in camel case, which is one word by itself, they are the parts; of a path its compounds, too; of initials
-    one word, `US` for U.S.; of a number of nine digits or more the last seven; and pictographs.
+    Also: the parts of camel-case names, the compounds within paths, initials as one word (`US` for U.S.), the last
+    seven digits of numbers with nine or more, and pictographs.
     """
     digits = ("".join(filter(str.isdecimal, number)) for number in _NUMBER.findall(text))
     found = [number[-7:] if len(number) > 8 else number for number in digits]
@@ -231,21 +231,21 @@ def find_compounds(text: str) -> list[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether what stands between blanks is, but for its end, one word or number: most of a text."""
+    """Return whether a token without its final punctuation is a simple word or number, as most are."""
     word = word.rstrip(".,;:!?)")
     return word.isalnum() and (word[1:].islower() or word.isdigit())
 
 
 def _turkish_lower(text: str) -> str:
-    """Lower-case a language with two letters i, with a dot and without, each with its own capital."""
+    """Lower-case Turkish, where dotted and dotless i are different letters."""
     return text.replace("I", "\u0131").replace("\u0130", "i").lower()
 
 
 def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
-    """Make what splits a text into words: unspaced stretches by a tokeniser, the rest by a pattern.
+    """Return a function that splits text into words: runs without spaces by a tokeniser, the rest by a pattern.
 
-    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError if it is not installed. The
-    pattern must match none of UNSPACED, but for `none`.
+    The tokeniser is `none`, `bigrams`, or a package of the extra `languages`; SpecError if it is not installed. Unless
+    it is `none`, the pattern must not match characters of UNSPACED.
     """
     if tokeniser == "none":
         return re.compile(word_pattern).findall
@@ -261,7 +261,7 @@ def make_splitter(tokeniser: str, word_pattern: str) -> Splitter:
 
 
 def tokeniser_version(tokeniser: str) -> str:
-    """Return the versions of a tokeniser's packages, empty for bigrams; SpecError if one is not installed."""
+    """Return the versions of a tokeniser's packages (empty for bigrams); SpecError if one is not installed."""
     try:
         return ", ".join(f"{name} {version(name)}" for name in _PACKAGES.get(tokeniser, ()))
     except PackageNotFoundError:
@@ -269,7 +269,7 @@ def tokeniser_version(tokeniser: str) -> str:
 
 
 def _bigrams(run: str) -> list[str]:
-    """Return each two neighbours; a character that stands alone is a word."""
+    """Return the character bigrams of a run; a single character is a word."""
     return [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
 
 
@@ -282,8 +282,8 @@ def _dictionary_splitter(tokeniser: str) -> Splitter:
     lock = Lock()
 
     def words(run: str) -> list[str]:
-        with lock:  # none of them says that threads may share it
-            return [word for start in range(0, len(run), _LONGEST) for word in split(run[start : start + _LONGEST])]
+        with lock:  # none of the packages is documented as thread-safe
+            return [word for start in range(0, len(run), _MAX_RUN) for word in split(run[start : start + _MAX_RUN])]
 
     return words
 
@@ -294,20 +294,20 @@ def _missing(tokeniser: str) -> SpecError:
 
 
 def _sudachipy() -> Splitter:
-    """Cut into the shortest units, in their dictionary's spelling: 食べた and たべる are both 食べる."""
+    """Split into the shortest units, normalized: 食べた and たべる are both 食べる."""
     sudachipy = import_module("sudachipy")
     import_module("sudachidict_core")
     tokenizer: Any = sudachipy.Dictionary(dict="core").tokenizer(sudachipy.SplitMode.A)
 
     def split(run: str) -> list[str]:
         found: Any = tokenizer.tokenize(run)
-        return [each.normalized_form().lower() for each in found if each.part_of_speech()[0] not in _GRAMMAR]
+        return [each.normalized_form().lower() for each in found if each.part_of_speech()[0] not in _DROPPED_POS]
 
     return split
 
 
 _LOADERS: dict[str, Callable[[], Splitter]] = {
-    # One of our own, as an application may add words to the package's. For search: 大学 finds 北京大学.
+    # Our own instance, since an application may add words to the shared one. Search mode: 大学 finds 北京大学.
     "rjieba": lambda: import_module("rjieba").Jieba().cut_for_search,
     "sudachipy": _sudachipy,
     "pythainlp": lambda: partial(import_module("pythainlp").word_tokenize, engine="newmm", keep_whitespace=False),
@@ -317,18 +317,17 @@ _LOADERS: dict[str, Callable[[], Splitter]] = {
 DEFAULT_ANALYSER = Analyser(
     word_pattern=ANY_WORD, normal_form="NFKC", tokeniser="bigrams", compounds=True, folds_accents=True
 )
-"""English: of indexes, unless another language is named, and of whatever compares texts."""
+"""English; the default of indexes, also used to compare texts."""
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a text to compare it with other texts, in order, repeated ones included.
+    """Return the terms of a text for comparisons, as in an English index: in order, with duplicates.
 
-    They are those of an English index. The most recent texts are remembered: a step compares the same sentences with
-    many queries.
+    Results are cached, since a step compares the same sentences with many queries.
     """
     return list(_terms(text))
 
 
-@partial(once_per_passage, most=1 << 13)
+@partial(once_per_passage, maxsize=1 << 13)
 def _terms(text: str) -> tuple[str, ...]:
     return tuple(DEFAULT_ANALYSER.terms(text))

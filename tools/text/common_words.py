@@ -1,4 +1,4 @@
-"""English words that say little about what a text or a question is about; written by hand."""
+"""Hand-written lists of English words that say little about the topic of a text or question."""
 
 FUNCTION_WORDS = """
 a an the and or but nor of to in on at by for from with about as into onto over under after before between
@@ -9,7 +9,7 @@ than so such there here also both either neither each any some all more most muc
 very too only just even ever never still yet again once because while until since although though however
 per via
 """
-"""Words without content. The index keeps some of them, since its stop words are few."""
+"""Function words; a superset of the stop words of indexes."""
 
 COMMON_WORDS = """
 first second third last new old young early late later long high large small great good best main major many
@@ -25,4 +25,4 @@ release released character work play played won win winner made make used use ba
 found founded include become became begin began end start serve hold held set take appear create created
 original general public house
 """
-"""Content words that many questions and many passages share."""
+"""Content words that occur in many questions and passages."""

@@ -1,4 +1,4 @@
-"""Comparison of texts, as answers or by their words, and the sentence that supports a statement."""
+"""Compare texts as answers or by their terms, and find the sentence that supports a statement."""
 
 import math
 import re
@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 from hopgraph.tools.text.analyser import ANY_WORD, UNSPACED, content_terms
-from hopgraph.tools.text.sentences import RULE, split_sentences
+from hopgraph.tools.text.sentences import TABLE_RULE, split_sentences
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -16,15 +16,15 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def normalize_answer(text: str) -> str:
-    """Lower-case a text and remove ASCII punctuation, articles and surplus white space, as SQuAD's script does."""
+    """Lower-case a text and remove ASCII punctuation, articles and extra white space, as SQuAD's script does."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def contains(text: str, part: str) -> bool:
-    """Return whether a text contains the words of another, of which there is at least one, in sequence.
+    """Return whether a text contains the words of `part`, in order and next to each other; False if it has none.
 
-    Case, punctuation, white space and the Unicode form do not count, but C++ is not C#. Words are compared whole, but
-    where writing has no spaces between them.
+    Case, punctuation, white space and Unicode form are ignored, but C++ differs from C#. Words must match completely,
+    except in scripts without spaces.
     """
     words = _words_of(part)
     if not words:
@@ -39,58 +39,59 @@ def _words_of(text: str) -> str:
 
 
 def lexical_similarity(first: str, second: str) -> float:
-    """Return the cosine of two texts' content terms, from 0 (none in common) to 1 (in the same proportions)."""
+    """Return the cosine similarity of two texts' term counts, from 0 to 1."""
     one, two = Counter(content_terms(first)), Counter(content_terms(second))
     shared = sum(count * two[term] for term, count in one.items())
     squares = [sum(count * count for count in counts.values()) for counts in (one, two)]
-    # One root of the product: two rounded roots would leave equal texts a hair below 1.
+    # A single root: two rounded ones would give equal texts slightly less than 1.
     return min(1.0, shared / math.sqrt(math.prod(squares))) if shared else 0.0
 
 
-LONGEST_QUOTE = 400
-"""Characters; a longer sentence is cut to a good stretch, but no row of a table."""
-TELLING = 2.0
+MAX_QUOTE = 400
+"""Characters; longer sentences are shortened to their best part, but table rows are not."""
+NAME_WEIGHT = 2.0
 """Weight of names and numbers; other words have 1.0."""
-IN_TITLE = 0.25
+TITLE_WEIGHT = 0.25
+"""Factor for words that occur in the title."""
 
-_SENDER = re.compile(r"^(?:From|To|Cc): .*", re.MULTILINE)  # whose names stand for a whole mail, as those of a title
-_STRETCH = re.compile(rf"\S(?:.{{0,{LONGEST_QUOTE - 2}}}\S)?(?!\S)|\S{{{LONGEST_QUOTE}}}", re.DOTALL)
-"""Whole words, or the first characters of a word that is longer."""
+_SENDER = re.compile(r"^(?:From|To|Cc): .*", re.MULTILINE)  # names that apply to a whole e-mail, like a title
+_WINDOW = re.compile(rf"\S(?:.{{0,{MAX_QUOTE - 2}}}\S)?(?!\S)|\S{{{MAX_QUOTE}}}", re.DOTALL)
+"""As many whole words as fit into a quote, or the start of a longer word."""
 
 
 def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
-    """Find the [start, end) offsets of the sentence that has most of a statement's words; (0, 0) for a blank text.
+    """Find the [start, end) offsets of the sentence that shares most with a statement; (0, 0) for a blank text.
 
-    Names and numbers count more; words of the passage's title count little: every sentence is about it, also one that
-    says "she". The first of equally good ones, so the first sentence where nothing matches. A sentence over
-    LONGEST_QUOTE characters is cut, at white space if it has any, to a good stretch; a row of a table never. The names
-    of a table's columns are none by themselves, and no heading is that ends the title.
+    Names and numbers weigh more than other words; words of the title weigh little, since every sentence is about it,
+    even one that says "she". Ties go to the first sentence. A sentence of more than MAX_QUOTE characters is shortened
+    to its best part, at white space if possible; a table row never is. Header rows are not candidates, nor are
+    headings that the title ends with.
     """
     every = split_sentences(text)
     if not every:
         return 0, 0
-    names = [span for span in every if text[span[0]] == "|" and RULE.search(text, *span)]
-    sentences = [each for each in every if each not in names and not title.endswith(text[slice(*each)])] or every
+    headers = [span for span in every if text[span[0]] == "|" and TABLE_RULE.search(text, *span)]
+    sentences = [each for each in every if each not in headers and not title.endswith(text[slice(*each)])] or every
     weights = _weights(statement, " ".join([title, *_SENDER.findall(text)]))
     best = max(sentences, key=lambda span: _score(weights, text[span[0] : span[1]]))  # max takes the first
-    is_long = best[1] - best[0] > LONGEST_QUOTE and text[best[0]] != "|"
-    return _cut(weights, text, *best) if is_long else best
+    is_long = best[1] - best[0] > MAX_QUOTE and text[best[0]] != "|"
+    return _shorten(weights, text, *best) if is_long else best
 
 
 def read_quote(text: str, start: int, end: int) -> str:
-    """Return the quote at these offsets, a row of a table below the names of its columns."""
+    """Return the quote at these offsets; a table row is preceded by the header row."""
     table = text[:start].rpartition("\n\n")[2] if text.startswith("|", start) else ""
-    rule = RULE.search(table)
+    rule = TABLE_RULE.search(table)
     return f"{table[: rule.end()]}\n{text[start:end]}" if rule else text[start:end]
 
 
 def _weights(statement: str, title: str) -> dict[str, float]:
     weights: dict[str, float] = {}
-    said_anyway = frozenset(content_terms(title))
+    title_terms = frozenset(content_terms(title))
     for word in _WORDS.findall(statement):
-        weight = TELLING if word[0].isupper() or word[0].isdigit() else 1.0
+        weight = NAME_WEIGHT if word[0].isupper() or word[0].isdigit() else 1.0
         for term in content_terms(word):
-            weights[term] = max(weights.get(term, 0.0), weight * (IN_TITLE if term in said_anyway else 1.0))
+            weights[term] = max(weights.get(term, 0.0), weight * (TITLE_WEIGHT if term in title_terms else 1.0))
     return weights
 
 
@@ -98,8 +99,8 @@ def _score(weights: dict[str, float], sentence: str) -> float:
     return sum(weights.get(term, 0.0) for term in frozenset(content_terms(sentence)))
 
 
-def _cut(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the best of the stretches that begin at every tenth word, and have LONGEST_QUOTE characters at most."""
+def _shorten(weights: dict[str, float], text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the best part of up to MAX_QUOTE characters among those that start at every tenth word."""
     words = [start + word.start() for word in re.finditer(r"\S+", text[start:end])]
-    found = (_STRETCH.match(text, word, end) for word in words[::10])
+    found = (_WINDOW.match(text, word, end) for word in words[::10])
     return max((match.span() for match in found if match), key=lambda span: _score(weights, text[span[0] : span[1]]))

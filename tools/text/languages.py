@@ -1,6 +1,6 @@
-"""The analyser of each language: Snowball's stemmers, bm25s's stop words, and bigrams where no spaces are.
+"""The analysers of languages: Snowball stemmers, bm25s's stop words, and bigrams for scripts without spaces.
 
-A language without a list of stop words keeps all its words; BM25 gives those that are everywhere next to no weight.
+Without a stop-word list all words are kept; BM25 gives very frequent ones little weight.
 """
 
 from collections import Counter
@@ -28,26 +28,29 @@ _STEMMED = _named(
 )
 _UNSPACED = _named("zh chinese, ja japanese, ko korean, th thai")
 _TOKENISERS = {"chinese-words": "rjieba", "japanese-words": "sudachipy", "thai-words": "pythainlp"}
-"""Languages with words from a dictionary, which need the extra `languages`."""
+"""Language variants that are split by a dictionary, from the extra `languages`."""
 _CODES = _STEMMED | _UNSPACED | {f"{code}-words": f"{_UNSPACED[code]}-words" for code in ("zh", "ja", "th")}
 AUTO_LANGUAGE = "auto"
-"""The language of an index whose documents are each in their own; in its manifest with these behind a colon."""
-_LIKELY, _UNLIKELY = 0.5, 0.02  # the least probability of a document's language, and the most of English
-_LETTERS_READ, _FEWEST_STOPS = 4000, 2  # the characters that a language is guessed from; a query's stop words
+"""The language of an index with documents in several languages; its manifest lists them after a colon."""
+_MIN_PROBABILITY, _MAX_ENGLISH = 0.5, 0.02  # probabilities of a detected language, and of English beside it
+_SAMPLE, _MIN_STOP_WORDS = 4000, 2  # characters for language detection; stop words that identify a query's language
 
 
 def list_language_codes() -> list[str]:
-    """List the codes of all languages, sorted: ISO 639-1, some with `-words`."""
+    """Return the codes of all languages, sorted: ISO 639-1, some with `-words`."""
     return sorted(_CODES)
 
 
 def list_language_names() -> list[str]:
-    """List the English names of the languages that need no extra package, sorted."""
+    """Return the English names of the languages that need no extra package, sorted."""
     return sorted((_STEMMED | _UNSPACED).values())
 
 
 def get_analyser(language: str) -> Analyser:
-    """Return the one analyser of a language, a code (`de`, `zh-words`), English name or AUTO; else SettingsError."""
+    """Return the analyser of a language (a code such as `de` or `zh-words`, an English name, or `auto`).
+
+    Raises SettingsError for an unknown language.
+    """
     if language.partition(":")[0] == AUTO_LANGUAGE:
         return make_mixed_analyser(language.partition(":")[2].split(",") if ":" in language else ())
     name = _CODES.get(language.lower(), language.lower())
@@ -57,13 +60,13 @@ def get_analyser(language: str) -> Analyser:
 
 
 def detect_language(text: str) -> str:
-    """Return the code of a language with a stemmer that a text is surely in; empty for none, and for English.
+    """Return the code of a text's language; empty if it is uncertain, English, or has no stemmer.
 
-    Chinese, Japanese, Korean and Thai need none: every analyser has pairs of their characters.
+    Chinese, Japanese, Korean and Thai need no detection, since every analyser makes bigrams of their characters.
     """
-    ranked: dict[str, float] = dict(_identifier().rank(text[:_LETTERS_READ]))
+    ranked: dict[str, float] = dict(_identifier().rank(text[:_SAMPLE]))
     code = next(iter(ranked))
-    is_sure = ranked[code] >= _LIKELY and ranked["en"] <= _UNLIKELY
+    is_sure = ranked[code] >= _MIN_PROBABILITY and ranked["en"] <= _MAX_ENGLISH
     return code if is_sure and code in _STEMMED else ""
 
 
@@ -76,28 +79,28 @@ def _identifier() -> Any:
 
 @dataclass(frozen=True)
 class MixedAnalyser(Analyser):
-    """Sees each document in its own language, and a query in those of all."""
+    """Analyses each document in its own language, and a query in all of them."""
 
     languages: tuple[str, ...] = ()
-    """By their English names, sorted."""
+    """English names, sorted."""
 
     def choose(self, language: str) -> Analyser:
-        """Return the analyser of a language; that of English if there is none."""
+        """Return the analyser of a language, or English if it has none."""
         name = _CODES.get(language.lower(), language.lower())
         return _analyser(name if name in _STEMMED.values() else "english")
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return the description of each language's analyser."""
+        """Return the descriptions of all languages' analysers."""
         return {"language": self.language, "analysers": [each.describe() for each in self._analysers]}
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of a query in each of the languages; stop words of its own language are left out."""
+        """Return the terms of a query in all languages, without the stop words of its likely language."""
         if len(self._analysers) == 1:
             return self._analysers[0].terms(text)
         found = [analyser.words(text) for analyser in self._analysers]
         stops = [frozenset(analyser.stop_words) for analyser in self._analysers]
         counts = [sum(word in words for word in each) for words, each in zip(stops, found, strict=True)]
-        most = max(_FEWEST_STOPS, *counts)
+        most = max(_MIN_STOP_WORDS, *counts)
         own = frozenset[str]().union(*(words for words, count in zip(stops, counts, strict=True) if count == most))
         every = Counter[str]()
         for analyser, words in zip(self._analysers, found, strict=True):
@@ -110,7 +113,7 @@ class MixedAnalyser(Analyser):
 
 
 def make_mixed_analyser(languages: Iterable[str]) -> MixedAnalyser:
-    """Make the analyser of an index with documents in these languages; SettingsError for an unknown one."""
+    """Return the analyser of an index with documents in these languages; SettingsError for an unknown one."""
     names = tuple(sorted(get_analyser(each).language for each in languages)) or ("english",)
     return MixedAnalyser(language=f"{AUTO_LANGUAGE}:{','.join(names)}", languages=names)
 
@@ -120,13 +123,13 @@ def _analyser(name: str) -> Analyser:
     if name == "english":
         return DEFAULT_ANALYSER
     tokeniser, words = _TOKENISERS.get(name, "bigrams"), f"STOPWORDS_{name.upper()}" * (name in _STEMMED.values())
-    tokeniser_version(tokeniser)  # fails where its package is missing
+    tokeniser_version(tokeniser)  # fails if its package is missing
     return Analyser(
         language=name,
         stemmer="snowball" if words else "none",
         stop_words=tuple(getattr(import_module("bm25s.stopwords"), words, ())) if words else Analyser.stop_words,
         word_pattern=ANY_WORD,
-        normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC tears a Thai vowel in two
+        normal_form="NFC" if name.startswith("thai") else "NFKC",  # NFKC decomposes a Thai vowel
         tokeniser=tokeniser,
         compounds=True,
     )

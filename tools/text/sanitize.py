@@ -1,4 +1,4 @@
-"""Untrusted text made safe to show: one line, at most so long, without control sequences."""
+"""Make untrusted text safe to display: without control sequences, on one line, truncated."""
 
 import re
 import unicodedata
@@ -9,16 +9,16 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # the rest, and a string without an end
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_JOINERS = "\u200c\u200d"  # format characters that scripts and emoji need
+_JOINERS = "\u200c\u200d"  # needed by some scripts and emoji
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))  # without a category
+_NOT_IN_XML: dict[int, None] = dict.fromkeys((0xFFFE, 0xFFFF))
 _ASCII = str.maketrans("·“”✓✗•○★", '|""+x*o*') | str.maketrans({"…": "...", "→": "->", "δ": "delta"})
 
 
 def sanitize_line(text: str) -> str:
-    """Return untrusted text as one line that a terminal shows and does not act on; white space runs become one space.
+    """Return untrusted text as one line that is safe to print on a terminal, with normalized white space.
 
-    Terminal escape sequences are removed whole, other control and format characters, and what XML forbids, one by one.
+    Terminal escape sequences, control and format characters, and characters that XML forbids are removed.
     """
     plain = " ".join(_ESCAPES.sub("", text).translate(_NOT_IN_XML).split())
     return "".join(char for char in plain if char in _JOINERS or unicodedata.category(char) not in _UNPRINTABLE)
@@ -30,7 +30,7 @@ def strip_controls(text: str) -> str:
 
 
 def truncate_line(text: str, columns: int) -> str:
-    """Return untrusted text as one line of at most `columns` characters, ending in `…` where it was cut."""
+    """Return untrusted text as one line of at most `columns` characters, with `…` at the end if truncated."""
     start = text[: 16 * columns + 4096]  # a text may be of any size
     line = sanitize_line(start)
     return line if len(line) <= columns and start == text else f"{line[: columns - 1].rstrip()}…"
@@ -42,5 +42,5 @@ def pluralize(number: int, noun: str, plural: str = "") -> str:
 
 
 def to_ascii(text: str) -> str:
-    """Replace the signs that hopgraph itself prints (`…`, `→`, `✓`) by ASCII."""
+    """Replace the non-ASCII symbols that hopgraph prints (`…`, `→`, `✓`) with ASCII."""
     return text.translate(_ASCII)

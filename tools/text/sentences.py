@@ -1,8 +1,8 @@
-"""Sentence splitting with Punkt: NLTK's trained model where it is installed, else our abbreviations.
+"""Sentence splitting with Punkt: NLTK's trained model if installed, else our lists of abbreviations.
 
-Punkt looks for `.`, `!` and `?` before white space; the marks of writing that has other ones, e.g. `。`, are
-looked for here. Abbreviations are in lower case without their last period, as Punkt keeps its word types; single
-letters, which it knows by their shape, and abbreviations that are words are left out.
+Punkt only handles `.`, `!` and `?` before white space; other sentence-final punctuation, e.g. `。`, is handled here.
+Abbreviations are in lower case without the final period, like Punkt's word types. Single letters, which Punkt
+recognizes itself, and abbreviations that are also words are omitted.
 """
 
 import re
@@ -26,10 +26,10 @@ TITLES = _words(
     "adm amb asst atty brig capt cardl cdr cmdr col cpl cpt dr fr gen gov hon lt maj messrs mgr mlle mm",
     "mme mr mrs ms mx pfc ph pres prof pvt rep reps rev rt sen sens sgt supt treas",
 )
-"""Stand before a name, so they never end a sentence."""
+"""Precede a name, so they never end a sentence."""
 
 CONNECTIVES = _words("approx ca cf circa e.g eg esp i.e ie incl v viz vs abs bzw evtl ggf inkl mio mrd vgl z.b zzgl")
-"""Stand before what they introduce, so they never end a sentence."""
+"""Introduce what follows, so they never end a sentence."""
 
 MAY_END = _words(
     # parts of a text, measures
@@ -56,10 +56,10 @@ MAY_END = _words(
     # music, sports, services
     "feat arr orch dir prod r.e.m n.w.a d.j m.c t.v u.s.s h.m.s s.s r.a.f u.s.a.f u.s.m.c f.b.i c.i.a",
 )
-"""May end a sentence: they do before a word of OPENERS."""
+"""End a sentence only before a word of OPENERS."""
 
 BEFORE_NUMBERS = _words("no nos art ch fig max min op para pt sec")
-"""Abbreviations before a number, words elsewhere: “No. 5”, but “He said no.”"""
+"""Abbreviations before a number, otherwise words: “No. 5”, but “He said no.”"""
 
 OPENERS = _words(
     "the he she it they we i you this that these those his her its their our my there here a an in on at",
@@ -69,28 +69,28 @@ OPENERS = _words(
     "instead some many most several all both each other another such few one two three later following",
     "originally currently initially eventually finally subsequently today now early once not no to of",
 )
-"""Words that open a sentence when they are capitalised after an abbreviation or an initial."""
+"""Words that start a sentence if capitalized after an abbreviation or initial."""
 
 
 LINE_UNIT = re.compile(r"\n(?=[ \t]*(?:[-*+\u2022\u00b7] |\d{1,2}[.)] ))")
-"""A line end before an item of a list."""
+"""A line break before a list item."""
 _UNIT = re.compile(r"[ \t]*(?:\||[-*+\u2022\u00b7] |\d{1,2}[.)] )")
-"""How a row of a table or an item of a list begins."""
-RULE = re.compile(r"^[ \t]*+\|[ \t:|]*+-[ \t:|-]*+$", re.MULTILINE)
-"""The line below the names of a table's columns."""
-_LONGEST_ITEM = 400  # characters of an item that is not split into its sentences
-_WINDOW = 8192  # characters that Punkt sees at a time: its search for breaks is quadratic on some texts
+"""The start of a table row or list item."""
+TABLE_RULE = re.compile(r"^[ \t]*+\|[ \t:|]*+-[ \t:|-]*+$", re.MULTILINE)
+"""The delimiter row of a Markdown table, below the header row."""
+_MAX_ITEM = 400  # characters of a list item that counts as one sentence
+_WINDOW = 8192  # characters per call of Punkt, which is quadratic on some texts
 _MARK = re.compile(r"[.!?]\s")
-_LEAST_PROSE = 1024  # characters; a text of more, of which every fourth ends a sentence, is not prose, and takes long
+_MIN_CHECKED = 1024  # a longer text in which every fourth character ends a sentence is not prose, and slow
 _CONTEXT = 40
 _CLOSING = r"""["'\u2019\u201d\u00bb)\]]*"""
 _NOT_AN_OPENING = re.compile(_CLOSING + r"""(?:[,;:.!?\u2026)\]]|['\u2019]s\b)""")
 _FIRST_WORD = re.compile(r"\w+")
 _LAST_WORD = re.compile(r"(\w+)\.$")
 _INITIALS = re.compile(r"""(?:^|[^\w.])(?:[^\W\d_]\.)+["'\u2019\u201d]?$""")
-"""One letter or more, each with its period: `J.`, `c.`, `F.C.`; perhaps in quotation marks."""
+"""One or more letters with periods: `J.`, `c.`, `F.C.`; perhaps before a closing quotation mark."""
 _EXCLAMATION = re.compile(r"[!?]" + _CLOSING + "$")
-"""The end of a title such as “What Would You Do?” or “Yahoo!”, when a lower-case word follows."""
+"""The end of a title such as “What Would You Do?” or “Yahoo!” if a lower-case word follows."""
 _OTHER_CLOSING = "[\u300d\u300f\u201d\u2019\uff09\u3011\u300b)\\]\"']"
 _PARTICLE = "[\u3068\u3063\u306f\u306e\u3092\u304c\u306b\u3082\u3067]"
 _OTHER_END = re.compile(
@@ -98,30 +98,30 @@ _OTHER_END = re.compile(
     r"(?![\uff0c\u3001\uff1b\uff1a,;:])"
     r"|[\u0964\u0965\u061f\u06d4](?=\s)"
 )
-"""Full-width marks, with no space behind them; in quotation marks only where no Japanese particle follows.
-Then the marks of Devanagari, Arabic and Urdu."""
+"""Full-width punctuation without a space after it, inside quotation marks only if no Japanese particle follows; then
+Devanagari, Arabic and Urdu punctuation."""
 _OTHER_MARK = re.compile("[\u3002\uff01\uff1f\uff61\uff0e\u0964\u0965\u061f\u06d4]")
 _GERMAN_DAY = re.compile(r"(?P<led_by>\b(?:am|vom|zum|bis|der|den|dem|ab|seit|und)\s+)?\b\d\d?\.$")
 _GERMAN_MONTHS = frozenset(["Januar", "Februar", "M\u00e4rz", "Mai", "Juni", "Juli", "Oktober", "Dezember"])
 _SHARED_MONTHS = frozenset(["April", "August", "September", "November"])
-"""Spelt as in English, where a sentence may end with a number and the next begin with a month."""
+"""Spelled as in English, where a sentence may end with a number and the next one start with a month."""
 _SEEN_IN_LOWER_CASE_INSIDE = 1 << 5
-"""Punkt's orthographic flag for a word that stands in lower case within sentences."""
+"""Punkt's orthographic flag for a word that occurs in lower case inside sentences."""
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Find the [start, end) character offsets of a text's sentences, ascending, without the white space around them.
+    """Return the [start, end) character offsets of a text's sentences, in order, without surrounding white space.
 
-    Together they cover everything but white space, so a text without a sentence end is one sentence. A blank line
-    always ends a sentence; a single line break only before an item of a list and around a row of a table, which is one
-    sentence, as its column names with the rule below them are, and as an item is unless it is long.
+    They cover all of the text but white space. A blank line always ends a sentence; a single line break only does so
+    before a list item or table row. A table row is one sentence, and so are a header row with its delimiter row, and a
+    list item unless it is long.
     """
     return list(_spans(text))
 
 
-@partial(once_per_passage, most=4096)
+@partial(once_per_passage, maxsize=4096)
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Find the sentences; those of the latest passages are kept, as a run meets them in step after step."""
+    """Find the sentences; results are cached, since several steps split the same passages."""
     other_marks = not text.isascii() and _OTHER_MARK.search(text) is not None
     spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text):
@@ -145,18 +145,18 @@ def _at_other_marks(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tup
 def _is_unit(text: str, start: int, end: int) -> bool:
     if "\n" not in text or not _UNIT.match(text, start):
         return False
-    return text.startswith("|", start) or end - start <= _LONGEST_ITEM
+    return text.startswith("|", start) or end - start <= _MAX_ITEM
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what blank lines part, and each row and item by itself."""
+    """Yield the offsets of paragraphs, table rows and list items."""
     start = position = 0
     after_row = is_filled = False
     for line in text.splitlines(keepends=True) if "\n" in text else ():
         bare = line.rstrip()
         is_row = bare.lstrip(" \t").startswith("|")
-        begins = after_row != is_row or (is_row and not RULE.match(bare)) or _UNIT.match(line)
-        if not bare or (position and begins and not (after_row and RULE.match(bare))):
+        is_start = after_row != is_row or (is_row and not TABLE_RULE.match(bare)) or _UNIT.match(line)
+        if not bare or (position and is_start and not (after_row and TABLE_RULE.match(bare))):
             if is_filled:
                 yield start, position
             start, is_filled = position, False
@@ -183,15 +183,15 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _openings(text: str) -> list[int]:
-    """Find where the second and each later sentence of a text begins."""
-    if len(text) > _LEAST_PROSE and 4 * len(_MARK.findall(text)) > len(text):
+    """Return the offsets of all sentences but the first."""
+    if len(text) > _MIN_CHECKED and 4 * len(_MARK.findall(text)) > len(text):
         return []
     spans: Iterable[tuple[tuple[int, int], tuple[int, int]]] = pairwise(_tokenizer().span_tokenize(text))
     return [start for (_, end), (start, _) in spans if not _continues(text, end, start)]
 
 
 def _continues(text: str, end: int, start: int) -> bool:
-    """Return whether a sentence continues where Punkt saw its end: cases that no list of abbreviations covers."""
+    """Return whether a sentence continues after Punkt's boundary, in cases that abbreviations do not cover."""
     before, after = text[max(0, end - _CONTEXT) : end], text[start : start + _CONTEXT]
     if _NOT_AN_OPENING.match(after):
         return True
@@ -209,7 +209,7 @@ def _continues(text: str, end: int, start: int) -> bool:
 
 
 def _last_gap(text: str, start: int, stop: int) -> int:
-    """Find where a window's last word begins, so that no word is seen in halves; `stop` if it is one word."""
+    """Return the start of a window's last word, so that no word is split; `stop` if it is a single word."""
     window = text[start:stop]
     words = window.rsplit(None, 1)
     gap = start + len(window.rstrip()) - len(words[-1]) if words else stop
@@ -221,7 +221,7 @@ _LOADING = Lock()
 
 @lru_cache(maxsize=1)
 def _tokenizer() -> Any:
-    """Load Punkt, which has no type stubs, once: the installed English model, else our own parameters."""
+    """Load Punkt (untyped) once: the installed English model, else our own parameters."""
     # Imported on first use, so that `hopgraph --help` does not wait for it.
     with _LOADING:
         punkt: Any = import_module("nltk.tokenize.punkt")
@@ -231,10 +231,10 @@ def _tokenizer() -> Any:
 
 
 def _parameters(parameters: Any) -> Any:
-    """Fill Punkt's parameters, which are sets and a mapping of word types, with our lists."""
+    """Set Punkt's parameters from our lists."""
     parameters.abbrev_types = set(TITLES | CONNECTIVES | MAY_END)
     parameters.sent_starters = set(OPENERS)
     parameters.collocations = {(first, second) for first in TITLES | CONNECTIVES for second in OPENERS}
-    # A Counter, as the default dict that Punkt brings would keep every word that it is ever queried for.
+    # A Counter, since Punkt's defaultdict would keep every word that it is queried for.
     parameters.ortho_context = Counter(dict.fromkeys(OPENERS, _SEEN_IN_LOWER_CASE_INSIDE))
     return parameters

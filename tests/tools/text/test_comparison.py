@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopgraph.tools.text import contains, split_sentences
-from hopgraph.tools.text.comparison import LONGEST_QUOTE, find_quote, lexical_similarity
+from hopgraph.tools.text.comparison import MAX_QUOTE, find_quote, lexical_similarity
 
 QUESTION = "Who wrote “The Café's Last Guest”?"
 
@@ -116,12 +116,12 @@ def test_words_of_the_title_count_little() -> None:
 def test_a_long_sentence_is_cut_around_its_best_stretch_and_a_blank_text_has_none() -> None:
     text = f"{'alpha beta ' * 90}he was born on 22 February 1981 in Rome {'gamma delta ' * 90}."
     start, end = find_quote("Born in Rome in 1981.", text)
-    assert end - start <= LONGEST_QUOTE
+    assert end - start <= MAX_QUOTE
     assert "born on 22 February 1981 in Rome" in text[start:end]
     assert text[start - 1] == " "
     assert text[end] == " "
 
-    assert find_quote("x", "x" * 1000) == (0, LONGEST_QUOTE)
+    assert find_quote("x", "x" * 1000) == (0, MAX_QUOTE)
     assert find_quote("Tim Burton", " \n\t") == (0, 0)
 
 
@@ -129,12 +129,12 @@ def test_a_long_sentence_is_cut_around_its_best_stretch_and_a_blank_text_has_non
 def test_a_quote_is_a_whole_sentence_or_a_cut_of_one(statement: str, text: str) -> None:
     start, end = find_quote(statement, text)
     assert 0 <= start <= end <= len(text)
-    assert end - start <= LONGEST_QUOTE
+    assert end - start <= MAX_QUOTE
     sentences = split_sentences(text)
     if sentences:
         holder = [(a, b) for a, b in sentences if a <= start < end <= b]
         assert len(holder) == 1
-        assert holder[0] == (start, end) or holder[0][1] - holder[0][0] > LONGEST_QUOTE
+        assert holder[0] == (start, end) or holder[0][1] - holder[0][0] > MAX_QUOTE
 
 
 def test_a_row_is_quoted_whole_however_long_it_is() -> None:

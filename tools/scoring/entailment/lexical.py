@@ -177,7 +177,7 @@ def _contradicts(premise: _Text, statement: _Text) -> bool:
     return bool(negates) or not statement.affirmed.isdisjoint(premise.negated - premise.affirmed)
 
 
-@partial(once_per_passage, most=512)
+@partial(once_per_passage, maxsize=512)
 def _read(text: str) -> _Text:
     # A line break ends a title, which a sentence splitter would not separate.
     sentences = [line[start:end] for line in text.split("\n") for start, end in split_sentences(line)]

@@ -152,7 +152,7 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(_ANALYSER.terms(words))
 
 
-@partial(once_per_passage, most=8192)
+@partial(once_per_passage, maxsize=8192)
 def _read_text(text: str) -> _Text:
     first_line, line_break, _ = text.partition("\n")
     terms = _ANALYSER.terms(text)
