@@ -1,4 +1,4 @@
-"""Prompts: files, worked examples, and the delimiting of untrusted text."""
+"""Prompt files, demonstrations, and delimiters for untrusted text."""
 
 from hopgraph.tools.prompts.delimit import Value, clean, escape, format_attribute, format_block, unescape
 from hopgraph.tools.prompts.prompt_files import (

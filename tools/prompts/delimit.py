@@ -1,9 +1,8 @@
-"""Delimiting untrusted text in a prompt, so that it cannot leave its block.
+"""Delimit untrusted text in prompts, so that it cannot close or imitate its block.
 
-Every variable becomes a block `<name>…</name>`. Inside a block, what could begin a tag, or look as if it did, or begin
-a marker by which a chat template tells roles apart (`<|im_end|>`, `[/INST]`, `<start_of_turn>`), has its first
-character written as an entity: `<` as `&lt;`, others by their number, e.g. `&#xFF1C;`. `unescape` undoes exactly that
-in what a model copies back.
+Every variable becomes a block `<name>…</name>`. In its text, the first character of anything that starts a tag, looks
+like one, or starts a role marker of a chat template (`<|im_end|>`, `[/INST]`, `<start_of_turn>`) is replaced with an
+entity: `<` with `&lt;`, others with their number, e.g. `&#xFF1C;`. `unescape` reverts exactly that in replies.
 """
 
 import re
@@ -12,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from hopgraph.tools.text.analyser import once_per_passage
 
 Value = str | int | Sequence[str] | Sequence[Mapping[str, str]]
-"""A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with
-the keys `title`, `text` and, where they are not numbered, `id`."""
+"""A prompt variable: a text, a number (inserted without a block), a list of texts, or a list of passages with the
+keys `title`, `text` and optionally `id`, by default their number."""
 
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
     "\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"  # zero-width, bidirectional controls
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, invisible tag letters
 )
-_IGNORABLE = (  # Unicode's Default_Ignorable_Code_Point but letters, which a tag's name may begin with
+_IGNORABLE = (  # Unicode's Default_Ignorable_Code_Point, except letters, which a tag name may start with
     "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
@@ -38,20 +37,20 @@ _ESCAPED = re.compile(f"&amp;(?={_ENTITY})", re.IGNORECASE)
 
 
 def clean(text: str) -> str:
-    """Remove characters that a reader cannot see; line ends become line feeds."""
+    """Remove invisible characters and normalize line ends to line feeds."""
     if text.isprintable():
         return text
-    return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 @once_per_passage
 def escape(text: str) -> str:
-    """Write text so that no part of it is a tag or a role's marker."""
+    """Escape text so that no part of it is a tag or a role marker."""
     return _TAG_START.sub(lambda found: _ENTITIES[found[0]], _LOOKS_ESCAPED.sub("&amp;", clean(text)))
 
 
 def unescape(text: str) -> str:
-    """Undo `escape` in text that a model copied; other text stays as it is."""
+    """Revert `escape` in text copied by a model; other text is unchanged."""
     if "&" not in text:
         return text
     plain = text.replace("&quot;", '"')
@@ -61,20 +60,20 @@ def unescape(text: str) -> str:
 
 
 def format_block(name: str, value: Value) -> str:
-    """Write a variable as a delimited block.
+    """Format a variable as a delimited block.
 
-    Passages without an id and texts of a list are numbered from 1; an empty list or a blank text is written as
-    `(none)`. A number is written as it is, without a block.
+    List items, and passages without an id, are numbered from 1; an empty list or blank text becomes `(none)`. A number
+    is returned without a block.
     """
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
         return f"<{name}>\n{escape(value).strip() or '(none)'}\n</{name}>"
-    entries = [_entry(number, entry) for number, entry in enumerate(value, start=1)]
+    entries = [_format_entry(number, entry) for number, entry in enumerate(value, start=1)]
     return "\n".join([f"<{name}>", *(entries or ["(none)"]), f"</{name}>"])
 
 
-def _entry(number: int, entry: str | Mapping[str, str]) -> str:
+def _format_entry(number: int, entry: str | Mapping[str, str]) -> str:
     if isinstance(entry, str):
         return f'<item id="{number}">{escape(entry)}</item>'
     key, title = format_attribute(entry.get("id", str(number))), format_attribute(entry["title"])
@@ -82,5 +81,5 @@ def _entry(number: int, entry: str | Mapping[str, str]) -> str:
 
 
 def format_attribute(text: str) -> str:
-    """Write text as the value of an attribute, in double quotes and on one line."""
+    """Escape text for a double-quoted attribute, on one line."""
     return " ".join(escape(text).replace('"', "&quot;").split())

@@ -1,10 +1,10 @@
-"""Turn a role and its variables into the messages of a model call, with worked examples (demonstrations) of its step.
+"""Render the messages of a model call from a role, its variables, and demonstrations of its step.
 
-Demonstrations are files with one JSON object on each line:
+Demonstration files have one JSON object per line:
 
     {"input": {"question": "…", "passages": [{"title": "…", "text": "…"}]}, "output": {"text": "…"}}
 
-`input` holds the variables that the step's prompt shows, `output` the reply that the model should give.
+`input` has the variables of the prompt's human message, `output` the expected reply.
 """
 
 import json
@@ -40,7 +40,7 @@ class Demonstration:
 
     input: Mapping[str, Value]
     output: Mapping[str, JsonValue]
-    """The reply, as the model should write it."""
+    """The expected reply."""
 
 
 def render(
@@ -52,21 +52,21 @@ def render(
     demonstrations: str | None = None,
     abstain: bool = True,
 ) -> list[BaseMessage]:
-    """Make the messages of a call: system, demonstrations as human and AI pairs, human.
+    """Return the messages of a call: system, demonstrations as human and AI pairs, human.
 
-    The system message's first line names the role, so that a simulated model can serve any role, also over
-    HTTP and under edited prompts. Demonstrations look like the input: those are shown whose variables differ least from
-    the given ones (with passages or without), less the variables that are not given; none says yes or no where that is
-    not asked for. Without `abstain`, the sections for it are left out, and so are demonstrations that abstain.
-    PromptError where a variable is missing or unknown; other errors: those of `read_prompt` and `read_demonstrations`.
+    The system message starts with the role, so that a simulated model can serve any role, also over HTTP and with
+    edited prompts. Shown are the demonstrations whose variables differ least from the given ones (e.g. with or without
+    passages), without variables that are not given; yes/no demonstrations only if `answer_type` is given. Without
+    `abstain`, its sections and demonstrations that abstain are omitted. Raises PromptError for a missing or unknown
+    variable, and the errors of `read_prompt` and `read_demonstrations`.
     """
     prompt = read_prompt(role, folders, text)
-    says = ABSTAIN in prompt.optional
-    if says and abstain:
+    may_abstain = ABSTAIN in prompt.optional
+    if may_abstain and abstain:
         variables = {**variables, ABSTAIN: ABSTAIN}
     examples: list[BaseMessage] = []
-    for example in _most_like(variables, read_demonstrations(role, demonstrations, folders)):
-        if says and not abstain and _abstains(example):
+    for example in _select_similar(variables, read_demonstrations(role, demonstrations, folders)):
+        if may_abstain and not abstain and _abstains(example):
             continue
         shared = {name: value for name, value in variables.items() if isinstance(value, int)}
         given = {name: value for name, value in example.input.items() if name in variables}
@@ -76,27 +76,27 @@ def render(
     return [SystemMessage(system), *examples, HumanMessage(_fill(prompt, prompt.input, variables))]
 
 
-def _most_like(variables: Mapping[str, Value], found: Sequence[Demonstration]) -> list[Demonstration]:
-    asked = [each for each in found if "answer_type" in variables or "answer_type" not in each.input]
-    differences = [len(each.input.keys() ^ variables.keys()) for each in asked]
-    return [each for each, difference in zip(asked, differences, strict=True) if difference == min(differences)]
+def _select_similar(variables: Mapping[str, Value], found: Sequence[Demonstration]) -> list[Demonstration]:
+    suitable = [each for each in found if "answer_type" in variables or "answer_type" not in each.input]
+    differences = [len(each.input.keys() ^ variables.keys()) for each in suitable]
+    return [each for each, difference in zip(suitable, differences, strict=True) if difference == min(differences)]
 
 
 def _abstains(example: Demonstration) -> bool:
-    said = example.output.get("answer")
-    return (said.get("text") if isinstance(said, dict) else said) == "unanswerable"
+    answer = example.output.get("answer")
+    return (answer.get("text") if isinstance(answer, dict) else answer) == "unanswerable"
 
 
 def _fill(prompt: PromptFile, text: str, variables: Mapping[str, Value]) -> str:
-    def place(match: re.Match[str]) -> str:
+    def insert(match: re.Match[str]) -> str:
         return format_block(match[1], variables[match[1]])
 
-    return PLACEHOLDER.sub(place, _with_sections(prompt, text, frozenset(variables))).strip()
+    return PLACEHOLDER.sub(insert, _choose_sections(prompt, text, frozenset(variables))).strip()
 
 
 @lru_cache(maxsize=512)
-def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
-    """Choose the sections of a prompt's text for the variables that are given; the others' places are left out."""
+def _choose_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
+    """Keep the sections that apply to the given variables; drop the placeholders of missing optional ones."""
     missing = set(PLACEHOLDER.findall(text)) - prompt.optional - given
     if missing:
         raise PromptError(f"{prompt.source}: variable {min(missing)!r} was not given")
@@ -107,7 +107,7 @@ def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
     def choose(match: re.Match[str]) -> str:
         return match[3] if (match[2] in given) == (match[1] == "#") else ""
 
-    while (chosen := SECTION.sub(choose, text)) != text:  # sections may hold others
+    while (chosen := SECTION.sub(choose, text)) != text:  # sections may be nested
         text = chosen
     for name in prompt.optional - given:
         text = re.sub(rf"\{{\{{{name}\}}\}}\n*", "", text)
@@ -117,11 +117,11 @@ def _with_sections(prompt: PromptFile, text: str, given: frozenset[str]) -> str:
 def read_demonstrations(
     role: str, demonstrations: str | None, folders: Collection[str] = ()
 ) -> tuple[Demonstration, ...]:
-    """Read the worked examples of a role `method/step`, in the order of the file; empty if the role has none.
+    """Return the demonstrations of a role `method/step`, in file order; may be empty.
 
-    `demonstrations` is a family, whose files `STEP.FAMILY.jsonl` are found as prompts are, else a folder with
-    `STEP.jsonl` files (SettingsError for neither); None for no examples. PromptError for a file that is not UTF-8, or a
-    record that does not fit the step, by file and line.
+    `demonstrations` is a family, whose files `STEP.FAMILY.jsonl` are found like prompts, or a folder with `STEP.jsonl`
+    files; None for no demonstrations. Raises SettingsError if it is neither, PromptError (with file and line) for a
+    file that is not UTF-8, or a record that does not match the step's variables.
     """
     if demonstrations is None:
         return ()
@@ -132,7 +132,7 @@ def read_demonstrations(
         path = own if own.is_file() else None
     if path is None:
         return ()
-    # The prompt says which variables a step shows; an edited one may have moved those of a built-in step.
+    # The built-in prompt, if there is one, has the step's variables: an edited one may have moved them.
     prompt = read_prompt(role, () if find_file(role, ".md") else folders)
     return _parsed(path, path.stat().st_mtime_ns, prompt)
 
@@ -140,10 +140,10 @@ def read_demonstrations(
 def check_demonstrations(
     method: str, steps: Collection[str], demonstrations: str | None, folders: Collection[str] = ()
 ) -> None:
-    """Check the worked examples of all steps of a method; of those with a built-in prompt without `steps`.
+    """Check the demonstrations of a method's steps, by default of those with a built-in prompt.
 
-    A family may lack examples for some steps, or for all steps of a method. A folder must have some for this
-    method, and nothing that no step reads (SettingsError). Further errors: those of `read_demonstrations`.
+    A family may lack demonstrations for any step. A folder must have a file for this method, and no file that is never
+    read (SettingsError). Also raises the errors of `read_demonstrations`.
     """
     if demonstrations is None:
         return
@@ -187,7 +187,7 @@ def _parsed(path: Path, _modified: int, prompt: PromptFile) -> tuple[Demonstrati
             found.append(_demonstration(cast("object", json.loads(line)), prompt))
         except json.JSONDecodeError as error:
             raise PromptError(f"{path}:{number}: not JSON: {error.msg} at character {error.pos + 1}") from None
-        except (ValueError, RecursionError) as error:  # what does not fit, a huge number, a deep nesting
+        except (ValueError, RecursionError) as error:  # wrong variables, a huge number or deep nesting
             raise PromptError(f"{path}:{number}: {error}") from None
     return tuple(found)
 
@@ -206,13 +206,13 @@ def _demonstration(record: object, prompt: PromptFile) -> Demonstration:
         problem = "unknown" if name in given else "missing"
         raise ValueError(f"variable {name!r} is {problem}; this step shows: {allowed}")
     for name, value in given.items():
-        if wanted := _expected_kind(name, value, prompt):
-            raise ValueError(f"variable {name!r} must be {wanted}, got {value!r:.60}")
+        if expected := _expected_kind(name, value, prompt):
+            raise ValueError(f"variable {name!r} must be {expected}, got {value!r:.60}")
     return Demonstration(cast("Mapping[str, Value]", given), cast("Mapping[str, JsonValue]", output))
 
 
 def _expected_kind(name: str, value: object, prompt: PromptFile) -> str:
-    """Return what a variable must be; empty when it is."""
+    """Describe the type that a variable must have; empty if it has it."""
     if name not in prompt.shown():
         return "" if type(value) is int else "a whole number"
     entries = cast("list[object]", value) if isinstance(value, list) else [value]

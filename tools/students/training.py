@@ -1,6 +1,6 @@
-"""Train a student: SFT by TRL for causal models, transformers' trainers for T5 and for classifiers, LoRA by peft.
+"""Train students: SFT by TRL for causal models, transformers' trainers for T5 and classifiers, LoRA by peft.
 
-Ours are the settings, the record, and that the same call resumes a training that was killed.
+This module adds the settings, the record, and resuming an interrupted training by the same call.
 """
 
 import json
@@ -25,7 +25,7 @@ from hopgraph.tools.io.optional_packages import require
 from hopgraph.tools.students.student_model import BaseWeights, load_base, prompt_texts
 from hopgraph.tools.students.student_record import (
     RECORD,
-    DataFacts,
+    DataInfo,
     MarkedSetting,
     StudentExample,
     StudentKind,
@@ -38,8 +38,8 @@ LOSSES, CHECKPOINTS = "loss.json", "checkpoints"
 TRAINED_PAPERS = ("genground", "ra_isf")
 _PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
 _LORA_TASKS = {"causal": "CAUSAL_LM", "seq2seq": "SEQ_2_SEQ_LM", "classifier": "SEQ_CLS"}
-_ENDING = 4  # tokens that may end a reply in a chat template
-_IGNORED = -100  # the label of a token that is not learned
+_END_TOKENS = 4  # that a chat template may add after a reply
+_IGNORED = -100  # label of tokens without loss
 TrainingProgress = Callable[[str, int, int | None], None]
 
 
@@ -52,22 +52,22 @@ class TrainingSettings(BaseModel):
     weight_decay: float = Field(ge=0, lt=1)
     epochs: float = Field(gt=0)
     batch: int = Field(ge=1)
-    """Examples in one pass."""
+    """Examples per forward pass."""
     accumulation: int = Field(ge=1)
-    """Passes in one step of the optimizer."""
+    """Forward passes per optimizer step."""
     schedule: Literal["linear", "cosine", "constant", "constant_with_warmup"]
     warmup: float = Field(ge=0, lt=1)
-    """Share of the steps."""
+    """Share of all steps."""
     max_length: int = Field(ge=16)
-    """Tokens of prompt and reply together."""
+    """Tokens of prompt and reply."""
     lora_rank: int = Field(ge=0)
     """0 trains all weights."""
     lora_alpha: int = Field(ge=1)
     lora_dropout: float = Field(ge=0, lt=1)
     precision: Literal["auto", "fp32", "bf16"]
-    """auto: bf16 where the processor has instructions for it."""
+    """`auto` is bf16 if the GPU or CPU supports it."""
     balance: bool
-    """True if examples of the rarer replies are repeated until all replies are about as frequent."""
+    """True if examples with rarer replies are repeated until all replies are about equally frequent."""
     checkpoint_steps: int = Field(ge=1)
     seed: int = Field(ge=0)
 
@@ -75,9 +75,9 @@ class TrainingSettings(BaseModel):
 def choose_settings(
     role: str, kind: StudentKind, given: Mapping[str, str]
 ) -> tuple[TrainingSettings, dict[str, MarkedSetting]]:
-    """Return the settings of a role's paper, with the given ones over them.
+    """Return the settings of a role's paper, overridden by `given`.
 
-    SettingsError for no such paper, or a setting that is unknown or out of bounds.
+    Raises SettingsError for an unknown paper, or a setting that is unknown or out of range.
     """
     parts = _read_settings(role.partition("/")[0])
     marked = {**parts.get("all", {}), **parts.get(kind, {})}
@@ -104,7 +104,7 @@ def _read_settings(paper: str) -> dict[str, dict[str, MarkedSetting]]:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The base model, the data and the output folder of a training."""
+    """Base model, data, settings and output folder of a training."""
 
     out: Path
     base: BaseWeights
@@ -112,26 +112,26 @@ class TrainingPlan:
     settings: TrainingSettings
     marked: dict[str, MarkedSetting]
     examples: Sequence[StudentExample]
-    facts: DataFacts
+    data: DataInfo
 
 
 def train(plan: TrainingPlan, progress: TrainingProgress) -> StudentRecord:
-    """Train the student, or resume its training from the last checkpoint; a finished one is left as it is.
+    """Train the student, or resume from the last checkpoint; a finished student is returned unchanged.
 
-    Writes into `out`: the weights or the LoRA adapter, the tokenizer, `student.json`, and `loss.json` with the loss of
-    each step. Under `accelerate launch` each process runs it, and the first one writes.
+    Writes the weights or LoRA adapter, the tokenizer, `student.json`, and `loss.json` with the loss of each step into
+    `out`. Under `accelerate launch` every process calls this, and the first one writes.
 
     Raises:
-        SettingsError: `out` holds something else, or was started with other settings, data or another base.
-        SpecError: a missing package, or weights that cannot be loaded. CorpusError: no example is short enough.
+        SettingsError: `out` has other files, or was started with other settings, data or another base.
+        SpecError: a package is missing, or the weights cannot be loaded. CorpusError: no example is short enough.
         RunError: out of memory, or the loss is not a number.
     """
     for package in _PACKAGES:
         require(package, "train")
-    record = _begin(plan)
+    record = _start_record(plan)
     if record.seconds is not None:
         return record
-    began = time.monotonic()
+    started = time.monotonic()
     _silence_libraries()
     trainer, left_out, longest = _make_trainer(plan, record)
     trainer.remove_callback(require("transformers").PrinterCallback)
@@ -148,7 +148,7 @@ def train(plan: TrainingPlan, progress: TrainingProgress) -> StudentRecord:
         raise RunError(f"{plan.out}: the loss is not a number; set a smaller learning_rate, or precision=fp32")
     trainer.save_model(str(plan.out))
     record.left_out, record.reply_tokens = left_out, 2 * longest
-    record.seconds = round(time.monotonic() - began, 1)
+    record.seconds = round(time.monotonic() - started, 1)
     if trainer.is_world_process_zero():
         write_files({plan.out / LOSSES: json.dumps(losses, indent=1).encode()})
         record.write(plan.out)
@@ -156,14 +156,14 @@ def train(plan: TrainingPlan, progress: TrainingProgress) -> StudentRecord:
     return record
 
 
-def _begin(plan: TrainingPlan) -> StudentRecord:
-    """Write the record of a training that begins, or return that of the one to resume."""
+def _start_record(plan: TrainingPlan) -> StudentRecord:
+    """Write the record of a new training, or return that of the one to resume."""
     record = StudentRecord(
         base=plan.base.named.name,
         kind=plan.kind,
         labels=class_replies(plan.examples) if plan.kind == "classifier" else [],
         settings=plan.marked,
-        data=plan.facts,
+        data=plan.data,
         versions={name: version(name) for name in _PACKAGES},
     )
     if not (plan.out / RECORD).exists():
@@ -182,7 +182,7 @@ def _begin(plan: TrainingPlan) -> StudentRecord:
 
 
 def _silence_libraries() -> None:
-    """Show our progress bar alone."""
+    """Hide the libraries' progress bars, log messages and future warnings."""
     for package in ("transformers.utils.logging", "datasets.utils.logging"):
         output = require(package, "train")
         output.disable_progress_bar()
@@ -191,7 +191,7 @@ def _silence_libraries() -> None:
 
 
 def _last_checkpoint(out: Path) -> str | None:
-    """Return the last checkpoint that was written whole: its state is written last."""
+    """Return the last complete checkpoint, i.e. with a trainer state, which is written last."""
     found = sorted((out / CHECKPOINTS).glob("checkpoint-*"), key=lambda each: int(each.name.rpartition("-")[2]))
     for folder in reversed(found):
         try:
@@ -210,15 +210,15 @@ def _reporter(progress: TrainingProgress) -> Any:
     return Report()
 
 
-def balanced(examples: Sequence[StudentExample]) -> list[StudentExample]:
-    """Repeat the examples of each rarer reply as often as fits into the number of the commonest; order is kept."""
+def balance_replies(examples: Sequence[StudentExample]) -> list[StudentExample]:
+    """Repeat examples with rarer replies until each reply is about as frequent as the commonest; keeps the order."""
     counts = Counter(each.reply for each in examples)
     most = max(counts.values())
     return [each for each in examples for _ in range(most // counts[each.reply])]
 
 
 def _arguments(plan: TrainingPlan, kind: Any, **more: Any) -> Any:
-    """Return the libraries' own settings; deterministic, without reports to elsewhere."""
+    """Return the libraries' training arguments, with a fixed seed and without reporting to other services."""
     torch, ours = require("torch"), plan.settings
     return kind(
         output_dir=str(plan.out / CHECKPOINTS),
@@ -248,17 +248,17 @@ def _in_bf16(plan: TrainingPlan) -> bool:
     cuda = require("torch").cuda
     if cuda.is_available():
         return bool(cuda.is_bf16_supported())
-    try:  # without these instructions it is many times slower than fp32
+    try:  # without native instructions bf16 is many times slower than fp32
         return "avx512_bf16" in Path("/proc/cpuinfo").read_text("ascii", "replace")
     except OSError:
         return False
 
 
 def _make_trainer(plan: TrainingPlan, record: StudentRecord) -> tuple[Any, int, int]:
-    """Return the trainer, how many examples are too long, and the tokens of the longest reply."""
+    """Return the trainer, the number of overlong examples, and the tokens of the longest reply."""
     torch, lora = require("torch"), plan.settings.lora_rank > 0
-    require("transformers").set_seed(plan.settings.seed)  # a new head begins with random weights
-    # Weights that are trained are kept in fp32, as small steps would be lost in bf16.
+    require("transformers").set_seed(plan.settings.seed)  # a new head has random weights
+    # Trained weights are in fp32, since bf16 would lose small updates.
     dtype = torch.bfloat16 if lora and _in_bf16(plan) else torch.float32
     model, tokenizer = load_base(plan.base, plan.kind, dtype, len(record.labels))
     if lora:
@@ -271,14 +271,14 @@ def _make_trainer(plan: TrainingPlan, record: StudentRecord) -> tuple[Any, int, 
             task_type=_LORA_TASKS[plan.kind],
         )
         model = peft.get_peft_model(model, adapter)
-    choose = balanced if plan.settings.balance else list[StudentExample]
+    choose = balance_replies if plan.settings.balance else list[StudentExample]
     if plan.kind == "classifier":
         return _classifier_trainer(plan, model, tokenizer, choose(plan.examples), record.labels), 0, 0
     replies = [len(ids) for ids in tokenizer([each.reply for each in plan.examples])["input_ids"]]
     fitting = [
         each
         for each, prompt, reply in zip(plan.examples, _prompt_ids(plan, tokenizer, plan.examples), replies, strict=True)
-        if len(prompt) + (reply + _ENDING if plan.kind == "causal" else 0) <= plan.settings.max_length
+        if len(prompt) + (reply + _END_TOKENS if plan.kind == "causal" else 0) <= plan.settings.max_length
     ]
     if not fitting:
         raise CorpusError(f"all examples have more than max_length={plan.settings.max_length} tokens; set another")
@@ -290,11 +290,11 @@ def _causal_trainer(plan: TrainingPlan, model: Any, tokenizer: Any, examples: Se
     trl = require("trl")
 
     class CompletionTrainer(trl.SFTTrainer):
-        """Compute the logits of the replies alone: of a long vocabulary, those of the prompts take half of the time."""
+        """Compute logits only for the replies: with a large vocabulary, those of the prompts take half of the time."""
 
         def compute_loss(self, model: Any, inputs: Any, **more: Any) -> Any:
-            learned = (inputs["labels"] != _IGNORED).any(0)
-            kept = len(learned) - int(learned.nonzero()[0]) + 1
+            is_reply = (inputs["labels"] != _IGNORED).any(0)
+            kept = len(is_reply) - int(is_reply.nonzero()[0]) + 1
             shown = {**inputs, "labels": inputs["labels"][:, -kept:], "logits_to_keep": kept}
             return require("transformers").Trainer.compute_loss(self, model, shown, **more)
 
