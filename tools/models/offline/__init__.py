@@ -1,4 +1,4 @@
-"""`offline:extractive`: the rule-based model without weights that lets everything run with nothing installed."""
+"""`offline:extractive`: a rule-based model, so that everything runs without a language model."""
 
 from typing import Any, ClassVar
 
@@ -15,11 +15,11 @@ __all__ = ["RuleBasedModel"]
 
 
 class RuleBasedModel(BaseChatModel):
-    """Answer every role of the project's prompts only from the passages in the prompt (spec `offline:extractive`).
+    """Chat model (spec `offline:extractive`) that answers every role's prompts from their passages alone, by rules.
 
-    Deterministic, without weights, network or own knowledge: it copies sentences and spans. The reply is
-    one JSON object of the role's shape; it says "unanswerable", "I don't know", "irrelevant" or gives an empty
-    list where it finds nothing. Token counts in `usage_metadata` are estimates.
+    It is deterministic, has no weights or knowledge, and copies sentences and spans. Each reply is one JSON object in
+    the role's schema, with "unanswerable", "I don't know", "irrelevant" or an empty list if it finds nothing. Token
+    counts in `usage_metadata` are estimates.
     """
 
     writes_logprobs: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Analysis of a question: the kind of answer, the asked-for noun, the options, and what it describes."""
+"""Analyse questions: answer type, noun asked for, options, and descriptions to resolve."""
 
 import re
 from collections.abc import Sequence
@@ -34,41 +34,41 @@ _OWNED = re.compile(r"['\u2019]s? (?:[a-z-]{3,20} ){0,2}?([a-z-]{3,20})\b")
 _WHAT_IS = re.compile(r"^(?:who|what|which) (?:is|are|was|were) ", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|share|shared)\b (?:the )?(?:same )?(\w+)|\bcountry of origin\b")
 _CLAUSE_END = re.compile(r" (?:born|die|died|buried|was|is|were|did|does|has|have)\b|[?,]")
-_NOTE = re.compile(r" \([^()\n]{1,60}\)")
+_PARENTHESIS = re.compile(r" \([^()\n]{1,60}\)")
 _MAKER = re.compile(r"\b(director|composer|performer|writer|author|producer|founder|designer)s?\b|\b(direct)ed\b")
 _MAX_CHARACTERS = 1_000
 
 
 class Question(NamedTuple):
-    """A question as understood by the offline model."""
+    """A question as analysed by the rule-based model."""
 
     text: str
     words: tuple[str, ...]
-    """In lower case, without the possessive ending."""
+    """Words in lower case, without possessive endings."""
     flat: str
-    """The same, each between spaces."""
+    """The text in lower case, with each word between spaces."""
     terms: frozenset[str]
     names: tuple[str, ...]
-    """As written, in order; a single first word is none."""
+    """Names as written, in order; a single first word does not count."""
     noun: str
-    """The noun asked for ("medal" in "what medal"), in lower case; empty if there is none."""
+    """The noun asked for ("medal" in "what medal"), in lower case; may be empty."""
     options: tuple[str, ...]
-    """The two options of "A or B"; empty when there are none."""
+    """The two options in "A or B"; may be empty."""
     kind: str
-    """The kind of answer: yes_no, person, place, date, number or thing."""
+    """Answer type: yes_no, person, place, date, number or thing."""
     orders: bool
-    """True if it asks whether one thing comes before or after another."""
+    """True if it asks whether one thing is before or after another."""
     wants_latest: bool
-    """True if the later of two dates decides it."""
+    """True if it asks for the later of two dates."""
     maker: str
-    """The role whose holders are compared, such as "director"; empty if the works themselves are compared."""
+    """The role whose holders are compared, e.g. "director"; empty if the works themselves are compared."""
     compared_fact: str
-    """The fact that a comparison needs of each side, e.g. "the date of birth"; empty if it compares none."""
+    """The fact that a comparison needs about each side, e.g. "the date of birth"; empty if nothing is compared."""
 
 
 @lru_cache(maxsize=512)
 def read_question(text: str) -> Question:
-    """Analyse a question; any text gives one."""
+    """Analyse a question, which may be any text."""
     low, found = text.lower(), terms(text)
     words = tuple(fold(word).removesuffix("'s") for word in WORD.findall(text))
     at = _main_question_word(words)
@@ -112,7 +112,7 @@ def read_question(text: str) -> Question:
 
 
 def _main_question_word(words: Sequence[str]) -> int:
-    """Return the index of the main question word: the first, or "what" or "which" wherever it is; -1 without one."""
+    """Return the index of the main question word; -1 if there is none."""
     asking = [at for at, word in enumerate(words) if word in _ASKING]
     early = [at for at in asking if at < 3]
     main = (at for at in early or asking if at == 0 or words[at] in ("what", "which", "how"))
@@ -134,7 +134,7 @@ def _noun(asking: str, rest: tuple[str, ...]) -> str:
 
 
 def _head(words: tuple[str, ...]) -> str:
-    """Return the last content word of the noun phrase at the start of `words`; empty without one."""
+    """Return the head of the noun phrase at the start of `words`; empty if there is none."""
     head = ""
     for word, after in zip(words[:6], [*words[1:7], ""], strict=False):
         verb = word.endswith("ed") or (word.endswith("s") and after in _ARTICLES)  # "team maintains the …"
@@ -155,16 +155,16 @@ def _options(text: str, *, compares: bool) -> tuple[str, ...]:
 
 
 def kind_of_noun(noun: str) -> str:
-    """Return what a noun names: date, number, place or person; empty for any other."""
+    """Return the answer type of a noun: date, number, place or person; empty for any other."""
     single = re.sub(r"ies$", "y", noun).removesuffix("s")
     return next((kind for kind, form in _KINDS if re.fullmatch(form, single) or re.fullmatch(form, noun)), "")
 
 
 def described(question: str) -> dict[str, str]:
-    """Map what a question describes instead of naming, innermost first, to the question for who or what that is.
+    """Map each description in a question, innermost first, to the question that resolves it.
 
-    As in "the mother of the author of X", "X's father" and "the astronomer who discovered X". At most the question's
-    first thousand characters are read.
+    Descriptions are, for example, "the mother of the author of X", "X's father" and "the astronomer who discovered X".
+    Only the first 1,000 characters are read.
     """
     question = question[:_MAX_CHARACTERS]
     every, nouns = names(question), dict[str, str]()
@@ -172,7 +172,7 @@ def described(question: str) -> dict[str, str]:
         named = next((at + len(name) for at, name in every if at >= match.end()), match.end())
         if (named == match.end() and not match["clause"]) or kind_of_noun(match["noun"]) in ("date", "number", "place"):
             continue
-        aside = _NOTE.match(question, named)
+        aside = _PARENTHESIS.match(question, named)
         end = aside.end() if aside else named
         if match["clause"] or _WHAT_IS.match(question):
             ended = _CLAUSE_END.search(question, end) if match["clause"] else None
@@ -191,7 +191,7 @@ def described(question: str) -> dict[str, str]:
 
 
 def compared_parts(question: Question, sides: Sequence[str], persons: frozenset[str] = frozenset()) -> list[str]:
-    """Return the two questions whose answers decide a comparison of two sides; empty when nothing is compared."""
+    """Return the two questions whose answers decide a comparison; empty if nothing is compared."""
     fact, maker = question.compared_fact, question.maker
     if len(sides) < 2 or not fact or not (question.options or question.kind == "yes_no"):
         return []
@@ -200,13 +200,13 @@ def compared_parts(question: Question, sides: Sequence[str], persons: frozenset[
 
 
 def split_question(question: str, in_order: bool = False) -> list[str]:
-    """Decompose a question into simpler ones, the simplest first; empty if its grammar offers none.
+    """Decompose a question into sub-questions, the innermost first; empty if it cannot be decomposed.
 
-    In order, `#1` stands for the answer to the first, and the last asks what is left of the question, or of each side
-    that it compares.
+    With `in_order`, `#1` refers to the answer to the first sub-question, and the last ones ask for the rest of the
+    question, or of each side of a comparison.
     """
     asked = read_question(question)
-    steps: dict[str, str] = {}  # what a step answers → the step
+    steps: dict[str, str] = {}  # description or part → sub-question
 
     def refer(text: str) -> str:
         for number, phrase in reversed([*enumerate(steps, start=1)]) if in_order else ():

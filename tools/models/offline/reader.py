@@ -1,4 +1,4 @@
-"""Rules that replace a language model; they use only the statements in the prompt."""
+"""The rules of the rule-based model; they use only the statements in the prompt."""
 
 import re
 from collections import Counter
@@ -31,49 +31,49 @@ _FITTING = {
     "date": ({"date"}, set[str]()),
     "number": ({"number"}, set[str]()),
 }
-"""For each kind of answer, the shapes that fit and those that may; a kind not listed accepts every shape."""
-_ANSWERED = ("history", "sub_answers")
-"""Lists of questions with their answers; all others are lists of statements."""
-_REASONS = re.compile(r" \((?:source|because): ")  # what follows an earlier answer
+"""Answer type → shapes that fit, and shapes that may fit; other types accept every shape."""
+_ANSWERED_BLOCKS = ("history", "sub_answers")
+"""List blocks of questions with answers; all others have statements."""
+_SUPPORT = re.compile(r" \((?:source|because): ")  # after an earlier answer
 _NOT = re.compile(r"\b(?:not|never|no longer|neither|nor|without)\b")
 _MIN_SURE = 1.2
-"""From this sum of cover and probability on, about three of four answers were right in the tuning halves."""
+"""Minimum sum of coverage and probability; above, about 3 of 4 answers were right in the tuning halves."""
 _COMPARED = 0.9
-"""The probability of a comparison's answer: its facts were found, but may have been misread."""
-_MIN_SHARED = 0.5  # share of a claim of which the statements about its subject must carry more for a yes
-_MIN_REACHED = 0.6  # how good a name must be to be asked for
+"""Probability of a comparison's or a claim's answer: its facts were found, but may be misread."""
+_MIN_SHARED = 0.5  # for a yes, statements about the subject must have more than this share of the claim's terms
+_MIN_REACHED = 0.6  # minimum score of a name to ask about
 _MAX_FACTS = 8
 _MAX_QUERIES = 20
 
 
 class _Candidate(NamedTuple):
-    """A possible answer in one statement."""
+    """A candidate answer in a statement."""
 
     text: str
-    at: int  # the statement's index in the evidence
-    fits: bool  # it may be the kind of answer asked for
+    at: int  # index of the statement in the evidence
+    fits: bool  # it may have the answer type
     score: float
 
 
 class _Evidence:
-    """A question and its statements; a link is a name that one statement mentions and another one is about."""
+    """A question and statements; two are linked if one mentions the name that the other is about."""
 
     def __init__(self, question: Question, statements: Sequence[ParsedStatement]) -> None:
         self.question, self.statements = question, statements
         self.weights = self._weigh()
-        # The question's terms that each statement carries.
+        # The question's terms in each statement.
         self.own = [statement.terms & frozenset(self.weights) for statement in statements]
-        # How well each name in a statement matches the question: 1 if verbatim, else by its words.
+        # How well each statement's name matches the question: 1 if verbatim, else the share of its terms.
         self.anchors: dict[str, float] = {}
         for name in dict.fromkeys(s.key for s in statements if len(s.key) > 2):
-            inside, whole = terms(name), f" {name} " in question.flat
-            self.anchors[name] = 1.0 if whole else len(inside & question.terms) / len(inside) if inside else 0.0
-        # The question's terms outside the titles it contains: what it asks about them.
+            own, is_whole = terms(name), f" {name} " in question.flat
+            self.anchors[name] = 1.0 if is_whole else len(own & question.terms) / len(own) if own else 0.0
+        # The question's terms outside the titles in it, i.e. what it asks about them.
         named = (terms(name) for name, anchor in self.anchors.items() if anchor == 1.0)
         self.open = frozenset(self.weights) - frozenset[str]().union(*named)
 
     def _weigh(self) -> dict[str, float]:
-        """Return the weight of each of the question's terms, rare ones and names more; they add up to 1."""
+        """Return the weights of the question's terms, which add up to 1; rare terms and names weigh more."""
         counts = Counter(found for statement in self.statements for found in statement.terms)
         weights: dict[str, float] = {}
         for position, word in enumerate(WORD.findall(self.question.text)):
@@ -86,19 +86,19 @@ class _Evidence:
         return {stem: weight / total for stem, weight in weights.items()}
 
     def cover(self, found: frozenset[str]) -> float:
-        """Return the share of the question's term weight that these terms carry, from 0 to 1."""
+        """Return the total weight of these terms in the question, from 0 to 1."""
         return sum(weight for stem, weight in self.weights.items() if stem in found)
 
     @cached_property
     def carried(self) -> list[frozenset[str]]:
-        """The question's terms along the best chain that ends in each statement."""
+        """The question's terms in the best chain that ends with each statement."""
         return [frozenset[str]().union(*(self.own[link] for link in chain)) for chain in self.chains]
 
     @cached_property
     def chains(self) -> list[tuple[int, ...]]:
-        """The best chain that ends in each statement: it alone, or after one that mentions the name it is about.
+        """The best chain that ends with each statement: itself, perhaps after one that mentions its name.
 
-        A name that occurs in the question is not a link.
+        Names in the question do not link statements.
         """
         mentioned_by = {
             name: [at for at, s in enumerate(self.statements) if s.key != name and f" {name} " in s.flat]
@@ -116,7 +116,7 @@ class _Evidence:
         return self.cover(carried) + 0.15 * anchor - 0.03 * len(chain) + 0.1 * self._linked_by(chain)
 
     def _linked_by(self, chain: tuple[int, ...]) -> float:
-        """Return the share of the open terms that stand next to the name by which a chain goes on."""
+        """Return the share of the open terms next to the name that links a chain."""
         if len(chain) == 1 or not self.open:
             return 0.0
         before, name = self.statements[chain[0]].flat, f" {self.statements[chain[1]].key} "
@@ -125,10 +125,10 @@ class _Evidence:
         return self.cover(terms(near) & self.open) / self.cover(self.open)
 
     def candidates(self) -> list[_Candidate]:
-        """Return the candidate answers, best first, ties in the order of the statements; empty without any."""
+        """Return the candidate answers, best first; ties are in the order of the statements."""
         found: list[_Candidate] = []
         kind = self.question.kind
-        # The names that some sentence has, so that a title is more than a heading; its first word alone is none.
+        # Names in sentences: a title is a candidate only if it is one. A single first word does not count.
         every = (span for statement in self.statements for span in statement.spans if span.kind == "name")
         mentioned = {key(span.text) for span in every if span.start or " " in span.text}
         wanted = {"date": {"date"}, "number": {"number"}}.get(kind, {"name", "quoted"})
@@ -138,24 +138,24 @@ class _Evidence:
                 spans += [s for s in statement.spans if s.kind == "number" and re.fullmatch(r"\d{3,4}", s.text)]
             if statement.key in mentioned and kind not in ("date", "number"):
                 spans.append(Span(statement.name, -1, "name"))
-            for span in (*spans, *self._kinds_of_noun(statement)):
+            for span in (*spans, *self._noun_phrases(statement)):
                 name = key(span.text)
-                opens = span.kind == "name" and not span.start and name not in mentioned
-                if not opens and name and f" {name} " not in self.question.flat:
+                is_first_word = span.kind == "name" and not span.start and name not in mentioned
+                if not is_first_word and name and f" {name} " not in self.question.flat:
                     fits, score = self._score(at, span)
-                    found.append(_Candidate(self._shown(statement, span), at, fits, score))
+                    found.append(_Candidate(self._answer_text(statement, span), at, fits, score))
         return sorted(found, key=lambda candidate: -candidate.score)
 
-    def _kinds_of_noun(self, statement: ParsedStatement) -> list[Span]:
-        """Return the phrases that end in the noun asked for, such as "platform team" for "which team"."""
+    def _noun_phrases(self, statement: ParsedStatement) -> list[Span]:
+        """Return phrases that end with the noun asked for, e.g. "platform team" for "which team"."""
         noun = self.question.noun
         if self.question.kind != "thing" or not noun:
             return []
         phrase = rf"\b(?:[Tt]he|[Aa]n?) ((?:[\w-]{{1,30}} ){{1,2}}{re.escape(noun)})\b"
         return [Span(found[1], found.start(1), "kind") for found in re.finditer(phrase, statement.plain)]
 
-    def _shown(self, statement: ParsedStatement, span: Span) -> str:
-        """Return a span as an answer: only the year if one is asked for; a number in a table with its currency."""
+    def _answer_text(self, statement: ParsedStatement, span: Span) -> str:
+        """Return a span as an answer: only the year if that is asked for; a number in a table with its unit."""
         day = date_key(span.text) if span.kind == "date" and self.question.noun == "year" else None
         if day and day[0]:
             return str(day[0])
@@ -163,32 +163,32 @@ class _Evidence:
         return f"{span.text} {units[0]}" if span.kind == "number" and span.label and len(units) == 1 else span.text
 
     def _score(self, at: int, span: Span) -> tuple[bool, float]:
-        """Return whether a span may be the asked-for kind of answer, and its score.
+        """Return whether a span may have the answer type, and its score.
 
-        Its looks, the chain that leads to it and the question's terms around it are weighed as a listwise logistic
-        regression did on the first halves of the training samples of HotpotQA, 2WikiMultihopQA and MuSiQue.
+        The weights of its shape, the chain that leads to it and the question's terms near it are from a listwise
+        logistic regression on the first halves of the training samples of HotpotQA, 2WikiMultihopQA and MuSiQue.
         """
-        question, statement, inside = self.question, self.statements[at], terms(span.text)
-        looks = _looks(statement, span)
-        fitting, possible = _FITTING.get(question.kind, ({looks}, set[str]()))
-        fits = looks in fitting | possible
-        carried, own = self.carried[at] - inside, self.own[at] - inside
+        question, statement, in_span = self.question, self.statements[at], terms(span.text)
+        shape = _shape(statement, span)
+        fitting, possible = _FITTING.get(question.kind, ({shape}, set[str]()))
+        fits = shape in fitting | possible
+        carried, own = self.carried[at] - in_span, self.own[at] - in_span
         start, noun = max(0, span.start), term(question.noun)
         near = terms(span.label or statement.plain[max(0, start - 25) : start])
         if question.kind in ("person", "number") and not span.label:
             near |= terms(" ".join(WORD.findall(statement.plain[start + len(span.text) :][:40])[:2]))
-        by_looks = 0.0 if question.kind not in _FITTING else 1.52 if looks in fitting else 0.0 if fits else -1.49
+        by_shape = 0.0 if question.kind not in _FITTING else 1.52 if shape in fitting else 0.0 if fits else -1.49
         in_chain = 1.55 * self.anchors.get(self.statements[self.chains[at][0]].key, 0.0)
-        told = near & (self.open | {noun}) if span.start >= 0 else frozenset[str]()
-        around = 1.40 * bool(noun and noun in statement.terms) + 1.50 * bool(told)
+        next_to = near & (self.open | {noun}) if span.start >= 0 else frozenset[str]()
+        around = 1.40 * bool(noun and noun in statement.terms) + 1.50 * bool(next_to)
         cover = 1.83 * self.cover(carried) + 1.43 * self.cover(carried & self.open) + 1.31 * self.cover(own & self.open)
-        return fits, by_looks + in_chain + around + cover + 2.0 * self._linked_by(self.chains[at])
+        return fits, by_shape + in_chain + around + cover + 2.0 * self._linked_by(self.chains[at])
 
     def reached(self) -> Iterator[tuple[float, str, int]]:
-        """Yield the names that the evidence mentions and the question does not: their value, name and statement.
+        """Yield (score, name, statement) for names that are in the evidence but not in the question.
 
-        A name counts by the chain that leads to its statement, by a term of the question right before it, and less
-        if statements are about it already.
+        The score depends on the chain that leads to the statement, and on a term of the question right before the
+        name; it is lower if statements are about the name already.
         """
         for at, statement in enumerate(self.statements):
             start, carried = self.statements[self.chains[at][0]].key, self.carried[at]
@@ -201,14 +201,14 @@ class _Evidence:
                     yield reach + 0.5 * bool(near) - 0.3 * (name in self.anchors), span.text, at
 
     def open_word(self, at: int) -> str:
-        """Return the heaviest open word that a statement's chain lacks, the asked-for noun last; empty without one."""
+        """Return the open word with the largest weight that a statement's chain lacks, preferably not the noun."""
         noun, lacking = term(self.question.noun), self.open - self.carried[at]
         left = [word for word in WORD.findall(self.question.text) if term(word) in lacking]
         return max(left, key=lambda word: (term(word) != noun, self.weights[term(word)]), default="")
 
 
-def _looks(statement: ParsedStatement, span: Span) -> str:
-    """Return the shape of a span: person, place, quoted, date, number or any name."""
+def _shape(statement: ParsedStatement, span: Span) -> str:
+    """Return the shape of a span: person, place, name, quoted, date, number or kind."""
     words = span.text.split()
     if span.kind != "name":
         return span.kind
@@ -219,30 +219,30 @@ def _looks(statement: ParsedStatement, span: Span) -> str:
 
 @dataclass(frozen=True)
 class _Finding:
-    """An answer with its certainty, its support and what is missing."""
+    """An answer with its probability, support, and missing facts."""
 
     text: str = ""
     probability: float = 0.0
     used: tuple[ParsedStatement, ...] = ()
-    missing: tuple[str, ...] = ()  # the questions of a comparison that have no answer yet
-    covered: float = 0.0  # the share of the question's term weight that the chain carries, from 0 to 1
-    complete: bool = False  # as many links as the question seems to need, and an answer that looks like the kind
+    missing: tuple[str, ...] = ()  # questions of a comparison without an answer yet
+    covered: float = 0.0  # share of the question's term weight in the chain, from 0 to 1
+    complete: bool = False  # the chain has as many hops as the question, and the answer fits its type
 
     @property
     def sure(self) -> bool:
-        """Return whether it is a whole chain whose cover and probability together reach a fitted sum."""
+        """Return whether the chain is complete, and coverage plus probability reach the threshold."""
         return bool(self.text) and self.complete and not self.missing and self.covered + self.probability >= _MIN_SURE
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Finds answers in statements and among the answers to earlier questions."""
+    """Finds answers in statements and earlier answers."""
 
     statements: Sequence[ParsedStatement]
     known: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The answers by the keys of their questions; empty for a question that has none."""
+    """Question key → answer, which may be empty."""
     read: dict[str, _Evidence] = field(default_factory=dict[str, _Evidence])
-    """The evidence by the questions that were read."""
+    """Question → evidence (a cache)."""
 
     def evidence(self, question: str) -> _Evidence:
         if question not in self.read:
@@ -250,10 +250,10 @@ class _Reader:
         return self.read[question]
 
     def resolve(self, question: str) -> str:
-        """Put the known answers in place of what the question describes; a comparison has each side's found itself."""
+        """Replace descriptions in the question with known answers; comparisons resolve each side by themselves."""
         if self._parts(self.evidence(question)):
             return question
-        for _ in self.known:  # an answer may describe something itself, even what it answers
+        for _ in self.known:  # an answer may itself be a description, even of itself
             known = ((phrase, self.known.get(key(asked), "")) for phrase, asked in described(question).items())
             phrase, answer = next((each for each in known if each[1]), ("", ""))
             if not answer:
@@ -262,9 +262,9 @@ class _Reader:
         return question
 
     def find(self, question: str, yes_no: bool = False, one_text: bool = False) -> _Finding:
-        """Find the best answer: yes or no, whatever the question looks like, where `yes_no` says so.
+        """Return the best answer; yes or no if `yes_no` is set, or the question asks for it.
 
-        If the statements are `one_text`, all of them are one chain, and nothing is compared within it.
+        With `one_text`, all statements are one chain, and nothing is compared.
         """
         if answer := self.known.get(key(question)):
             return _Finding(answer, 1.0, covered=1.0, complete=True)
@@ -280,7 +280,7 @@ class _Reader:
         return compared_parts(evidence.question, self._sides(evidence), persons)
 
     def _sides(self, evidence: _Evidence) -> list[str]:
-        """Return the two things that the question compares: its options, else the titles and names it contains."""
+        """Return the two things that the question compares: its options, else titles and names in it."""
         question = evidence.question
         if question.options or question.kind != "yes_no":
             return list(question.options)
@@ -292,7 +292,7 @@ class _Reader:
         return sorted(kept, key=lambda name: question.flat.find(key(name)))[:2]
 
     def _compare(self, evidence: _Evidence, parts: Sequence[str]) -> _Finding:
-        """Answer both parts, and compare the answers: which comes first, or whether they are equal."""
+        """Answer both parts and compare the answers: which is first, or whether they are equal."""
         facts, question = [self._find_part(part) for part in parts], evidence.question
         used = tuple(dict.fromkeys(statement for fact in facts for statement in fact.used))
         is_claim = question.kind == "yes_no"
@@ -307,7 +307,7 @@ class _Reader:
         return _Finding(text, _COMPARED, used, (), 1.0, True)
 
     def _find_part(self, part: str) -> _Finding:
-        """Answer a part of a comparison by way of what it describes; only sure answers count."""
+        """Answer a part of a comparison after resolving its description."""
         used: tuple[ParsedStatement, ...] = ()
         asked = next(iter(described(part).items()), None)
         if asked and not self.known.get(key(part)):
@@ -319,24 +319,24 @@ class _Reader:
         return _Finding(found.text, used=(*used, *found.used)) if found.text else _Finding(missing=(part,))
 
     def _look_up(self, question: str) -> _Finding:
-        """Answer a question about one name from the statements about it; empty if they do not say it."""
+        """Answer a question about a name from the statements about that name; may be empty."""
         anchors = self.evidence(question).anchors
         name = max((name for name, anchor in anchors.items() if anchor == 1.0), key=len, default="")
         about = [s for s in self.statements if s.key == name != ""]
         if "country" in question or "nationality" in question:
-            told = next((s for s in about if s.demonym), None)
-            if told and key(question) not in self.known:
-                return _Finding(told.demonym, used=(told,))
+            source = next((s for s in about if s.demonym), None)
+            if source and key(question) not in self.known:
+                return _Finding(source.demonym, used=(source,))
         found = _Reader(about, self.known).find(question, one_text=True)
         return found if found.complete else _Finding()
 
     def _side(self, side: str) -> str:
-        """Return a side as named in an answer: for "the director of X" the director."""
+        """Return the name of a side; for "the director of X", that of the director."""
         return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
 
 
 def _judge_claim(evidence: _Evidence) -> _Finding:
-    """Say yes when the statements about the question's subject, or about both of two, carry what it says."""
+    """Answer yes if the statements about the subject (each of them after "both") have most of the claim's terms."""
     about = [(at, s) for at, s in enumerate(evidence.statements) if evidence.anchors.get(s.key) == 1.0]
     if not about:
         return _Finding(missing=(evidence.question.text,))
@@ -352,9 +352,9 @@ def _judge_claim(evidence: _Evidence) -> _Finding:
 
 
 def _best(evidence: _Evidence, one_text: bool) -> _Finding:
-    """Return the candidate with the highest score; its probability is its share of all of them.
+    """Return the candidate with the highest score, with its softmax probability.
 
-    A chain that carries not one word of the names in the question is about something else and is left out.
+    Candidates whose chain shares no term with the names in the question are skipped.
     """
     whole = frozenset[str]().union(*evidence.own)
     named = frozenset[str]().union(*(terms(name) for name in evidence.question.names))
@@ -367,19 +367,19 @@ def _best(evidence: _Evidence, one_text: bool) -> _Finding:
     chain = evidence.chains[best.at]
     carried = whole if one_text else evidence.carried[best.at]
     hops = 1 + len(described(evidence.question.text))
-    long = one_text or len(chain) >= min(2, hops)
+    is_long = one_text or len(chain) >= min(2, hops)
     used = tuple(evidence.statements[link] for link in chain)
-    return _Finding(best.text, same / sum(weights), used, (), evidence.cover(carried), long and best.fits)
+    return _Finding(best.text, same / sum(weights), used, (), evidence.cover(carried), is_long and best.fits)
 
 
 @dataclass(frozen=True)
 class RuleReader:
-    """Plays a prompt with rules of English grammar; it has no memory, and errs as rules do."""
+    """A player that uses rules of English grammar; it has no memory."""
 
     prompt: ParsedPrompt
 
     def with_question(self, question: str) -> Self:
-        """Return the reader of the same prompt with another question."""
+        """Return a reader of the same prompt with another question."""
         return replace(self, prompt=self.prompt.with_question(question))
 
     @cached_property
@@ -387,16 +387,16 @@ class RuleReader:
         return read_passages(self.prompt.passages)
 
     def _reader(self, given: PromptContents) -> tuple[_Reader, str]:
-        """Return the given blocks, and the question with the names from earlier answers."""
+        """Return a reader of the given blocks, and the question with known answers inserted."""
         known: dict[str, str] = {}
-        for _, line in (item for name in _ANSWERED if name in given.lists for item in self.prompt.items(name)):
+        for _, line in (item for name in _ANSWERED_BLOCKS if name in given.lists for item in self.prompt.items(name)):
             asked, _, rest = line.partition("? ")
-            answer = _REASONS.split(rest, maxsplit=1)[0].removesuffix(" (not grounded)")
+            answer = _SUPPORT.split(rest, maxsplit=1)[0].removesuffix(" (not grounded)")
             known[key(asked)] = "" if answer == "unknown" or not key(answer) else answer
-        told = self._shown if given.passages else []
-        texts = (text for name in given.lists if name not in _ANSWERED for _, text in self.prompt.items(name))
-        statements = {statement.whole: statement for statement in reversed(told)}
-        for number, text in enumerate(texts, start=len(told) + 1):
+        shown = self._shown if given.passages else []
+        texts = (text for name in given.lists if name not in _ANSWERED_BLOCKS for _, text in self.prompt.items(name))
+        statements = {statement.whole: statement for statement in reversed(shown)}
+        for number, text in enumerate(texts, start=len(shown) + 1):
             for line in text.splitlines()[:_MAX_QUERIES]:
                 statements.setdefault(line, read_statement(number, line))
         reader = _Reader(sorted(statements.values(), key=lambda each: each.number), known)
@@ -409,7 +409,7 @@ class RuleReader:
         return reader.find(question, "yes_no" in self.prompt.blocks.get("answer_type", ""))
 
     def relevant(self) -> list[int]:
-        """Return the passages that name what the question names or that the answer rests on; else the useful."""
+        """Return the passages that support the answer or have a name of the question; without names, useful ones."""
         asked = [key(name) for name in read_question(self.prompt.question).names]
         used = (
             {s.passage for s in self._find(PromptContents()).used}
@@ -420,11 +420,11 @@ class RuleReader:
         return [number for number, text in texts.items() if number in used or any(name in text for name in asked)]
 
     def facts(self, given: PromptContents) -> list[StatedFact]:
-        """Return the useful sentences, best first; empty when none carries anything that the question asks.
+        """Return the useful sentences, best first; may be empty.
 
-        A sentence scores by the question's terms in it and in its chain, and by how well its title matches the
-        question; the first sentence of a passage scores higher, since it says what the title is. Sentences that help
-        with one of the queries for which the passages were found count too.
+        The score depends on the question's terms in the sentence and its chain, and on how well its title matches the
+        question; the first sentence of a passage, which usually defines its title, scores higher. Sentences that help
+        with one of the prompt's queries are included.
         """
         reader, question = self._reader(given)
         queries = (reader.resolve(query) for _, query in self.prompt.items("queries"))
@@ -441,40 +441,40 @@ class RuleReader:
         return [*found]
 
     def answer(self, given: PromptContents) -> PlayerAnswer:
-        """Answer from the statements; only a sure answer counts where another search may follow."""
+        """Answer from the statements; if another search may follow, only with a sure answer."""
         found = self._find(given)
-        reads = found.sure or (given.wants != "sure" and (found.used or given.wants == "last"))
+        is_used = found.sure or (given.wants != "sure" and (found.used or given.wants == "last"))
         numbers = {text: number for number, text in self.prompt.items("information")}
         return PlayerAnswer(
-            found.text if reads else "",
-            tuple(map(_fact, found.used)) if reads else (),
+            found.text if is_used else "",
+            tuple(map(_fact, found.used)) if is_used else (),
             tuple(sorted({statement.passage for statement in found.used if statement.passage})),
             tuple(numbers[s.whole] for s in found.used if s.whole in numbers),
             max(1, round(5 * found.probability)),
         )
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Return up to 20 questions and queries not asked yet, best first; may be empty."""
+        """Return up to 20 new questions and queries, best first."""
         reader, question = self._reader(given)
-        said = {key(line.partition("? ")[0]) for line in asked}
-        fresh = dict[str, str]()
+        old = {key(line.partition("? ")[0]) for line in asked}
+        new = dict[str, str]()
         for text in (*(reader.find(question).missing or _next_links(reader, question)), question):
-            if key(text) and key(text) not in said:
-                fresh.setdefault(key(text), text.strip())
-        return [*fresh.values()][:_MAX_QUERIES]
+            if key(text) and key(text) not in old:
+                new.setdefault(key(text), text.strip())
+        return [*new.values()][:_MAX_QUERIES]
 
     def parts(self, in_order: bool) -> list[str]:
-        """Decompose the question by its grammar."""
+        """Decompose the question by grammar rules."""
         return split_question(self.prompt.question, in_order)
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
-        """Return the judgement as it is."""
+        """Return `right` unchanged."""
         del judgement, number
         return right
 
 
 def _next_links(reader: _Reader, question: str) -> Iterator[str]:
-    """Yield what is described, unknown names, and the names that the evidence reached."""
+    """Yield questions and queries for descriptions, unknown names, and names reached in the evidence."""
     evidence = reader.evidence(question)
     for phrase, asked in list(described(question).items())[:1]:
         found = reader.find(asked)
@@ -485,8 +485,8 @@ def _next_links(reader: _Reader, question: str) -> Iterator[str]:
     if reader.statements:
         every = " \n ".join(evidence.anchors)
         yield from [name for name in evidence.question.names if key(name) not in every][:2]
-    for value, name, at in sorted(evidence.reached(), key=lambda row: -row[0]):
-        if value >= _MIN_REACHED:
+    for score, name, at in sorted(evidence.reached(), key=lambda row: -row[0]):
+        if score >= _MIN_REACHED:
             yield f"{name} {evidence.open_word(at)}"
 
 

@@ -1,1 +1,1 @@
-"""Models without a language model: how prompts are read, and the reply to every step, over a player."""
+"""Models without a language model: a player per prompt, and the replies to all steps by its answers."""

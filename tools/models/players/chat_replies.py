@@ -1,7 +1,7 @@
-"""The replies to the steps of a chat, by rules: a follow-up stands alone, and small talk is none of them.
+"""Rules for chats: rewrite follow-up questions as standalone ones, and reply to small talk.
 
-The rules know English pronouns ("when did she die?"), and what a short follow-up leaves out ("and his mother?"). Who
-"he" is they guess by recency and by the look of a name, not by gender.
+The rules resolve English pronouns ("when did she die?") and complete short follow-ups ("and his mother?"). They choose
+the antecedent by recency and by the form of the name, not by gender.
 """
 
 import re
@@ -27,7 +27,7 @@ _ASKED_FOR = {
     "place": re.compile(r"\bwhere\b|\bin (?:which|what)\b", re.IGNORECASE),
     "thing": re.compile(r"\b(?:what|which)\b", re.IGNORECASE),
 }
-"""The kind of an earlier question's answer, by the first matching form."""
+"""Answer type of an earlier question → pattern; the first match counts."""
 _THANKS = r"thanks|thank you|thx|cheers"
 _SMALL_TALK = re.compile(
     rf"(?:(?:{_THANKS}|hi|hello|hey|good (?:morning|afternoon|evening|day|night)|bye|goodbye|see you|how are you"
@@ -43,22 +43,22 @@ class _Turn(NamedTuple):
 
 
 def stand_alone_question(prompt: ParsedPrompt) -> dict[str, str]:
-    """Replace pronouns with names and complete a short follow-up; else repeat the message."""
+    """Rewrite the message as a standalone question, if needed."""
     message = prompt.text("message")[:_MAX_MESSAGE].strip()
     turns = _turns(prompt)
     return {"question": (_stand_alone(message, turns) if turns else "") or message}
 
 
 def small_talk_reply(message: str) -> str | None:
-    """Return a friendly reply to small talk, maybe an empty one; None for a question."""
-    said = key(message)
-    if len(said) > _MAX_SMALL_TALK or not _SMALL_TALK.fullmatch(said):
+    """Return a reply to small talk, perhaps empty; None for a question."""
+    words = key(message)
+    if len(words) > _MAX_SMALL_TALK or not _SMALL_TALK.fullmatch(words):
         return None
-    return "You are welcome." if re.search(_THANKS, said) else ""
+    return "You are welcome." if re.search(_THANKS, words) else ""
 
 
 def _turns(prompt: ParsedPrompt) -> list[_Turn]:
-    """Read the history, the latest turn first."""
+    """Return the turns of the history, the latest first."""
     turns: list[_Turn] = []
     for _, line in prompt.items("history"):
         speaker, _, text = line.partition(": ")
@@ -72,14 +72,14 @@ def _turns(prompt: ParsedPrompt) -> list[_Turn]:
 
 
 def _stand_alone(message: str, turns: list[_Turn]) -> str:
-    """Rewrite a message; empty when there is nothing to rewrite it with."""
+    """Return the rewritten message; empty if there is nothing to rewrite."""
     short = _LEAD.sub("", message).rstrip(" ?.!")
     last = turns[0].question
     if _ASKING.fullmatch(short):
         return f"{short.capitalize()} {last.partition(' ')[2]}"
-    full = bool(_ASKING.match(short) or _VERB.match(short)) or _LEAD.match(message) is None
-    named = _name_pronouns(short, turns, full)
-    if full:
+    is_full = bool(_ASKING.match(short) or _VERB.match(short)) or _LEAD.match(message) is None
+    named = _replace_pronouns(short, turns, is_full)
+    if is_full:
         return f"{named[:1].upper()}{named[1:]}?" if named != short else ""
     previous = next(reversed(_names(last)), "")
     name = named.removeprefix("the ")
@@ -90,16 +90,16 @@ def _stand_alone(message: str, turns: list[_Turn]) -> str:
 
 
 def _names(question: str) -> list[str]:
-    """Return the names in a question; a single first word is none."""
+    """Return the names in a question; a single first word does not count."""
     return [name for at, name in names(question) if at or " " in name]
 
 
-def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
-    """Put names for the pronouns that refer to earlier turns: in a full question to what was found last."""
+def _replace_pronouns(text: str, turns: list[_Turn], is_full: bool) -> str:
+    """Replace pronouns with names from earlier turns; in a full question, preferably from the sources."""
 
     def name(match: re.Match[str]) -> str:
         kind = "place" if match["place"] else "thing" if match["thing"] else "person"
-        found = "" if names(text[: match.start()]) else next(_referents(turns, kind, full), "")
+        found = "" if names(text[: match.start()]) else next(_antecedents(turns, kind, is_full), "")
         if not found:
             return match[0]
         owner = f"{found}'" if found.endswith("s") else f"{found}'s"
@@ -108,17 +108,17 @@ def _name_pronouns(text: str, turns: list[_Turn], full: bool) -> str:
     return _PRONOUN.sub(name, text)
 
 
-def _referents(turns: Sequence[_Turn], kind: str, found_first: bool) -> Iterator[str]:
-    """Yield the persons, or all else, that the turns speak of, the latest turn first: found there, and asked about."""
+def _antecedents(turns: Sequence[_Turn], kind: str, sources_first: bool) -> Iterator[str]:
+    """Yield the persons, or other things, in the turns, the latest first: answers, sources, and names in questions."""
     for turn in turns:
         asked = _names(turn.question)
         if turn.answer and kind == next((name for name, form in _ASKED_FOR.items() if form.search(turn.question)), ""):
             yield turn.answer
-        named = [*turn.sources, *asked] if found_first else [*asked, *turn.sources]
+        named = [*turn.sources, *asked] if sources_first else [*asked, *turn.sources]
         yield from (name for name in named if _looks_like_a_person(name) == (kind == "person"))
 
 
 def _looks_like_a_person(name: str) -> bool:
-    """Return whether a name is made of two to four capitalised words, without "the" or a genitive."""
+    """Return whether a name has two to four words, and neither "The" nor a possessive."""
     words = name.split()
     return 2 <= len(words) <= 4 and "'s " not in name and " > " not in name and not name.startswith("The ")

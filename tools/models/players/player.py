@@ -1,4 +1,4 @@
-"""Building blocks of every reply: five questions to the player of the language model."""
+"""The protocol of a player, which takes the place of a language model for one prompt."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self
@@ -8,27 +8,27 @@ from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
 
 @dataclass(frozen=True)
 class PromptContents:
-    """The information that a step lets its player use, and the kind of answer required."""
+    """The information that a player may use in a step, and the kind of answer required."""
 
     lists: tuple[str, ...] = ()
-    """The trusted blocks in addition to the passages, such as `information`."""
+    """Trusted blocks in addition to the passages, e.g. `information`."""
     passages: bool = True
     memory: bool = False
-    """True if the player's own knowledge may be used."""
+    """True if the player may use its own knowledge."""
     wants: Literal["sure", "read", "last", "guess"] = "sure"
-    """An answer only where nothing is missing, as another search may follow; what can be read in the passages; the
-    best that the information supports, as nothing follows; or an answer in any case."""
+    """`sure`: an answer only if nothing is missing, since another search may follow; `read`: what the passages say;
+    `last`: the best supported answer, since no search follows; `guess`: always an answer."""
 
 
 class StatedFact(NamedTuple):
-    """A fact that the player found or remembers."""
+    """A fact from the prompt or the player's memory."""
 
     text: str
     """A standalone sentence."""
     quote: str = ""
-    """The passage sentence that states it, verbatim; empty if no passage does."""
+    """The sentence of a passage that states it, verbatim; may be empty."""
     passage: int = 0
-    """The number of the passage; 0 for none."""
+    """Number of the passage; 0 if there is none."""
 
 
 @dataclass(frozen=True)
@@ -36,49 +36,49 @@ class PlayerAnswer:
     """An answer with its support."""
 
     text: str = ""
-    """Empty when there is none."""
+    """May be empty."""
     facts: tuple[StatedFact, ...] = ()
-    """Facts known on the way to the answer, even without one, in order."""
+    """Facts that lead to the answer, in order; there may be some even without an answer."""
     passages: tuple[int, ...] = ()
-    """The numbers of the supporting passages, in order."""
+    """Numbers of the supporting passages, in order."""
     items: tuple[int, ...] = ()
-    """The numbers of the supporting items of `information`, in order."""
+    """Numbers of the supporting items of `information`, in order."""
     confidence: int = 5
     """From 1 to 5."""
 
 
 class Player(Protocol):
-    """Plays a model's part in one prompt; each question says what its step allows, so that a player can obey."""
+    """Answers questions about one prompt in place of a model; `given` says what the step allows."""
 
     @property
     def prompt(self) -> ParsedPrompt:
-        """Return the prompt it was given."""
+        """Return its prompt."""
         ...
 
     def with_question(self, question: str) -> Self:
-        """Return the player of the same prompt with another question."""
+        """Return a player of the same prompt with another question."""
         ...
 
     def relevant(self) -> list[int]:
-        """Return the numbers of the passages that help to answer, in order."""
+        """Return the numbers of the relevant passages, in order."""
         ...
 
     def facts(self, given: PromptContents) -> list[StatedFact]:
-        """Return what helps to answer the question, the most useful first; empty for nothing."""
+        """Return the facts that help to answer the question, the most useful first."""
         ...
 
     def answer(self, given: PromptContents) -> PlayerAnswer:
-        """Answer the question, in the way that `given` requires."""
+        """Answer the question as `given` requires."""
         ...
 
     def next_questions(self, given: PromptContents, asked: list[str]) -> list[str]:
-        """Return what can be asked now, most useful first, worded differently from all of `asked`."""
+        """Return questions and queries that can be asked now, the most useful first, without those in `asked`."""
         ...
 
     def parts(self, in_order: bool) -> list[str]:
-        """Decompose the question; empty for a simple one. In order; `#1` stands for the first part's answer."""
+        """Return sub-questions; empty for a simple question. With `in_order`, `#1` refers to the first answer."""
         ...
 
     def judges(self, judgement: str, right: bool, number: int = 0) -> bool:
-        """Return a judgement that rules made of the texts in the prompt; a player that errs may reverse it."""
+        """Return `right`, the judgement by rules; a player that makes mistakes may reverse it."""
         ...

@@ -1,4 +1,4 @@
-"""Read a rendered prompt back: its step and its blocks."""
+"""Parse a rendered prompt into its role and blocks."""
 
 import re
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ _PASSAGE = re.compile(r'^<passage id="(\d{1,9})" title="([^"\n]*)">', re.MULTILI
 _ITEM = re.compile(r'^<item id="(\d{1,9})">', re.MULTILINE)
 _ROLE = re.compile(r"^Role:[ \t]*(\S{1,200})", re.MULTILINE)
 _AT_MOST = re.compile(r"at most (\d{1,3})")
-_LONGEST_PASSAGE = 20_000
-_LONGEST_ITEM = 2_000
-_LONGEST_QUESTION = 3_000
-_MOST_PARTS = 250
+_MAX_PASSAGE = 20_000
+_MAX_ITEM = 2_000
+_MAX_QUESTION = 3_000
+_MAX_PARTS = 250
 
 
 @dataclass(frozen=True)
 class PromptPassage:
-    """A passage as shown in the prompt."""
+    """A passage in a prompt."""
 
     number: int
     title: str
@@ -32,14 +32,14 @@ class PromptPassage:
 
 @dataclass(frozen=True)
 class ParsedPrompt:
-    """The parsed content of a prompt's messages."""
+    """The parsed messages of a prompt."""
 
     role: str
-    """The role, e.g. `migres/decide`; empty if there is no role line."""
+    """Role, e.g. `migres/decide`; empty if there is no role line."""
     instructions: str
     blocks: dict[str, str]
     at_most: int
-    """The limit in the instructions."""
+    """Limit in the instructions, e.g. of queries; by default 3."""
 
     @property
     def step(self) -> str:
@@ -48,37 +48,37 @@ class ParsedPrompt:
 
     @property
     def question(self) -> str:
-        """The question, cut to a length that can still be one; empty when there is none."""
-        return self.text("question")[:_LONGEST_QUESTION].strip()
+        """The question, truncated; empty if there is none."""
+        return self.text("question")[:_MAX_QUESTION].strip()
 
     def with_question(self, question: str) -> Self:
         """Return the same prompt with another question."""
         return replace(self, blocks={**self.blocks, "question": escape(question)})
 
     def text(self, name: str) -> str:
-        """Return a block as plain text; empty when it is missing."""
+        """Return a block as plain text; empty if it is missing."""
         return unescape(self.blocks.get(name, ""))
 
     @cached_property
     def passages(self) -> list[PromptPassage]:
-        """The passages in the prompt's order; very long ones are cut, empty ones left out."""
-        _, *parts = _PASSAGE.split(self.blocks.get("passages", ""), _MOST_PARTS)
-        texts = (_content(text, "</passage>", _LONGEST_PASSAGE) for text in parts[2::3])
+        """The non-empty passages in order; very long ones are truncated."""
+        _, *parts = _PASSAGE.split(self.blocks.get("passages", ""), _MAX_PARTS)
+        texts = (_content(text, "</passage>", _MAX_PASSAGE) for text in parts[2::3])
         rows = zip(parts[::3], parts[1::3], texts, strict=True)
         return [PromptPassage(int(number), unescape(title).strip(), text) for number, title, text in rows if text]
 
     def items(self, name: str) -> list[tuple[int, str]]:
-        """Return the (id, text) pairs of a list block, a plain text as its only item; empty if missing or `(none)`."""
+        """Return (id, text) for each item of a block, or its plain text as one item; empty if missing or `(none)`."""
         block = self.blocks.get(name, "")
-        first, *parts = _ITEM.split(block, _MOST_PARTS)
+        first, *parts = _ITEM.split(block, _MAX_PARTS)
         if not parts:
-            return [] if first in ("", "(none)") else [(1, unescape(first)[:_LONGEST_PASSAGE])]
-        texts = (_content(text, "</item>", _LONGEST_ITEM) for text in parts[1::2])
+            return [] if first in ("", "(none)") else [(1, unescape(first)[:_MAX_PASSAGE])]
+        texts = (_content(text, "</item>", _MAX_ITEM) for text in parts[1::2])
         return [(int(number), text) for number, text in zip(parts[::2], texts, strict=True) if text]
 
 
-def _content(text: str, closing: str, longest: int) -> str:
-    return unescape(text.partition(closing)[0][:longest]).strip()
+def _content(text: str, closing: str, length: int) -> str:
+    return unescape(text.partition(closing)[0][:length]).strip()
 
 
 def _blocks(text: str) -> dict[str, str]:
@@ -92,14 +92,14 @@ def _blocks(text: str) -> dict[str, str]:
 
 
 def parse_request(messages: Sequence[BaseMessage]) -> ParsedPrompt:
-    """Read the role from the system message and the blocks from the last human message that has any.
+    """Parse the role in the system message and the blocks of the last human message that has any.
 
-    Demonstrations (earlier human and AI messages) are passed over, and so is what is said after the prompt when a
-    reply could not be used. Missing parts are empty.
+    Demonstrations (earlier human and AI messages) and retry messages (after the prompt) are skipped. Missing parts are
+    empty.
     """
     system = next((m.text for m in messages if isinstance(m, SystemMessage)), "")
-    said = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
-    human = next((text for text in said if _OPEN.search(text)), "")
+    texts = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
+    human = next((text for text in texts if _OPEN.search(text)), "")
     limit = _AT_MOST.search(system) or _AT_MOST.search(human[:2_000])
     role = _ROLE.search(system)
     return ParsedPrompt(role[1] if role else "", system, _blocks(human), int(limit[1]) if limit else 3)

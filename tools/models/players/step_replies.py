@@ -1,4 +1,4 @@
-"""The reply to each step as plain JSON data: one table over a player, whoever it is."""
+"""Replies to all steps as JSON data, made from the answers of any player."""
 
 import json
 import math
@@ -23,7 +23,7 @@ Reply = dict[str, Any]
 _DONT_KNOW = "I don't know"
 _CONCLUSION = "So the answer is: "
 _NEEDED = "What is needed next is "
-_MAX_QUOTE = 1_000  # characters of a quotation; a thought or analysis that is much longer is refused
+_MAX_TEXT = 1_000  # characters; much longer thoughts or analyses are rejected
 _LIKELY = 0.9
 _SEARCHED = re.compile(r"search\[([^\]\n]{1,500})\]")
 _SEARCH_TAGS = re.compile(r"<search> ([^<\n]{1,500}) </search>")
@@ -36,7 +36,7 @@ _TOKENS: dict[str, dict[str, str]] = {
     "support": {"full": "[Fully supported]", "none": "[No support / Contradictory]"},
     "utility": {"5": "[Utility:5]", "1": "[Utility:1]"},
 }
-"""Names that may stand for the fields of a record, in this order."""
+"""Field of a critique → value → Self-RAG's reflection token, in order of generation."""
 
 
 def _texts(facts: Iterable[StatedFact]) -> list[str]:
@@ -56,21 +56,21 @@ def _next(player: Player, given: PromptContents, asked: Iterable[str] = ()) -> s
 
 
 def _reason(player: Player, given: PromptContents) -> str:
-    """State what is known, and what is not known yet."""
-    return " ".join([*_texts(player.answer(given).facts), *_left(player, given)])[:_MAX_QUOTE]
+    """State what is known, and what is still unknown."""
+    return " ".join([*_texts(player.answer(given).facts), *_unknown(player, given)])[:_MAX_TEXT]
 
 
-def _left(player: Player, given: PromptContents) -> list[str]:
+def _unknown(player: Player, given: PromptContents) -> list[str]:
     asked = "" if player.answer(given).text else _next(player, given)
     return [f"It is not known yet: {asked}"] if asked else []
 
 
 def _argue(found: PlayerAnswer) -> str:
-    return " ".join([*_texts(found.facts), f"{_CONCLUSION}{found.text}."])[-_MAX_QUOTE:]
+    return " ".join([*_texts(found.facts), f"{_CONCLUSION}{found.text}."])[-_MAX_TEXT:]
 
 
 def _read(player: Player) -> PlayerAnswer:
-    """Answer from the given blocks; also from memory if there are no passages, or gaps are to be filled."""
+    """Answer from the blocks of the prompt; also from memory if it has no passages, or is BlendFilter's."""
     memory = player.prompt.role.startswith("blendfilter/") or "passages" not in player.prompt.blocks
     return player.answer(
         PromptContents(("sub_answers", "information", "assertions", "history"), memory=memory, wants="read")
@@ -90,16 +90,16 @@ def _answer(player: Player) -> Reply:
 
 
 def _reason_to_search(player: Player) -> Reply:
-    """State what the passages and memory have; name what comes next, or guess it and the rest where asked to."""
+    """State known facts and the next questions; if the prompt does not allow abstaining, also guess their answers."""
     abstains = UNANSWERABLE in player.prompt.instructions
     given = PromptContents(memory=True, wants="read" if abstains else "guess")
     found = player.answer(given)
     known = player.answer(PromptContents(memory=True))
-    left = [] if known.text else [each.rstrip(" ?") for each in player.next_questions(PromptContents(memory=True), [])]
+    asked = [] if known.text else [each.rstrip(" ?") for each in player.next_questions(PromptContents(memory=True), [])]
     if not abstains:
-        left = [f"{each}: {player.with_question(f'{each}?').answer(given).text or 'unknown'}." for each in left]
-    ends = [f"{_CONCLUSION}{found.text}."] if found.text and not (abstains and left) else []
-    reasoning = " ".join([*_texts(known.facts), *left, *ends])[-_MAX_QUOTE:]
+        asked = [f"{each}: {player.with_question(f'{each}?').answer(given).text or 'unknown'}." for each in asked]
+    ends = [f"{_CONCLUSION}{found.text}."] if found.text and not (abstains and asked) else []
+    reasoning = " ".join([*_texts(known.facts), *asked, *ends])[-_MAX_TEXT:]
     answer = found.text if ends else ""
     return {"reasoning": reasoning, "answer": answer or UNANSWERABLE, "used_passages": [*found.passages]}
 
@@ -110,11 +110,11 @@ def _extract(player: Player) -> Reply:
 
 
 def _compress(player: Player) -> Reply:
-    """Copy the sentences of the passages that help, without the title that is shown with them."""
+    """Copy the useful sentences of the passages, without their titles."""
     titles = {passage.number: passage.title for passage in player.prompt.passages}
     found = [fact for fact in player.facts(PromptContents()) if fact.passage][:3]
     texts = dict.fromkeys(fact.quote.removeprefix(f"{titles[fact.passage]}: ") for fact in found)
-    return {"text": " … ".join(texts)[: 4 * _MAX_QUOTE] or "irrelevant"}
+    return {"text": " … ".join(texts)[: 4 * _MAX_TEXT] or "irrelevant"}
 
 
 def _recall(player: Player) -> str:
@@ -122,7 +122,7 @@ def _recall(player: Player) -> str:
 
 
 def _complete(player: Player) -> Reply:
-    """Supply the next fact that is missing, if it is known from memory."""
+    """Supply the next missing fact if it is in memory."""
     shown = player.facts(PromptContents())
     recalled = [fact for fact in player.facts(PromptContents(memory=True)) if fact not in shown and not fact.passage]
     missing = _next(player, PromptContents()) or player.prompt.question
@@ -130,24 +130,24 @@ def _complete(player: Player) -> Reply:
 
 
 def _decide(player: Player) -> Reply:
-    """Answer if nothing is missing, or in the end in any case; else state what is missing."""
+    """Answer if nothing is missing, or always in `final_answer`; else state what is missing."""
     given = PromptContents(("information",), wants="last" if player.prompt.step == "final_answer" else "sure")
     found = player.answer(given)
     asked = [] if found.text else player.next_questions(given, [])[: player.prompt.at_most] or [player.prompt.question]
     return {
         "answer": {"text": found.text or UNANSWERABLE, "confidence": found.confidence if found.text else 1},
-        "explanation": " ".join(_texts(found.facts))[:_MAX_QUOTE],
-        "missing_information": " ".join(asked)[:_MAX_QUOTE],
+        "explanation": " ".join(_texts(found.facts))[:_MAX_TEXT],
+        "missing_information": " ".join(asked)[:_MAX_TEXT],
         "used_information": [*found.items] if found.text else [],
     }
 
 
 def _ground(player: Player) -> Reply:
-    """Cite the support of the answer, and revise the answer with it."""
+    """Quote the support of the answer, and revise the answer accordingly."""
     found, passages = player.answer(PromptContents()), player.prompt.passages
     if not found.text or not passages:
         return {"ref": "Empty", "revise": ""}
-    return {"ref": (" ".join(_quotes(found.facts)) or passages[0].text)[:_MAX_QUOTE], "revise": found.text}
+    return {"ref": (" ".join(_quotes(found.facts)) or passages[0].text)[:_MAX_TEXT], "revise": found.text}
 
 
 def _judge_together(player: Player) -> Reply:
@@ -156,7 +156,7 @@ def _judge_together(player: Player) -> Reply:
 
 
 def _weigh_passages(player: Player) -> Reply:
-    """State what each passage says; `select_passages` uses the last line."""
+    """State what the relevant passages say; `select_passages` uses the last line."""
     chosen = player.relevant()
     lines = [
         f"Passage {fact.passage} says: {fact.quote}"
@@ -164,7 +164,7 @@ def _weigh_passages(player: Player) -> Reply:
         if fact.passage in chosen
     ]
     numbers = ", ".join(map(str, chosen)) or "none"
-    return {"judgement": "\n".join([*(line[:_MAX_QUOTE] for line in lines[:20]), f"Relevant passages: {numbers}."])}
+    return {"judgement": "\n".join([*(line[:_MAX_TEXT] for line in lines[:20]), f"Relevant passages: {numbers}."])}
 
 
 def _select_passages(player: Player) -> Reply:
@@ -180,42 +180,42 @@ def _score_relevance(player: Player) -> Reply:
 
 
 def _review(player: Player) -> Reply:
-    """Judge the passages as one whole, then answer, or say what is missing and search for it."""
+    """Judge the passages together, then answer, or state what is missing and search for it."""
     found = player.answer(PromptContents())
     query = "" if found.text else _next(player, PromptContents()) or player.prompt.question
     steps = " ".join(_texts(found.facts))
-    analysis = _argue(found) if found.text else f"{steps} Missing: {query}".strip()[:_MAX_QUOTE]
+    analysis = _argue(found) if found.text else f"{steps} Missing: {query}".strip()[:_MAX_TEXT]
     relevant, enough = bool(player.relevant()), bool(found.text)
     return {"relevant": relevant, "enough": enough, "analysis": analysis, "answer": found.text, "query": query}
 
 
 def _fuse(player: Player) -> Reply:
-    """Take the answer that the passages have; where they are not shown or not enough the one most often asserted."""
-    said = {number: _stated(_PASSAGES.sub("", text)) for number, text in player.prompt.items("assertions")}
-    most = Counter(key(text) for text in said.values() if text).most_common(1)
-    agreed = next((text for text in said.values() if most and key(text) == most[0][0]), "")
+    """Choose the answer from the passages; if they are missing or insufficient, the most frequent assertion."""
+    asserted = {number: _stated(_PASSAGES.sub("", text)) for number, text in player.prompt.items("assertions")}
+    most = Counter(key(text) for text in asserted.values() if text).most_common(1)
+    agreed = next((text for text in asserted.values() if most and key(text) == most[0][0]), "")
     chosen = player.answer(PromptContents()).text or agreed or _read(player).text
-    used = [number for number, text in said.items() if text and key(text) == key(chosen)]
-    reasoning = f"{len(used)} of {len(said)} assertions say so."
+    used = [number for number, text in asserted.items() if text and key(text) == key(chosen)]
+    reasoning = f"{len(used)} of {len(asserted)} assertions say so."
     return {"reasoning": reasoning, "answer": chosen or UNANSWERABLE, "used_assertions": used}
 
 
 def _stated(text: str) -> str:
-    """Return the answer that a text ends with; empty when it has none."""
+    """Return the answer that a text ends with; may be empty."""
     return text.rpartition("answer is: ")[2].strip().removesuffix(".") if "answer is: " in text else ""
 
 
 def _judge_entailment(player: Player) -> Reply:
-    """Judge whether the premise has the statement's words, or at least all of its content terms."""
+    """Judge a statement as supported if the premise contains its words, or at least all its content terms."""
     premise, statement = player.prompt.text("premise"), player.prompt.text("statement")
     needed = frozenset(content_terms(statement))
-    said = bool(key(statement)) and f" {key(statement)} " in f" {key(premise)} "
-    entailed = said or (bool(needed) and needed <= frozenset(content_terms(premise)))
+    is_stated = bool(key(statement)) and f" {key(statement)} " in f" {key(premise)} "
+    entailed = is_stated or (bool(needed) and needed <= frozenset(content_terms(premise)))
     return {"supported": float(player.judges("supported", entailed))}
 
 
 def _judge_alignment(player: Player) -> Reply:
-    """Name the candidates that are asked in the missing information, word for word."""
+    """Select the candidates that occur verbatim in the missing information."""
     missing = f" {key(player.prompt.text('missing'))} "
     rows = ((number, key(asked)) for number, asked in player.prompt.items("candidates"))
     within = {number: bool(asked) and f" {asked} " in missing for number, asked in rows}
@@ -232,13 +232,13 @@ def _generate_queries(player: Player) -> Reply:
 
 
 def _verifying_questions(player: Player) -> Reply:
-    """Ask the question that the sentence answers or names, else the whole question."""
+    """Ask the question in the sentence, else the whole question."""
     named = _ASKED.search(player.prompt.text("sentence"))
     return {"queries": [f"{named[1].strip(' .')}?" if named else player.prompt.question]}
 
 
 def _write_query(player: Player) -> Reply:
-    """Ask for what the passages lack, after what they have; the question itself where they lack nothing."""
+    """State what the passages say, and query what they lack; by default, the question."""
     return {
         "rationale": _reason(player, PromptContents()),
         "query": _next(player, PromptContents()) or player.prompt.question,
@@ -255,16 +255,16 @@ def _follow_up(player: Player) -> Reply:
 
 
 def _deduce(player: Player) -> Reply:
-    """Ask the next question with a guess, or give the final answer; say first what is known."""
-    reply_to_step = {"thought": _reason(player, PromptContents(("history",))), **_follow_up(player)}
-    if reply_to_step["sub_question"]:
-        guess = player.with_question(reply_to_step["sub_question"]).answer(PromptContents(passages=False, memory=True))
-        reply_to_step["answer"] = guess.text
-    return reply_to_step
+    """State what is known, then ask the next question with a guess, or give the final answer."""
+    reply = {"thought": _reason(player, PromptContents(("history",))), **_follow_up(player)}
+    if reply["sub_question"]:
+        guess = player.with_question(reply["sub_question"]).answer(PromptContents(passages=False, memory=True))
+        reply["answer"] = guess.text
+    return reply
 
 
 def _continue_reasoning(player: Player) -> Reply:
-    """Search for the next thing, or give the final answer; say first what is known."""
+    """State what is known, then search for the next fact, or give the final answer."""
     given = PromptContents(("information",))
     searched = [text.partition("\n")[0] for text in _listed(player.prompt, "information")]
     found = player.answer(given).text
@@ -273,11 +273,11 @@ def _continue_reasoning(player: Player) -> Reply:
 
 
 def _reason_in_documents(player: Player) -> Reply:
-    """Copy the sentences that answer the search, else those that help with the question, one a line."""
+    """Copy the sentences that answer the query, else those that help with the question, one per line."""
     found = player.with_question(player.prompt.text("query")).answer(PromptContents()).facts
     found = [fact for fact in found or player.facts(PromptContents()) if fact.passage][:5]
     numbers = dict.fromkeys(fact.passage for fact in found)
-    return {"information": "\n".join(_quotes(found))[:_MAX_QUOTE], "used_passages": [*numbers]}
+    return {"information": "\n".join(_quotes(found))[:_MAX_TEXT], "used_passages": [*numbers]}
 
 
 def _follow_up_jointly(player: Player) -> Reply:
@@ -288,7 +288,7 @@ def _follow_up_jointly(player: Player) -> Reply:
 
 
 def _write_chain(player: Player) -> Reply:
-    """Ask all that can be asked now; what the history has is known."""
+    """Ask all that can be asked now, given the history."""
     if player.answer(PromptContents(("history",))).text:
         return {"chain": []}
     asked = player.next_questions(PromptContents(("history",), memory=True), _listed(player.prompt, "history"))
@@ -296,7 +296,7 @@ def _write_chain(player: Player) -> Reply:
 
 
 def _act(player: Player) -> Reply:
-    """Search for the next thing, or finish."""
+    """Search for the next fact, or finish."""
     found = player.answer(PromptContents())
     thought = _reason(player, PromptContents())
     if found.text:
@@ -307,17 +307,17 @@ def _act(player: Player) -> Reply:
 
 
 def _write_turn(player: Player) -> Reply:
-    """Search for the next thing between tags, or answer."""
+    """Search for the next fact, or answer, between tags."""
     is_last = "last_turn" in player.prompt.blocks
     found = player.answer(PromptContents(wants="last" if is_last else "sure"))
     searched = _SEARCH_TAGS.findall(" ".join(_listed(player.prompt, "history")))
     query = "" if found.text or is_last else _next(player, PromptContents(), searched)
-    does = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
-    return {"text": f"<think> {_reason(player, PromptContents())} </think>\n{does}"}
+    action = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
+    return {"text": f"<think> {_reason(player, PromptContents())} </think>\n{action}"}
 
 
 def _next_thought(player: Player) -> Reply:
-    """State the next fact that no thought has yet; then the answer, or what has to be found."""
+    """State the next fact that is not among the thoughts, else the answer, or what is needed next."""
     given, thoughts = PromptContents(("thoughts",), memory=True), _listed(player.prompt, "thoughts")
     found = player.answer(given)
     if new := _new(_texts(found.facts if found.text else player.facts(given)), thoughts):
@@ -334,13 +334,13 @@ def _new(texts: Iterable[str], said: Iterable[str]) -> str:
 
 
 def _next_sentence(player: Player) -> Reply:
-    """State the next fact that no sentence has yet, else guess what is asked next; nothing when all is said."""
+    """State the next new fact, else guess the answer to the next question; empty if nothing is missing."""
     prompt, given = player.prompt, PromptContents(("sentences",))
     found = player.answer(PromptContents())
     useful = found.facts if found.text else player.facts(PromptContents())[:3]
     facts = {fact.quote: fact.passage for fact in useful if fact.passage}
     if new := _new(facts, _listed(prompt, "sentences", "rejected")):
-        return {"sentence": new[:_MAX_QUOTE], "used_passages": [facts[new]]}
+        return {"sentence": new[:_MAX_TEXT], "used_passages": [facts[new]]}
     asked = "" if player.answer(given).text else _next(player, given)
     if not asked:
         return {"sentence": "", "used_passages": []}
@@ -349,22 +349,22 @@ def _next_sentence(player: Player) -> Reply:
 
 
 def _rewrite_passage(player: Player) -> Reply:
-    """State what the passages, the document and memory have, and what is to be found next."""
+    """State what the passages, the document and memory say, and what is still unknown."""
     given = PromptContents(("document",), memory=True)
-    return {"passage": "\n".join([*_texts(player.facts(given)), *_left(player, given)])[:_MAX_QUOTE] or _DONT_KNOW}
+    return {"passage": "\n".join([*_texts(player.facts(given)), *_unknown(player, given)])[:_MAX_TEXT] or _DONT_KNOW}
 
 
 def _route(player: Player) -> Reply:
-    """Recognise small talk by its words, a bridge by a part that builds on another, a comparison by several parts."""
-    if (said := small_talk_reply(player.prompt.question)) is not None:
-        return {"kind": "small_talk", "reply": said}
+    """Detect small talk; a bridge question has a part that refers to another, a comparison has independent parts."""
+    if (reply := small_talk_reply(player.prompt.question)) is not None:
+        return {"kind": "small_talk", "reply": reply}
     parts = player.parts(in_order=True)
-    bridge = any("#" in part for part in parts)
-    return {"kind": "single_hop" if len(parts) < 2 else "bridge" if bridge else "comparison", "reply": ""}
+    is_bridge = any("#" in part for part in parts)
+    return {"kind": "single_hop" if len(parts) < 2 else "bridge" if is_bridge else "comparison", "reply": ""}
 
 
 def _name_topic(player: Player) -> Reply:
-    """Name the first name in the question; a single first word is none."""
+    """Return the first name in the question; a single first word does not count."""
     question = player.prompt.question
     named = (name for at, name in names(question) if at or " " in name)
     return {"topic": next(named, question)[:60]}
@@ -376,42 +376,42 @@ def _write_sentence(player: Player) -> Reply:
 
 
 def _write_full_answer(player: Player) -> Reply:
-    """Say the short answer alone, with the passages that name it: a stand-in writes nothing at length."""
+    """Return just the short answer, citing the first passage that contains it."""
     short = player.prompt.text("short_answer").rstrip(".")
     naming = [each.number for each in player.prompt.passages if short.casefold() in each.text.casefold()]
     return {"answer": f"{short} [{naming[0]}]" if short and naming else "unanswerable"}
 
 
 def _critique(player: Player) -> Reply:
-    """Judge an answer that was read in the passage, which states all of it; there may be none."""
+    """Critique the answer from the passage: it is fully supported if there is one."""
     if answer := _read(player).text:
         return {"relevant": True, "answer": answer, "support": "full", "utility": 5}
     return {"relevant": bool(player.relevant()), "answer": UNANSWERABLE, "support": "none", "utility": 1}
 
 
 def _score_answer(player: Player) -> Reply:
-    """Give each word of a text the log-probability of a stand-in: a likely one if the text is its answer."""
+    """Assign each word of a text the same log-probability, high if the text is the player's answer."""
     text, answer = player.prompt.text("continuation"), _read(player).text or UNANSWERABLE
     probability = _LIKELY if key(text) == key(answer) else 1 - _LIKELY
     return {"tokens": [{"text": word, "logprob": math.log(probability)} for word in re.findall(r"\s*\S+", text)]}
 
 
-def _as_tokens(said: Reply) -> Reply:
-    """Write a record as the tokens that Self-RAG's weights write."""
-    words = [tokens.get(str(said[name]), str(said[name])) for name, tokens in _TOKENS.items() if name in said]
+def _as_tokens(reply: Reply) -> Reply:
+    """Convert a reply to the tokens that Self-RAG's weights generate."""
+    words = [tokens.get(str(reply[name]), str(reply[name])) for name, tokens in _TOKENS.items() if name in reply]
     logprob = math.log(_LIKELY)
     return {"tokens": [{"text": word, "logprob": logprob, "top": {word: logprob}} for word in words]}
 
 
 def _judge_complexity(player: Player) -> Reply:
-    """Answer from memory alone, where there is one; else count the parts that can be searched for."""
+    """Choose no search if memory has the answer, else one or several by the number of parts."""
     if player.answer(PromptContents(memory=True)).text:
         return {"searches": "none"}
     return {"searches": "one" if len(player.parts(in_order=True)) < 2 else "several"}
 
 
 def _judge_support(player: Player) -> Reply:
-    """Agree with an answer that is read in the same passages, too."""
+    """Support the answer if it equals the player's own."""
     return {"supported": key(_read(player).text) == key(player.prompt.text("short_answer"))}
 
 
@@ -463,20 +463,20 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     "write_full_answer": _write_full_answer,
     "write_turn": _write_turn,
 }
-"""How the reply to each step is made, by the step's name."""
+"""Step → function that makes the reply."""
 PLAYED_STEPS = frozenset(_STEPS)
-"""The steps whose replies a player knows how to make."""
+"""Steps that players can reply to."""
 
 
 def reply_to_step(player: Player) -> str:
-    """Reply to a prompt with one JSON object: by its step, else by answering whatever question it has."""
-    said = _STEPS.get(player.prompt.step, _answer)(player)
-    return json.dumps(_as_tokens(said) if WRITTEN in player.prompt.blocks else said, ensure_ascii=False)
+    """Return one JSON object as reply to a prompt; for an unknown step, the answer to its question."""
+    reply = _STEPS.get(player.prompt.step, _answer)(player)
+    return json.dumps(_as_tokens(reply) if WRITTEN in player.prompt.blocks else reply, ensure_ascii=False)
 
 
 def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
-    """Make the result of a stand-in model out of its reply to messages; a token is estimated as four characters."""
-    read, written = sum((len(each.text) + 3) // 4 for each in messages), (len(text) + 3) // 4
-    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    """Wrap a reply as the result of a chat model; tokens are estimated as four characters."""
+    sent, generated = sum((len(each.text) + 3) // 4 for each in messages), (len(text) + 3) // 4
+    usage = UsageMetadata(input_tokens=sent, output_tokens=generated, total_tokens=sent + generated)
     message = AIMessage(content=text, usage_metadata=usage, response_metadata={"model_name": name})
     return ChatResult(generations=[ChatGeneration(message=message)])

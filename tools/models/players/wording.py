@@ -1,4 +1,4 @@
-"""Words, names and statements that stand alone, as both players read and write them."""
+"""Words, names and standalone statements, shared by the players."""
 
 import re
 from functools import lru_cache
@@ -8,30 +8,30 @@ from hopgraph.tools.text.analyser import once_per_passage
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
 WORD = re.compile(r"[^\W_]+(?:[-'\u2019.&/][^\W_]+)*")
-"""One word; the separators are outside the class of letters, so matching is linear."""
+"""A word; its separators are not letters, so matching is linear."""
 FUNCTION = frozenset(FUNCTION_WORDS.split())
 _PARTICLES = "of the de von van der den la le du da dos al el ibn bin di del y e"
 _INNER = frozenset(_PARTICLES.split())
-"""Small words within a name."""
+"""Lower-case words within names."""
 _BEFORE_DOT = frozenset({"jr", "sr", "dr", "st", "mr", "mrs", "ms", "lt", "col", "gen", "no", "prof"})
 
 
 @lru_cache(maxsize=65_536)
 def fold(word: str) -> str:
-    """Return a word in lower case without accents."""
+    """Return a word in lower case, without accents."""
     low = word.lower().replace("\u2019", "'")
     return low if low.isascii() else "".join(c for c in normalize("NFKD", low) if not combining(c))
 
 
 @once_per_passage
 def key(text: str) -> str:
-    """Return a text as lower-case words with single spaces, for comparing names."""
+    """Normalize a text for comparison: folded words with single spaces."""
     return " ".join(fold(word) for word in WORD.findall(text))
 
 
 @lru_cache(maxsize=4_096)
 def names(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the names with their offsets: runs of words that begin with a capital, without a leading article."""
+    """Return (offset, name) for each run of capitalized words; leading articles are not part of it."""
     runs: list[list[re.Match[str]]] = []
     for word in WORD.finditer(text):
         upper = word[0][0].isupper()
@@ -49,7 +49,7 @@ def names(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
-    """Return whether a word follows another one within a name; a full stop may follow an initial or e.g. "Dr."."""
+    """Return whether a word continues a name; a period may follow an initial or an abbreviation such as "Dr."."""
     gap = text[last.end() : word.start()]
     if last[0].endswith(("'s", "\u2019s")) and word[0][0].islower():
         return False
@@ -57,6 +57,6 @@ def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
 
 
 def stand_alone(title: str, sentence: str) -> str:
-    """Return a sentence as a statement that stands alone: with its title in front unless it begins with it."""
+    """Return a sentence as a standalone statement, prefixed with its title unless it starts with that."""
     sentence = " ".join(sentence.split())
     return sentence if not title or f"{key(sentence)} ".startswith(f"{key(title)} ") else f"{title}: {sentence}"
