@@ -149,7 +149,7 @@ def test_every_format_tells_itself_from_the_others(shared_data: Path) -> None:
         ("x.json", b"claim: c", "x.json: unknown format: it does not start like JSON"),
         ("x.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "1 file not read: .png ×1; supported: .adoc, .csv,"),
         ("x.jsonl", b"\n \n", "it is empty"),
-        ("docs/train.json", b'[{"question": "q", "context": []}]', "no text in this folder (question sets, index them "),
+        ("docs/train.json", b'[{"question": "q", "context": []}]', "no text in this folder (question sets, index "),
         ("docs/empty.txt", b"", "no text in this folder; it needs corpus.jsonl"),
         ("", b"", "no such file or folder"),
     ],
