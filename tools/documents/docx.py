@@ -164,8 +164,8 @@ class _Reader:
         self._lists = self._read_lists()
         notes = (each for kind in ("foot", "end") for each in read_xml(archive, f"word/{kind}notes.xml"))
         self._notes = {f"{_name(each)} {_attribute(each, 'id')}": each for each in notes}
-        self._values = dict[str, dict[int, int]]()
-        self._before = ""
+        self._counters = dict[str, dict[int, int]]()
+        self._carried = ""
 
     def read(self, node: Any) -> Iterator[Element]:
         for child in node:
@@ -203,9 +203,9 @@ class _Reader:
         if style.level < 0:
             return
         level = _outline_level(node) or style.level
-        text = self._before + paragraph_text(node)
-        self._before = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
-        if self._before:  # its paragraph mark is deleted, so it continues in the next paragraph
+        text = self._carried + paragraph_text(node)
+        self._carried = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
+        if self._carried:  # its paragraph mark is deleted, so it continues in the next paragraph
             return
         numbering = self._numbering(node, style) if text else None
         mark = self._marker(*numbering) if numbering else ""
@@ -222,35 +222,35 @@ class _Reader:
     def _marker(self, number: str, depth: int) -> str:
         """Count a list item and return its indented marker."""
         list_ = self._lists.get(number, _List(number, (), {}))
-        values = self._values.setdefault(list_.counter, {})
+        numbers = self._counters.setdefault(list_.counter, {})
         if (restart := list_.restarts.pop(depth, None)) is not None:
-            values[depth] = restart
+            numbers[depth] = restart
         else:
-            values[depth] = values[depth] + 1 if depth in values else list_.level(depth).start
-        for deeper in [each for each in values if each > depth]:
-            del values[deeper]
+            numbers[depth] = numbers[depth] + 1 if depth in numbers else list_.level(depth).start
+        for deeper in [each for each in numbers if each > depth]:
+            del numbers[deeper]
 
-        def write(placeholder: re.Match[str]) -> str:
+        def fill(placeholder: re.Match[str]) -> str:
             level = list_.level(at := int(placeholder[1]) - 1)
-            return format_number(values.get(at, level.start), level.form)
+            return format_number(numbers.get(at, level.start), level.form)
 
         level = list_.level(depth)
-        mark = "-" if level.form == "bullet" else _LEVEL_NUMBER.sub(write, level.text)
+        mark = "-" if level.form == "bullet" else _LEVEL_NUMBER.sub(fill, level.text)
         return f"{'  ' * depth}{mark}"
 
     def _table(self, node: Any) -> Iterator[Element]:
-        lines = [each for each in node.iter("{*}tr") if next(each.iterancestors("{*}tbl")) is node]
-        cells = [[each for each in line.iter("{*}tc") if next(each.iterancestors("{*}tr")) is line] for line in lines]
+        trs = [each for each in node.iter("{*}tr") if next(each.iterancestors("{*}tbl")) is node]
+        cells = [[each for each in tr.iter("{*}tc") if next(each.iterancestors("{*}tr")) is tr] for tr in trs]
         is_layout = len(cells) == 1 and any(len(each.findall("{*}p")) > 1 for each in cells[0])
-        if is_layout or all(len(line) == 1 for line in cells):  # a frame around text
+        if is_layout or all(len(each) == 1 for each in cells):  # a frame around text
             for cell in chain.from_iterable(cells):
                 yield from self.read(cell)
             return
         rows, merged = list[list[str]](), 1
-        declared = next((at for at, line in enumerate(lines) if not _is_on(line, "trPr", "tblHeader")), 0)
-        for each, line in zip(lines, cells, strict=True):
-            row, is_wide, is_new = [""] * _integer(each, "trPr", "gridBefore"), False, False
-            for cell in line:
+        declared = next((at for at, tr in enumerate(trs) if not _is_on(tr, "trPr", "tblHeader")), 0)
+        for tr, tcs in zip(trs, cells, strict=True):
+            row, is_wide, is_new = [""] * _integer(tr, "trPr", "gridBefore"), False, False
+            for cell in tcs:
                 above = rows[-1][len(row)] if rows and len(rows[-1]) > len(row) else ""
                 merge = _child(cell, "tcPr", "vMerge")
                 is_merged = merge is not None and _value(cell, "tcPr", "vMerge") != "restart"
@@ -261,7 +261,7 @@ class _Reader:
                 is_wide = is_wide or width > 1
             if is_new:  # not only cells merged with those above
                 rows.append(row)
-                merged += is_wide and len(line) > 1 and merged == len(rows)
+                merged += is_wide and len(tcs) > 1 and merged == len(rows)
         yield from make_table(rows, header_rows=max(merged, declared) if merged > 1 or declared else None)
 
     def _pop_part(self, identity: str) -> str:

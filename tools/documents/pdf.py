@@ -215,10 +215,10 @@ def _replace_text(elements: list[Element], old: re.Pattern[str], new: Iterator[s
 def _check_boxes(page: Any) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield each check box's label, and the replacement: the label after ☐ or ☒."""
     for field in (page.form_fields or ())[:_MAX_FIELDS]:
-        if field.checked is not None and (place := field.rect):
-            line = [each for each in page.text_items if each.y < place.y + place.height / 2 < each.y + each.height]
-            right = min((each for each in line if each.x >= place.x), key=lambda each: each.x, default=None)
-            if right and right.x > place.x + place.width / 2:
+        if field.checked is not None and (box := field.rect):
+            line = [each for each in page.text_items if each.y < box.y + box.height / 2 < each.y + each.height]
+            right = min((each for each in line if each.x >= box.x), key=lambda each: each.x, default=None)
+            if right and right.x > box.x + box.width / 2:
                 yield tidy(right.text), iter([f"{'☐☒'[field.checked]} {tidy(right.text)}"])
 
 
@@ -247,10 +247,10 @@ def _with_columns(blocks: Sequence[Any], items: Sequence[Any]) -> Iterator[Eleme
     columns = {at: each for at, each in lines.items() if blocks[at].kind == "paragraph" and _may_be_column(each)}
     taken = set[int]()
     for at, block in enumerate(blocks):
-        heights = lines[at].keys() if at in columns or block.kind == "table" else set[int]()
-        near = [key for key, each in columns.items() if len(heights & each.keys()) > 0.8 * len(heights | each.keys())]
+        rows_y = lines[at].keys() if at in columns or block.kind == "table" else set[int]()
+        near = [key for key, each in columns.items() if len(rows_y & each.keys()) > 0.8 * len(rows_y | each.keys())]
         near = [key for key in near if key not in taken]
-        aligned = [[columns[key].get(height, "") for key in near] for height in sorted(heights)]
+        aligned = [[columns[key].get(y, "") for key in near] for y in sorted(rows_y)]
         if block.kind == "table" and near and len(rows := _cells(block)) == len(aligned):
             taken.update(near)
             yield from make_table([*row, *others] for row, others in zip(rows, aligned, strict=True))
@@ -273,9 +273,9 @@ def _join_rest(table: Any, after: Sequence[Any], items: Sequence[Any]) -> list[l
     rows, rest = _cells(table), next((each for each in after if each.kind == "paragraph"), None)
     if not (rest and rest.bbox and table.bbox) or abs(rest.bbox.y - table.bbox.y - table.bbox.height) >= _TOLERANCE:
         return []
-    places = [each.x for each in _items_in(table, items) if each.y < table.bbox.y + _TOLERANCE]
-    column = next((at for at, x in enumerate(places) if at and abs(x - rest.bbox.x) < _TOLERANCE), None)
-    if column is None or len(places) != len(rows[-1]):
+    lefts = [each.x for each in _items_in(table, items) if each.y < table.bbox.y + _TOLERANCE]
+    column = next((at for at, x in enumerate(lefts) if at and abs(x - rest.bbox.x) < _TOLERANCE), None)
+    if column is None or len(lefts) != len(rows[-1]):
         return []
     rows[-1][column] += f" {_plain_text(rest.text)}"
     return rows
@@ -299,9 +299,9 @@ def _headings(text: str, items: Sequence[Any]) -> list[str]:
 
 
 def _items_in(block: Any, items: Sequence[Any]) -> Iterator[Any]:
-    place = block.bbox
-    for each in items if place else ():
-        if place.x - 1 <= each.x <= place.x + place.width and place.y - 1 <= each.y <= place.y + place.height:
+    box = block.bbox
+    for each in items if box else ():
+        if box.x - 1 <= each.x <= box.x + box.width and box.y - 1 <= each.y <= box.y + box.height:
             yield each
 
 
@@ -319,8 +319,8 @@ def _is_prose(table: Any, items: Sequence[Any], plain: str) -> bool:
     In addition, they start in the middle of the page's lines, or the table lacks words of that area.
     """
     lines = [" ".join(row).split() for row in _cells(table)]
-    is_prose = sum(line[0][0].islower() for line in lines if line) > len(lines) / 2
-    if not is_prose or sum(map(len, lines)) < _MIN_PROSE_WORDS * len(lines):
+    mid_sentence = sum(line[0][0].islower() for line in lines if line) > len(lines) / 2
+    if not mid_sentence or sum(map(len, lines)) < _MIN_PROSE_WORDS * len(lines):
         return False
     within = sum(f" {' '.join(line[:2])}" in plain for line in lines)
     return within > len(lines) / 2 or _misses_words(" ".join(_lines_of(table, items).values()), list(_elements(table)))
@@ -334,13 +334,13 @@ def _may_be_column(lines: Mapping[int, str]) -> bool:
 def _misses_words(plain: str, elements: Sequence[Element]) -> bool:
     """Return whether elements lack more than a few of a page's words, whichever way words are split."""
     read = " ".join(each.text or " ".join(cell for row in each.rows for cell in row) for each in elements)
-    theirs, ours = Counter(_WORD.findall(plain.lower())), Counter(_WORD.findall(read.lower()))
-    missing = theirs - ours
-    if missing.total() <= _MAX_MISSING * theirs.total():
+    expected, actual = Counter(_WORD.findall(plain.lower())), Counter(_WORD.findall(read.lower()))
+    missing = expected - actual
+    if missing.total() <= _MAX_MISSING * expected.total():
         return False
     # The letters may be the same, but split into other words.
     letters, others = (Counter("".join(_WORD.findall(text.lower()))) for text in (plain, read))
-    return (letters - others).total() > _MAX_MISSING * letters.total() or missing.total() > 0.3 * theirs.total()
+    return (letters - others).total() > _MAX_MISSING * letters.total() or missing.total() > 0.3 * expected.total()
 
 
 def _elements(block: Any) -> Iterator[Element]:

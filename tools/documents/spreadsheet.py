@@ -33,6 +33,7 @@ from hopgraph.tools.documents.elements import (
     tidy,
 )
 from hopgraph.tools.io.optional_packages import require
+from hopgraph.tools.text.sanitize import pluralize
 
 _DIGITS = frozenset("0#?.,")
 _MAX_MERGED = 1000
@@ -90,7 +91,8 @@ def read_xlsx(file: BinaryIO) -> Document:
             rows = sheet.iter_rows()
         document.elements += _read_sheet(sheet.title, rows, other)
     if without:
-        document.notes.append(f"{without:,} formulas have no value; open and save the file in a spreadsheet program")
+        formulas = pluralize(without, "formula")
+        document.notes.append(f"{formulas} without a value; open and save the file in a spreadsheet program")
     document.notes += note_hidden(sum(each.sheet_state != "visible" for each in sheets))
     return document
 
@@ -135,7 +137,7 @@ def _xls_cell(book: Any, cell: Any, errors: Mapping[int, str]) -> _Cell:
 
 def note_hidden(sheets: int) -> list[str]:
     """Return the note on hidden sheets, if there are any."""
-    return [f"{sheets:,} hidden sheets are not read"] if sheets else []
+    return [f"{pluralize(sheets, 'hidden sheet')} not read"] if sheets else []
 
 
 def _read_sheet(name: str, rows: Iterable[Sequence[Any]], other: "_SheetParts") -> list[Element]:
