@@ -56,7 +56,7 @@ _MISNAMED = {_OLE: ".xls", b"PK": ".xlsx", b"<?xml": ".xml", b"<": ".html", b"MI
 _PACKAGES = ("liteparse", "pypdfium2", "openpyxl", "selectolax", "pptx", "striprtf", "olefile")
 
 
-def kind_of(path: Path) -> str:
+def suffix_of(path: Path) -> str:
     """Return the suffix that selects the reader: the inner one of a gzipped text, the real format of an `.xls`."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
@@ -151,7 +151,7 @@ def convert_document(path: Path, ocr: str = "") -> Document:
         size = os.fstat(file.fileno()).st_size
         if size > _MAX_FILE:
             raise UnreadableFileError(f"it has more than {_MAX_FILE >> 20} MiB")
-        suffix = kind_of(path)
+        suffix = suffix_of(path)
         module, name = _READERS[suffix]
         read: Callable[..., Document] = getattr(import_module(f"hopgraph.tools.documents.{module}"), name)
         try:

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from hopgraph.state import SpecError
 from hopgraph.tools.io.optional_packages import require
-from hopgraph.tools.models.players.step_replies import as_result
+from hopgraph.tools.models.players.step_replies import make_result
 from hopgraph.tools.scoring.weights.batched import Batched, run_in_batches, shared, tokens_per_batch
 from hopgraph.tools.scoring.weights.model_specs import (
     LOCAL_OPTIONS,
@@ -182,12 +182,12 @@ class StudentModel(BaseChatModel):
 
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return as_result(messages, self.load()([_prompt(messages)])[0], self.model_name)
+        return make_result(messages, self.load()([_prompt(messages)])[0], self.model_name)
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         batched = await asyncio.to_thread(self.load)
-        return as_result(messages, (await batched.acall([_prompt(messages)]))[0], self.model_name)
+        return make_result(messages, (await batched.acall([_prompt(messages)]))[0], self.model_name)
 
 
 def _prompt(messages: Sequence[BaseMessage]) -> StudentPrompt:

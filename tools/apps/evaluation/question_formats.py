@@ -15,7 +15,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 
 from hopgraph.tools.apps.evaluation.eval_questions import ContextPassage, EvalQuestion, GoldHop, GoldSentence
 from hopgraph.tools.retrieval.corpora import hash_passage, join_sentences
-from hopgraph.tools.retrieval.corpora.formats import PARAGRAPHS, TEXTS, split_hotpotqa_context
+from hopgraph.tools.retrieval.corpora.formats import PARAGRAPH_FIELDS, TEXT_FIELDS, split_hotpotqa_context
 
 
 def read_json_text(value: object) -> object:
@@ -184,7 +184,7 @@ _WIKIPEDIA_PARAGRAPH = re.compile(r"(.+)-\d+")
 
 class _Paragraph(BaseModel):
     title: str = ""
-    text: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(validation_alias=AliasChoices(*TEXTS))
+    text: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(validation_alias=AliasChoices(*TEXT_FIELDS))
     gold: bool = Field(default=False, validation_alias=AliasChoices("is_supporting", "isgold"))
 
     @property
@@ -248,7 +248,7 @@ class _Musique(DatasetRecord):
     answer: AnswerList = Field(validation_alias=AliasChoices("answer", "gold_ans", "reference"))
     answer_aliases: tuple[ScalarText, ...] = ()
     answerable: bool = True
-    paragraphs: list[_Paragraph] = Field(validation_alias=AliasChoices(*PARAGRAPHS))
+    paragraphs: list[_Paragraph] = Field(validation_alias=AliasChoices(*PARAGRAPH_FIELDS))
     question_decomposition: tuple[_Step, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:
@@ -279,7 +279,7 @@ class _OpenDomain(DatasetRecord):
     )
     type: str = ""
     answers: AnswerList = Field(validation_alias=AliasChoices("answers", "golden_answers", "answer", *_ANSWERS))
-    ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPHS))
+    ctxs: list[_Paragraph] = Field(default=[], validation_alias=AliasChoices(*PARAGRAPH_FIELDS))
     gold_titles: tuple[NonEmptyText, ...] = ()
 
     def to_question(self, number: int) -> EvalQuestion:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from hopgraph.tools.models.offline.reader import RuleReader
 from hopgraph.tools.models.players.prompt_reading import parse_request
-from hopgraph.tools.models.players.step_replies import as_result, reply_to_step
+from hopgraph.tools.models.players.step_replies import make_result, reply_to_step
 
 __all__ = ["RuleBasedModel"]
 
@@ -31,7 +31,7 @@ class RuleBasedModel(BaseChatModel):
 
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return as_result(messages, reply_to_step(RuleReader(parse_request(messages))), "extractive")
+        return make_result(messages, reply_to_step(RuleReader(parse_request(messages))), "extractive")
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hopgraph.tools.models.offline.statements import terms
-from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names
+from hopgraph.tools.models.players.wording import FUNCTION, WORD, find_names, fold, key
 
 _ASKING = frozenset(("who", "whom", "whose", "what", "which", "where", "when", "how"))
 _ARTICLES = ("the", "a", "an")
@@ -100,7 +100,7 @@ def read_question(text: str) -> Question:
         words=words,
         flat=f" {key(text)} ",
         terms=found,
-        names=tuple({key(name): name for start, name in names(text) if start or " " in name}.values()),
+        names=tuple({key(name): name for start, name in find_names(text) if start or " " in name}.values()),
         noun=noun,
         options=options,
         kind=kind,
@@ -149,7 +149,7 @@ def _options(text: str, *, compares: bool) -> tuple[str, ...]:
     if not left or not (right.removeprefix("the ")[:1].isupper() or (compares and right.startswith("the "))):
         return ()
     start = max(left.rfind(", "), left.rfind(": "), left.rfind("? ")) + 2
-    first = left[start:] if start > 1 else next((name for _, name in reversed(names(left))), "")
+    first = left[start:] if start > 1 else next((name for _, name in reversed(find_names(left))), "")
     second = re.split(r" (?:was|is|has|had|born|died|first\b)", right, maxsplit=1)[0]
     return (first.strip(' ",?'), second.strip(' ",')) if first.strip(' ",?') and second.strip(' ",') else ()
 
@@ -160,14 +160,14 @@ def kind_of_noun(noun: str) -> str:
     return next((kind for kind, form in _KINDS if re.fullmatch(form, single) or re.fullmatch(form, noun)), "")
 
 
-def described(question: str) -> dict[str, str]:
+def find_descriptions(question: str) -> dict[str, str]:
     """Map each description in a question, innermost first, to the question that resolves it.
 
     Descriptions are, for example, "the mother of the author of X", "X's father" and "the astronomer who discovered X".
     Only the first 1,000 characters are read.
     """
     question = question[:_MAX_CHARACTERS]
-    every, nouns = names(question), dict[str, str]()
+    every, nouns = find_names(question), dict[str, str]()
     for match in reversed(list(_DESCRIBED.finditer(question))):
         named = next((at + len(name) for at, name in every if at >= match.end()), match.end())
         if (named == match.end() and not match["clause"]) or kind_of_noun(match["noun"]) in ("date", "number", "place"):
@@ -190,7 +190,7 @@ def described(question: str) -> dict[str, str]:
     }
 
 
-def compared_parts(question: Question, sides: Sequence[str], persons: frozenset[str] = frozenset()) -> list[str]:
+def split_comparison(question: Question, sides: Sequence[str], persons: frozenset[str] = frozenset()) -> list[str]:
     """Return the two questions whose answers decide a comparison; empty if nothing is compared."""
     fact, maker = question.compared_fact, question.maker
     if len(sides) < 2 or not fact or not (question.options or question.kind == "yes_no"):
@@ -213,9 +213,9 @@ def split_question(question: str, in_order: bool = False) -> list[str]:
             text = text.replace(phrase, f"#{number}")
         return text
 
-    parts = compared_parts(asked, asked.options or asked.names[:2]) or [question]
+    parts = split_comparison(asked, asked.options or asked.names[:2]) or [question]
     for part in parts:
-        for phrase, step in described(part).items():
+        for phrase, step in find_descriptions(part).items():
             if phrase not in steps:
                 steps[phrase] = refer(step)
     steps |= {part: refer(part) for part in parts}

@@ -8,11 +8,17 @@ from functools import cached_property
 from math import exp, log
 from typing import NamedTuple, Self
 
-from hopgraph.tools.models.offline.question import Question, compared_parts, described, read_question, split_question
+from hopgraph.tools.models.offline.question import (
+    Question,
+    find_descriptions,
+    read_question,
+    split_comparison,
+    split_question,
+)
 from hopgraph.tools.models.offline.statements import (
     ParsedStatement,
     Span,
-    date_key,
+    parse_date,
     read_passages,
     read_statement,
     term,
@@ -156,7 +162,7 @@ class _Evidence:
 
     def _answer_text(self, statement: ParsedStatement, span: Span) -> str:
         """Return a span as an answer: only the year if that is asked for; a number in a table with its unit."""
-        day = date_key(span.text) if span.kind == "date" and self.question.noun == "year" else None
+        day = parse_date(span.text) if span.kind == "date" and self.question.noun == "year" else None
         if day and day[0]:
             return str(day[0])
         units = [cell for cell in statement.cells.values() if re.fullmatch(r"[A-Z]{3}|[$£€%]", cell)]
@@ -254,7 +260,7 @@ class _Reader:
         if self._parts(self.evidence(question)):
             return question
         for _ in self.known:  # an answer may itself be a description, even of itself
-            known = ((phrase, self.known.get(key(asked), "")) for phrase, asked in described(question).items())
+            known = ((phrase, self.known.get(key(asked), "")) for phrase, asked in find_descriptions(question).items())
             phrase, answer = next((each for each in known if each[1]), ("", ""))
             if not answer:
                 break
@@ -277,7 +283,7 @@ class _Reader:
 
     def _parts(self, evidence: _Evidence) -> list[str]:
         persons = frozenset(s.name for s in self.statements if "(born " in s.plain[:400])
-        return compared_parts(evidence.question, self._sides(evidence), persons)
+        return split_comparison(evidence.question, self._sides(evidence), persons)
 
     def _sides(self, evidence: _Evidence) -> list[str]:
         """Return the two things that the question compares: its options, else titles and names in it."""
@@ -301,7 +307,7 @@ class _Reader:
         if is_claim and not question.orders:
             text = "yes" if key(facts[0].text) == key(facts[1].text) else "no"
         else:
-            days = [date_key(fact.text) for fact in facts]
+            days = [parse_date(fact.text) for fact in facts]
             second = days[1] > days[0] if question.wants_latest else days[1] < days[0]
             text = ("no" if second else "yes") if is_claim else self._side(self._sides(evidence)[second])
         return _Finding(text, _COMPARED, used, (), 1.0, True)
@@ -309,7 +315,7 @@ class _Reader:
     def _find_part(self, part: str) -> _Finding:
         """Answer a part of a comparison after resolving its description."""
         used: tuple[ParsedStatement, ...] = ()
-        asked = next(iter(described(part).items()), None)
+        asked = next(iter(find_descriptions(part).items()), None)
         if asked and not self.known.get(key(part)):
             found = self._look_up(asked[1])
             if not found.text:
@@ -332,7 +338,7 @@ class _Reader:
 
     def _side(self, side: str) -> str:
         """Return the name of a side; for "the director of X", that of the director."""
-        return self._look_up(f"Who is {side}?").text if described(f"Is it {side}?") else side
+        return self._look_up(f"Who is {side}?").text if find_descriptions(f"Is it {side}?") else side
 
 
 def _judge_claim(evidence: _Evidence) -> _Finding:
@@ -366,7 +372,7 @@ def _best(evidence: _Evidence, one_text: bool) -> _Finding:
     same = sum(w for w, other in zip(weights, found, strict=True) if key(other.text) == key(best.text))
     chain = evidence.chains[best.at]
     carried = whole if one_text else evidence.carried[best.at]
-    hops = 1 + len(described(evidence.question.text))
+    hops = 1 + len(find_descriptions(evidence.question.text))
     is_long = one_text or len(chain) >= min(2, hops)
     used = tuple(evidence.statements[link] for link in chain)
     return _Finding(best.text, same / sum(weights), used, (), evidence.cover(carried), is_long and best.fits)
@@ -476,7 +482,7 @@ class RuleReader:
 def _next_links(reader: _Reader, question: str) -> Iterator[str]:
     """Yield questions and queries for descriptions, unknown names, and names reached in the evidence."""
     evidence = reader.evidence(question)
-    for phrase, asked in list(described(question).items())[:1]:
+    for phrase, asked in list(find_descriptions(question).items())[:1]:
         found = reader.find(asked)
         if found.sure:
             yield question.replace(phrase, found.text, 1)

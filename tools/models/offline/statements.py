@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hopgraph.tools.models.players.prompt_reading import PromptPassage
-from hopgraph.tools.models.players.wording import FUNCTION, WORD, fold, key, names, stand_alone
+from hopgraph.tools.models.players.wording import FUNCTION, WORD, find_names, fold, key, make_standalone
 from hopgraph.tools.text import split_sentences
 from hopgraph.tools.text.analyser import once_per_passage
 
@@ -114,7 +114,7 @@ def _statement(number: int, title: str, text: str, passage: int = 0, place: int 
     return ParsedStatement(
         number=number,
         title=title,
-        whole=full or stand_alone(title, text),
+        whole=full or make_standalone(title, text),
         passage=passage,
         place=place,
         plain=plain,
@@ -145,7 +145,7 @@ def _cell_spans(header: str, cell: str, at: int) -> list[Span]:
 def _spans(text: str) -> tuple[Span, ...]:
     dated = [Span(m[0], m.start(), "date") for m in _DATE.finditer(text) if m[0] not in ("May", "March")]
     taken = {at for span in dated for at in range(span.start, span.start + len(span.text))}
-    named = [Span(name, at, "name") for at, name in names(text) if at not in taken]
+    named = [Span(name, at, "name") for at, name in find_names(text) if at not in taken]
     numbers = [Span(m[0].rstrip(","), m.start(), "number") for m in _NUMBER.finditer(text) if m.start() not in taken]
     quoted = [Span(m[1].strip(" ,."), m.start(1), "quoted") for m in _QUOTED.finditer(text)]
     found = (*named, *quoted, *dated, *numbers)
@@ -194,11 +194,11 @@ def read_statement(number: int, text: str) -> ParsedStatement:
     is_sentence = re.search(r"\b(?:is|was|are|were|has|had)\b", title) or title.count("(") != title.count(")")
     if colon and not is_sentence and (_PATH.search(title) or not _read_row(text)):
         return _statement(number, title, text[len(title) + 2 :], full=text)
-    first = names(text[:200])[:1]
+    first = find_names(text[:200])[:1]
     return _statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, full=text)
 
 
-def date_key(text: str) -> tuple[int, int, int]:
+def parse_date(text: str) -> tuple[int, int, int]:
     """Return a date as (year, month, day), with 0 for missing parts."""
     year = _YEAR.search(text)
     words = [word.lower() for word in WORD.findall(text)]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
-from hopgraph.tools.models.players.wording import key, names
+from hopgraph.tools.models.players.wording import find_names, key
 
 _MAX_MESSAGE = 1_000
 _MAX_SMALL_TALK = 100
@@ -42,14 +42,14 @@ class _Turn(NamedTuple):
     sources: Sequence[str]
 
 
-def stand_alone_question(prompt: ParsedPrompt) -> dict[str, str]:
+def make_standalone_question(prompt: ParsedPrompt) -> dict[str, str]:
     """Rewrite the message as a standalone question, if needed."""
     message = prompt.text("message")[:_MAX_MESSAGE].strip()
     turns = _turns(prompt)
-    return {"question": (_stand_alone(message, turns) if turns else "") or message}
+    return {"question": (_rewrite(message, turns) if turns else "") or message}
 
 
-def small_talk_reply(message: str) -> str | None:
+def reply_to_small_talk(message: str) -> str | None:
     """Return a reply to small talk, perhaps empty; None for a question."""
     words = key(message)
     if len(words) > _MAX_SMALL_TALK or not _SMALL_TALK.fullmatch(words):
@@ -71,7 +71,7 @@ def _turns(prompt: ParsedPrompt) -> list[_Turn]:
     return turns[::-1]
 
 
-def _stand_alone(message: str, turns: list[_Turn]) -> str:
+def _rewrite(message: str, turns: list[_Turn]) -> str:
     """Return the rewritten message; empty if there is nothing to rewrite."""
     short = _LEAD.sub("", message).rstrip(" ?.!")
     last = turns[0].question
@@ -91,7 +91,7 @@ def _stand_alone(message: str, turns: list[_Turn]) -> str:
 
 def _names(question: str) -> list[str]:
     """Return the names in a question; a single first word does not count."""
-    return [name for at, name in names(question) if at or " " in name]
+    return [name for at, name in find_names(question) if at or " " in name]
 
 
 def _replace_pronouns(text: str, turns: list[_Turn], is_full: bool) -> str:
@@ -99,7 +99,7 @@ def _replace_pronouns(text: str, turns: list[_Turn], is_full: bool) -> str:
 
     def name(match: re.Match[str]) -> str:
         kind = "place" if match["place"] else "thing" if match["thing"] else "person"
-        found = "" if names(text[: match.start()]) else next(_antecedents(turns, kind, is_full), "")
+        found = "" if find_names(text[: match.start()]) else next(_antecedents(turns, kind, is_full), "")
         if not found:
             return match[0]
         owner = f"{found}'" if found.endswith("s") else f"{found}'s"

@@ -13,10 +13,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from hopgraph.state.records import UNANSWERABLE
 from hopgraph.tools.models.completions import WRITTEN
-from hopgraph.tools.models.players.chat_replies import small_talk_reply, stand_alone_question
+from hopgraph.tools.models.players.chat_replies import make_standalone_question, reply_to_small_talk
 from hopgraph.tools.models.players.player import Player, PlayerAnswer, PromptContents, StatedFact
 from hopgraph.tools.models.players.prompt_reading import ParsedPrompt
-from hopgraph.tools.models.players.wording import key, names
+from hopgraph.tools.models.players.wording import find_names, key
 from hopgraph.tools.text import content_terms
 
 Reply = dict[str, Any]
@@ -356,7 +356,7 @@ def _rewrite_passage(player: Player) -> Reply:
 
 def _route(player: Player) -> Reply:
     """Detect small talk; a bridge question has a part that refers to another, a comparison has independent parts."""
-    if (reply := small_talk_reply(player.prompt.question)) is not None:
+    if (reply := reply_to_small_talk(player.prompt.question)) is not None:
         return {"kind": "small_talk", "reply": reply}
     parts = player.parts(in_order=True)
     is_bridge = any("#" in part for part in parts)
@@ -366,7 +366,7 @@ def _route(player: Player) -> Reply:
 def _name_topic(player: Player) -> Reply:
     """Return the first name in the question; a single first word does not count."""
     question = player.prompt.question
-    named = (name for at, name in names(question) if at or " " in name)
+    named = (name for at, name in find_names(question) if at or " " in name)
     return {"topic": next(named, question)[:60]}
 
 
@@ -420,7 +420,7 @@ _STEPS: dict[str, Callable[[Player], Reply]] = {
     **dict.fromkeys(("answer", "answer_step_by_step", "answer_in_a_sentence"), _answer),
     "complete": _complete,
     "continue_reasoning": _continue_reasoning,
-    "contextualise": lambda player: stand_alone_question(player.prompt),
+    "contextualise": lambda player: make_standalone_question(player.prompt),
     "critique": _critique,
     **dict.fromkeys(("decide", "final_answer"), _decide),
     "decompose": lambda player: {"sub_questions": player.parts("#1" in player.prompt.instructions)},
@@ -474,7 +474,7 @@ def reply_to_step(player: Player) -> str:
     return json.dumps(_as_tokens(reply) if WRITTEN in player.prompt.blocks else reply, ensure_ascii=False)
 
 
-def as_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
+def make_result(messages: Sequence[BaseMessage], text: str, name: str) -> ChatResult:
     """Wrap a reply as the result of a chat model; tokens are estimated as four characters."""
     sent, generated = sum((len(each.text) + 3) // 4 for each in messages), (len(text) + 3) // 4
     usage = UsageMetadata(input_tokens=sent, output_tokens=generated, total_tokens=sent + generated)

@@ -30,7 +30,7 @@ def key(text: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def names(text: str) -> tuple[tuple[int, str], ...]:
+def find_names(text: str) -> tuple[tuple[int, str], ...]:
     """Return (offset, name) for each run of capitalized words; leading articles are not part of it."""
     runs: list[list[re.Match[str]]] = []
     for word in WORD.finditer(text):
@@ -56,7 +56,7 @@ def _adjoins(text: str, last: re.Match[str], word: re.Match[str]) -> bool:
     return gap in (" ", " & ") or (gap == ". " and (len(last[0]) == 1 or fold(last[0]) in _BEFORE_DOT))
 
 
-def stand_alone(title: str, sentence: str) -> str:
+def make_standalone(title: str, sentence: str) -> str:
     """Return a sentence as a standalone statement, prefixed with its title unless it starts with that."""
     sentence = " ".join(sentence.split())
     return sentence if not title or f"{key(sentence)} ".startswith(f"{key(title)} ") else f"{title}: {sentence}"

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from hopgraph.state import BadRecordError, CorpusError, SettingsError
 from hopgraph.state.errors import did_you_mean
-from hopgraph.tools.documents.conversion import kind_of
+from hopgraph.tools.documents.conversion import suffix_of
 from hopgraph.tools.documents.elements import Element
 from hopgraph.tools.documents.encodings import open_binary
 from hopgraph.tools.io.guarded_files import open_source
@@ -38,9 +38,9 @@ from hopgraph.tools.retrieval.corpora.text_files import (
     describe_unread,
     link_error,
     list_files,
-    name_file,
     read_text_files,
     readable_suffixes,
+    relative_name,
 )
 from hopgraph.tools.retrieval.passage_metadata import plain_metadata
 from hopgraph.tools.text.sanitize import pluralize
@@ -49,10 +49,10 @@ DPR_COLUMNS = ["id", "text", "title"]
 Object = Mapping[str, JsonValue]
 Paragraph = tuple[str, str]
 """Title and text of a passage without an id."""
-PARAGRAPHS = "paragraphs", "ctxs", "contexts"
-"""Possible keys of a question's passages."""
-TEXTS = "text", "paragraph_text"
-"""Possible keys of the text of such a passage."""
+PARAGRAPH_FIELDS = "paragraphs", "ctxs", "contexts"
+"""Possible fields for the passages of a question."""
+TEXT_FIELDS = "text", "paragraph_text"
+"""Possible fields for the text of such a passage."""
 _MAX_TITLE = 200  # characters; a longer first line is text
 
 
@@ -90,11 +90,11 @@ def join_sentences(sentences: list[str]) -> str:
 
 def read_titled_paragraphs(question: Object) -> Iterator[Paragraph]:
     """Read a list of objects with `title` and `text`: MuSiQue's `paragraphs`, or `ctxs` or `contexts` of other sets."""
-    key = next((name for name in PARAGRAPHS if name in question), PARAGRAPHS[0])
+    key = next((name for name in PARAGRAPH_FIELDS if name in question), PARAGRAPH_FIELDS[0])
     for number, paragraph in enumerate(_list(question, key), 1):
         if not isinstance(paragraph, dict):
             raise MalformedError(f"paragraph {number} of {key} is not an object")
-        yield _titled_text(paragraph, next((name for name in TEXTS if name in paragraph), TEXTS[0]), number)
+        yield _titled_text(paragraph, next((name for name in TEXT_FIELDS if name in paragraph), TEXT_FIELDS[0]), number)
 
 
 def _titled_text(value: Object, text_key: str = "text", number: int = 1) -> Paragraph:
@@ -270,7 +270,7 @@ class Corpus:
 
     def name_of(self, file: Path) -> str:
         """Return a file's path within the source, or its name if the source is a single file."""
-        return name_file(self.path, file)
+        return relative_name(self.path, file)
 
     def records(self, reading: CorpusReading) -> Iterator[SourceRecord]:
         """Yield the passages in order; BadRecordError unless `reading` skips them, CorpusError for unreadable files."""
@@ -335,7 +335,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
                 sizes[file] = os.fstat(opened.fileno()).st_size
         except OSError as error:
             failed.append(error)
-    questions = frozenset(file for file in sizes if kind_of(file) in {*RECORDS, ".csv"} and _is_question_set(file))
+    questions = frozenset(file for file in sizes if suffix_of(file) in {*RECORDS, ".csv"} and _is_question_set(file))
     unread = count_unread(files)
     notes = [describe_unread(unread)]
     if questions:  # indexing them would leak the answers
@@ -357,7 +357,7 @@ def _open_folder(folder: Path, format_name: str | None, exclude: Iterable[str], 
 
 def _is_question_set(file: Path) -> bool:
     """Return whether a file has questions with the short answers of a data set; an FAQ answers in sentences."""
-    is_table = kind_of(file) in (".csv", ".tsv")
+    is_table = suffix_of(file) in (".csv", ".tsv")
     first = _first_row(file) if is_table else _first_object(file)[0]
     if is_table and len(str(first.get("answer", "")).split()) > _MAX_ANSWER_WORDS:
         return False
@@ -388,13 +388,13 @@ def _detect_tsv(path: Path) -> str | None:
     if columns == DPR_COLUMNS:
         return "dpr"
     is_numbered = len(columns) == 2 and columns[0].isdecimal()
-    return "msmarco" if is_numbered and kind_of(path) == ".tsv" else None
+    return "msmarco" if is_numbered and suffix_of(path) == ".tsv" else None
 
 
 def _detect_format(path: Path) -> str:
     if known := _detect_tsv(path):
         return known
-    suffix = kind_of(path)
+    suffix = suffix_of(path)
     if suffix in DOCUMENTS:
         if unread := describe_unread(count_unread([path])):
             raise CorpusError(f"{path}: {unread}")

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from hopgraph.tools.documents.conversion import can_convert, kind_of
+from hopgraph.tools.documents.conversion import can_convert, suffix_of
 from hopgraph.tools.documents.elements import (
     Element,
     UnreadableFileError,
@@ -48,7 +48,7 @@ class _Fraction(str):
     """A decimal number, kept as text."""
 
 
-def _keep_all(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+def _keep_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     """Build an object; a repeated key gets a list of its values."""
     fields = dict[str, JsonValue]()
     for key, value in pairs:
@@ -56,7 +56,7 @@ def _keep_all(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return fields
 
 
-_DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str, object_pairs_hook=_keep_all)
+_DECODER = json.JSONDecoder(parse_float=_Fraction, parse_constant=str, object_pairs_hook=_keep_duplicates)
 _COMMENT = re.compile(
     r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*+[\]}])', re.DOTALL
 )
@@ -109,7 +109,7 @@ def read_table(path: Path, encoding: str, _: CorpusReading) -> Iterator[Section]
     except csv.Error as error:
         raise UnreadableFileError(str(error)) from None
     rows = [row for row in every if any(row)]
-    if kind_of(path) == ".tsv" and not has_header(rows) and min(map(len, rows), default=0) > 1:
+    if suffix_of(path) == ".tsv" and not has_header(rows) and min(map(len, rows), default=0) > 1:
         for line, (key, *cells) in enumerate(rows, 1):
             yield Section((), line, None, [Element("text", " ".join(filter(None, cells)), line)], {"id": key})
         return
@@ -121,7 +121,7 @@ def _read_rows(path: Path, encoding: str) -> list[list[str]]:
         lines = list(file)
     sample = "".join(lines[:_SAMPLE])[:_SAMPLE]
     declared = _SEPARATOR.match(sample)
-    delimiter = "\t" if kind_of(path) == ".tsv" else declared[1] if declared else _find_delimiter(sample)
+    delimiter = "\t" if suffix_of(path) == ".tsv" else declared[1] if declared else _find_delimiter(sample)
     read = partial(csv.reader, delimiter=delimiter, skipinitialspace=True)
     rows = list(read(lines))
     if '\\"' in sample and len(set(map(len, rows))) > 1:  # perhaps quotation marks are escaped so
@@ -252,7 +252,7 @@ def split_contents(text: str) -> tuple[str, str]:
 
 
 def _json_values(path: Path, encoding: str, reading: CorpusReading) -> Iterator[tuple[int, JsonValue]]:
-    is_one = kind_of(path) in JSON
+    is_one = suffix_of(path) in JSON
     if path.stat().st_size > _MAX_JSON:
         if is_one:
             raise UnreadableFileError(f"one JSON value of more than {_MAX_JSON >> 20} MiB; write it as .jsonl")

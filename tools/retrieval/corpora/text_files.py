@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from hopgraph.state import CorpusError
-from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert, kind_of
+from hopgraph.tools.documents.conversion import CONVERTED, DocumentConverter, can_convert, suffix_of
 from hopgraph.tools.documents.elements import Document, Element, UnreadableFileError, make_table
 from hopgraph.tools.documents.encodings import DAMAGED_UTF_8, UTF_8, detect_encoding, open_binary, open_text
 from hopgraph.tools.retrieval.corpora.chunking import ChunkOptions, split_blocks
@@ -57,7 +57,7 @@ _INSTALL = "pip install 'hopgraph[documents]'"
 
 def can_read(path: Path) -> bool:
     """Return whether a file can be read, judging by its suffix or, if that is unknown, by its first bytes."""
-    suffix = kind_of(path)
+    suffix = suffix_of(path)
     return suffix in PLAIN | XML or (can_convert() if suffix in CONVERTED else _is_text(path))
 
 
@@ -141,7 +141,7 @@ def link_error(path: Path) -> OSError:
     return OSError(errno.ELOOP, "this is a link; follow it with --follow-links, or remove it", str(path))
 
 
-def name_file(source: Path, file: Path) -> str:
+def relative_name(source: Path, file: Path) -> str:
     """Return a file's path within the source, or its name if it is the source; bytes that are not UTF-8 are escaped."""
     name = file.name if file == source else file.relative_to(source).as_posix()
     return os.fsencode(name).decode(errors="backslashreplace")
@@ -195,12 +195,12 @@ def read_text_files(
     the document. Unreadable files of a folder are skipped and reported; CorpusError if the source itself is unreadable.
     """
     files = list(files)
-    following = dict(pairwise(each for each in files if kind_of(each) in CONVERTED))
+    following = dict(pairwise(each for each in files if suffix_of(each) in CONVERTED))
     with DocumentConverter(ocr=chunking.ocr) as converter:
         for path in files:
             try:
                 document = _open_document(path, reading, converter, following.get(path))
-                yield from _split(name_file(source, path), path, document, chunking)
+                yield from _split(relative_name(source, path), path, document, chunking)
                 reading.bytes_read += path.stat().st_size
             except (UnreadableFileError, OSError) as error:
                 reason = f"it cannot be read: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -212,7 +212,7 @@ def read_text_files(
 def _open_document(
     path: Path, reading: CorpusReading, converter: DocumentConverter, next_path: Path | None
 ) -> StructuredText:
-    suffix = kind_of(path)
+    suffix = suffix_of(path)
     if suffix in CONVERTED:
         document = converter.convert(path, next_path)
         reading.notes += [f"{path}: {note}" for note in document.notes]
@@ -267,7 +267,7 @@ def _title(path: Path, encoding: str) -> str:
 
 def _lines(path: Path, encoding: str) -> Iterator[Element]:
     """Yield the lines of source code, a log or a configuration file as code blocks."""
-    language = kind_of(path).removeprefix(".")
+    language = suffix_of(path).removeprefix(".")
     with open_text(path, encoding) as file:
         number = 1
         while text := "".join(islice(file, _MAX_LINES)):

@@ -26,7 +26,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.question_plan import (
 )
 from hopgraph.tools.models.players.player import PlayerAnswer, PromptContents, StatedFact
 from hopgraph.tools.models.players.prompt_reading import ParsedPrompt, PromptPassage
-from hopgraph.tools.models.players.wording import stand_alone
+from hopgraph.tools.models.players.wording import make_standalone
 from hopgraph.tools.text import content_terms, split_sentences
 
 _ASIDES = re.compile(r"(?<!\s)\s+(?:\((?:source|because): .*|\(not grounded\)|\[passages [\d, ]*\])\s*\Z", re.DOTALL)
@@ -108,7 +108,7 @@ def _sentence_for(hop: PlanHop, gold: GoldPassage | None, passage: PromptPassage
         return answers, supports, len(wanted & frozenset(content_terms(sentence)))
 
     sentences = (each.strip(" …") for each in sentences_of(passage.text))
-    return stand_alone(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
+    return make_standalone(passage.title, max(filter(None, sentences), key=worth, default=passage.text))
 
 
 def draw_share(*parts: object) -> float:

@@ -23,7 +23,7 @@ from hopgraph.tools.apps.evaluation.rehearsal.oracle import Oracle, RehearsalOpt
 from hopgraph.tools.apps.evaluation.rehearsal.question_plan import PlanBook, derive_plan
 from hopgraph.tools.apps.evaluation.renaming import Renamer
 from hopgraph.tools.models.players.prompt_reading import parse_request
-from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, as_result, reply_to_step
+from hopgraph.tools.models.players.step_replies import PLAYED_STEPS, make_result, reply_to_step
 from hopgraph.tools.resources import find_model_spec
 from hopgraph.tools.retrieval.corpora import CorpusReading, open_corpus
 
@@ -70,13 +70,13 @@ class RehearsalModel(BaseChatModel):
     @override
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         time.sleep(self.options.latency)
-        return as_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
+        return make_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
 
     @override
     async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         if self.options.latency:
             await asyncio.sleep(self.options.latency)
-        return as_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
+        return make_result(messages, self.reply_to(messages, **kwargs), "rehearsal")
 
 
 def _own_reply(role: str) -> RehearsalReply | None:
