@@ -352,8 +352,8 @@ def _judge_claim(evidence: _Evidence) -> _Finding:
     for at, statement in about:
         subject = statement.key if "both" in evidence.question.words else ""
         carried[subject] = carried.get(subject, frozenset()) | evidence.own[at]
-    whole = all(len(claim & each) > _MIN_SHARED * len(claim) for each in carried.values())
-    yes = whole and not _NOT.search(best.plain)
+    has_most = all(len(claim & each) > _MIN_SHARED * len(claim) for each in carried.values())
+    yes = has_most and not _NOT.search(best.plain)
     return _Finding("yes" if yes else "no", _COMPARED, (best,), (), 1.0, True)
 
 
@@ -401,7 +401,7 @@ class RuleReader:
             known[key(asked)] = "" if answer == "unknown" or not key(answer) else answer
         shown = self._shown if given.passages else []
         texts = (text for name in given.lists if name not in _ANSWERED_BLOCKS for _, text in self.prompt.items(name))
-        statements = {statement.whole: statement for statement in reversed(shown)}
+        statements = {statement.standalone: statement for statement in reversed(shown)}
         for number, text in enumerate(texts, start=len(shown) + 1):
             for line in text.splitlines()[:_MAX_QUERIES]:
                 statements.setdefault(line, read_statement(number, line))
@@ -441,7 +441,7 @@ class RuleReader:
                 own, linked = evidence.cover(evidence.own[at]), evidence.cover(evidence.carried[at])
                 anchor = evidence.anchors.get(statement.key, 0.0)
                 if linked > 0:
-                    scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (statement.place == 0), -at))
+                    scored.append((own + 0.3 * anchor + 0.3 * linked + 0.2 * (statement.position == 0), -at))
             best = sorted(scored, reverse=True)[:_MAX_FACTS]
             found |= dict.fromkeys(_fact(evidence.statements[-at]) for _, at in best)
         return [*found]
@@ -455,7 +455,7 @@ class RuleReader:
             found.text if is_used else "",
             tuple(map(_fact, found.used)) if is_used else (),
             tuple(sorted({statement.passage for statement in found.used if statement.passage})),
-            tuple(numbers[s.whole] for s in found.used if s.whole in numbers),
+            tuple(numbers[s.standalone] for s in found.used if s.standalone in numbers),
             max(1, round(5 * found.probability)),
         )
 
@@ -497,4 +497,4 @@ def _next_links(reader: _Reader, question: str) -> Iterator[str]:
 
 
 def _fact(statement: ParsedStatement) -> StatedFact:
-    return StatedFact(statement.whole, statement.whole if statement.passage else "", statement.passage)
+    return StatedFact(statement.standalone, statement.standalone if statement.passage else "", statement.passage)

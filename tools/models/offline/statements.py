@@ -79,11 +79,11 @@ class ParsedStatement:
 
     number: int
     title: str
-    whole: str
-    """The standalone statement."""
+    standalone: str
+    """The statement, with its title if that is needed to understand it."""
     passage: int
     """Number of its passage; 0 if it is from another block."""
-    place: int
+    position: int
     """Position in the passage, from 0."""
     plain: str
     """The text, with a person's dates in parentheses expanded to "(born 1920, died 1988)"."""
@@ -104,19 +104,19 @@ class ParsedStatement:
 
 
 @lru_cache(maxsize=4_096)
-def _statement(number: int, title: str, text: str, passage: int = 0, place: int = 0, full: str = "") -> ParsedStatement:
+def _parse(number: int, title: str, text: str, passage: int = 0, at: int = 0, full: str = "") -> ParsedStatement:
     plain = _LIFE.sub(r"(born \1, died \2)", text, count=1)
     name = "" if _PATH.search(title) else _ASIDE.sub("", title) or title
     nation, cells = _DEMONYM.search(plain[:300]), _read_row(text)
     country = {term("country"), term("nationality")} if nation else set[str]()
-    at = {header: text.find(f"{header}: {cell}") + len(header) + 2 for header, cell in cells.items()}
-    in_cells = (span for header, cell in cells.items() for span in _cell_spans(header, cell, at[header]))
+    offsets = {header: text.find(f"{header}: {cell}") + len(header) + 2 for header, cell in cells.items()}
+    in_cells = (span for header, cell in cells.items() for span in _cell_spans(header, cell, offsets[header]))
     return ParsedStatement(
         number=number,
         title=title,
-        whole=full or make_standalone(title, text),
+        standalone=full or make_standalone(title, text),
         passage=passage,
-        place=place,
+        position=at,
         plain=plain,
         flat=f" {key(plain)} ",
         name=name,
@@ -159,8 +159,8 @@ def read_passages(passages: Iterable[PromptPassage]) -> list[ParsedStatement]:
     """
     found: list[ParsedStatement] = []
     for passage in passages:
-        for place, text in enumerate(_sentences(passage.text)):
-            found.append(_statement(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, place))
+        for at, text in enumerate(_sentences(passage.text)):
+            found.append(_parse(len(found) + 1, passage.title, text[:_MAX_CHARACTERS], passage.number, at))
             if len(found) == _MAX_SENTENCES:
                 return found
     return found
@@ -193,9 +193,9 @@ def read_statement(number: int, text: str) -> ParsedStatement:
     title, colon, _ = text[:200].partition(": ")
     is_sentence = re.search(r"\b(?:is|was|are|were|has|had)\b", title) or title.count("(") != title.count(")")
     if colon and not is_sentence and (_PATH.search(title) or not _read_row(text)):
-        return _statement(number, title, text[len(title) + 2 :], full=text)
+        return _parse(number, title, text[len(title) + 2 :], full=text)
     first = find_names(text[:200])[:1]
-    return _statement(number, first[0][1] if first and first[0][0] <= 4 else "", text, full=text)
+    return _parse(number, first[0][1] if first and first[0][0] <= 4 else "", text, full=text)
 
 
 def parse_date(text: str) -> tuple[int, int, int]:

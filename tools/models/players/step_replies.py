@@ -47,7 +47,7 @@ def _quotes(facts: Iterable[StatedFact]) -> list[str]:
     return list(dict.fromkeys(fact.quote for fact in facts if fact.quote))
 
 
-def _listed(prompt: ParsedPrompt, *names: str) -> list[str]:
+def _items(prompt: ParsedPrompt, *names: str) -> list[str]:
     return [text for name in names for _, text in prompt.items(name)]
 
 
@@ -65,11 +65,11 @@ def _unknown(player: Player, given: PromptContents) -> list[str]:
     return [f"It is not known yet: {asked}"] if asked else []
 
 
-def _argue(found: PlayerAnswer) -> str:
+def _explain(found: PlayerAnswer) -> str:
     return " ".join([*_texts(found.facts), f"{_CONCLUSION}{found.text}."])[-_MAX_TEXT:]
 
 
-def _read(player: Player) -> PlayerAnswer:
+def _answer_from_blocks(player: Player) -> PlayerAnswer:
     """Answer from the blocks of the prompt; also from memory if it has no passages, or is BlendFilter's."""
     memory = player.prompt.role.startswith("blendfilter/") or "passages" not in player.prompt.blocks
     return player.answer(
@@ -78,9 +78,9 @@ def _read(player: Player) -> PlayerAnswer:
 
 
 def _answer(player: Player) -> Reply:
-    found = _read(player)
+    found = _answer_from_blocks(player)
     reasoning = (
-        _argue(found) if found.text else _reason(player, PromptContents(("sub_answers", "information", "history")))
+        _explain(found) if found.text else _reason(player, PromptContents(("sub_answers", "information", "history")))
     )
     return {
         "reasoning": reasoning,
@@ -184,7 +184,7 @@ def _review(player: Player) -> Reply:
     found = player.answer(PromptContents())
     query = "" if found.text else _next(player, PromptContents()) or player.prompt.question
     steps = " ".join(_texts(found.facts))
-    analysis = _argue(found) if found.text else f"{steps} Missing: {query}".strip()[:_MAX_TEXT]
+    analysis = _explain(found) if found.text else f"{steps} Missing: {query}".strip()[:_MAX_TEXT]
     relevant, enough = bool(player.relevant()), bool(found.text)
     return {"relevant": relevant, "enough": enough, "analysis": analysis, "answer": found.text, "query": query}
 
@@ -194,7 +194,7 @@ def _fuse(player: Player) -> Reply:
     asserted = {number: _stated(_PASSAGES.sub("", text)) for number, text in player.prompt.items("assertions")}
     most = Counter(key(text) for text in asserted.values() if text).most_common(1)
     agreed = next((text for text in asserted.values() if most and key(text) == most[0][0]), "")
-    chosen = player.answer(PromptContents()).text or agreed or _read(player).text
+    chosen = player.answer(PromptContents()).text or agreed or _answer_from_blocks(player).text
     used = [number for number, text in asserted.items() if text and key(text) == key(chosen)]
     reasoning = f"{len(used)} of {len(asserted)} assertions say so."
     return {"reasoning": reasoning, "answer": chosen or UNANSWERABLE, "used_assertions": used}
@@ -227,7 +227,7 @@ def _judge_usefulness(player: Player) -> Reply:
 
 
 def _generate_queries(player: Player) -> Reply:
-    asked = player.next_questions(PromptContents(("information",)), _listed(player.prompt, "asked"))
+    asked = player.next_questions(PromptContents(("information",)), _items(player.prompt, "asked"))
     return {"queries": asked[: player.prompt.at_most]}
 
 
@@ -250,7 +250,7 @@ def _follow_up(player: Player) -> Reply:
     prompt, given = player.prompt, PromptContents(("history",))
     if found := player.answer(given).text:
         return {"sub_question": "", "answer": "", "final_answer": found}
-    asked = _next(player, given, [*_listed(prompt, "history"), prompt.text("follow_up")])
+    asked = _next(player, given, [*_items(prompt, "history"), prompt.text("follow_up")])
     return {"sub_question": asked, "answer": "", "final_answer": "" if asked else UNANSWERABLE}
 
 
@@ -266,7 +266,7 @@ def _deduce(player: Player) -> Reply:
 def _continue_reasoning(player: Player) -> Reply:
     """State what is known, then search for the next fact, or give the final answer."""
     given = PromptContents(("information",))
-    searched = [text.partition("\n")[0] for text in _listed(player.prompt, "information")]
+    searched = [text.partition("\n")[0] for text in _items(player.prompt, "information")]
     found = player.answer(given).text
     asked = "" if found else _next(player, given, searched)
     return {"thought": _reason(player, given), "sub_question": asked, "final_answer": found or UNANSWERABLE}
@@ -291,7 +291,7 @@ def _write_chain(player: Player) -> Reply:
     """Ask all that can be asked now, given the history."""
     if player.answer(PromptContents(("history",))).text:
         return {"chain": []}
-    asked = player.next_questions(PromptContents(("history",), memory=True), _listed(player.prompt, "history"))
+    asked = player.next_questions(PromptContents(("history",), memory=True), _items(player.prompt, "history"))
     return {"chain": [{"query": each, "answer": ""} for each in asked]}
 
 
@@ -310,7 +310,7 @@ def _write_turn(player: Player) -> Reply:
     """Search for the next fact, or answer, between tags."""
     is_last = "last_turn" in player.prompt.blocks
     found = player.answer(PromptContents(wants="last" if is_last else "sure"))
-    searched = _SEARCH_TAGS.findall(" ".join(_listed(player.prompt, "history")))
+    searched = _SEARCH_TAGS.findall(" ".join(_items(player.prompt, "history")))
     query = "" if found.text or is_last else _next(player, PromptContents(), searched)
     action = f"<search> {query} </search>" if query else f"<answer> {found.text or UNANSWERABLE} </answer>"
     return {"text": f"<think> {_reason(player, PromptContents())} </think>\n{action}"}
@@ -318,9 +318,9 @@ def _write_turn(player: Player) -> Reply:
 
 def _next_thought(player: Player) -> Reply:
     """State the next fact that is not among the thoughts, else the answer, or what is needed next."""
-    given, thoughts = PromptContents(("thoughts",), memory=True), _listed(player.prompt, "thoughts")
+    given, thoughts = PromptContents(("thoughts",), memory=True), _items(player.prompt, "thoughts")
     found = player.answer(given)
-    if new := _new(_texts(found.facts if found.text else player.facts(given)), thoughts):
+    if new := _first_new(_texts(found.facts if found.text else player.facts(given)), thoughts):
         return {"thought": new}
     if found.text:
         return {"thought": f"{_CONCLUSION}{found.text}."}
@@ -328,7 +328,7 @@ def _next_thought(player: Player) -> Reply:
     return {"thought": f"{_NEEDED}{asked.rstrip(' ?')}." if asked else f"{_CONCLUSION}{UNANSWERABLE}."}
 
 
-def _new(texts: Iterable[str], said: Iterable[str]) -> str:
+def _first_new(texts: Iterable[str], said: Iterable[str]) -> str:
     before = " \n ".join(key(text) for text in said)
     return next((text for text in texts if f" {key(text)} " not in f" {before} "), "")
 
@@ -339,7 +339,7 @@ def _next_sentence(player: Player) -> Reply:
     found = player.answer(PromptContents())
     useful = found.facts if found.text else player.facts(PromptContents())[:3]
     facts = {fact.quote: fact.passage for fact in useful if fact.passage}
-    if new := _new(facts, _listed(prompt, "sentences", "rejected")):
+    if new := _first_new(facts, _items(prompt, "sentences", "rejected")):
         return {"sentence": new[:_MAX_TEXT], "used_passages": [facts[new]]}
     asked = "" if player.answer(given).text else _next(player, given)
     if not asked:
@@ -384,14 +384,14 @@ def _write_full_answer(player: Player) -> Reply:
 
 def _critique(player: Player) -> Reply:
     """Critique the answer from the passage: it is fully supported if there is one."""
-    if answer := _read(player).text:
+    if answer := _answer_from_blocks(player).text:
         return {"relevant": True, "answer": answer, "support": "full", "utility": 5}
     return {"relevant": bool(player.relevant()), "answer": UNANSWERABLE, "support": "none", "utility": 1}
 
 
 def _score_answer(player: Player) -> Reply:
     """Assign each word of a text the same log-probability, high if the text is the player's answer."""
-    text, answer = player.prompt.text("continuation"), _read(player).text or UNANSWERABLE
+    text, answer = player.prompt.text("continuation"), _answer_from_blocks(player).text or UNANSWERABLE
     probability = _LIKELY if key(text) == key(answer) else 1 - _LIKELY
     return {"tokens": [{"text": word, "logprob": math.log(probability)} for word in re.findall(r"\s*\S+", text)]}
 
@@ -412,7 +412,7 @@ def _judge_complexity(player: Player) -> Reply:
 
 def _judge_support(player: Player) -> Reply:
     """Support the answer if it equals the player's own."""
-    return {"supported": key(_read(player).text) == key(player.prompt.text("short_answer"))}
+    return {"supported": key(_answer_from_blocks(player).text) == key(player.prompt.text("short_answer"))}
 
 
 _STEPS: dict[str, Callable[[Player], Reply]] = {

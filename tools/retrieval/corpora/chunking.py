@@ -55,7 +55,7 @@ class Chunk(NamedTuple):
     line: int
     """First line, from 1."""
     last: int
-    """Line on which its last sentence, row or item, or the block of that, starts."""
+    """Line where its last sentence, row or item (or its block) starts."""
     text: str
     """White space in prose is normalized; blocks are separated by an empty line."""
     links: Sequence[str]
