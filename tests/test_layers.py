@@ -24,7 +24,7 @@ LAYERS = (
     {"tools.resources"},
     {"nodes"},
     {"graphs"},
-    {"tools.apps.drawing"},
+    {"tools.apps.drawing", "tools.apps.variables"},
     {"tools.apps.runs"},
     {"tools.apps.server", "tools.apps.evaluation"},
     {"tools.apps.cli"},

@@ -58,6 +58,10 @@ def begin(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+    elif any(name.startswith("HOPGRAPH_") for name in os.environ):
+        from hopgraph.tools.apps.variables import refuse_misspelt_variables
+
+        refuse_misspelt_variables()
 
 
 for module in ("commands", "evaluation.evaluation_options"):

@@ -25,6 +25,7 @@ from hopgraph.tools.apps.server.guards import ServerGuard
 from hopgraph.tools.apps.server.identity import HeaderUsers
 from hopgraph.tools.apps.server.langgraph_auth import daily_calls
 from hopgraph.tools.apps.server.server_options import OWNER, serving_options
+from hopgraph.tools.apps.variables import refuse_misspelt_variables
 
 STUDIO = "https://smith.langchain.com"
 
@@ -38,6 +39,7 @@ def __getattr__(name: str) -> Starlette:
         from hopgraph.tools.apps.server.web_app import create_app
 
         app = create_app(serving_options(threads=os.environ.get("HOPGRAPH_THREADS") or None), alone=False)
+    refuse_misspelt_variables()
     options = serving_options(host=_bound_host(), origins=_named_origins())
     if isinstance(options.user_of, HeaderUsers):
         raise SettingsError(

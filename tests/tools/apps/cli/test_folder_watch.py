@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -68,7 +69,12 @@ async def index_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 
 async def indexed(index: Path, text: str) -> None:
-    await until(lambda: (index / "manifest.json").exists() and text in (index / "passages.jsonl").read_text())
+    def passages() -> str:
+        with suppress(FileNotFoundError):  # not indexed yet, or being replaced by a new index
+            return (index / "passages.jsonl").read_text()
+        return ""
+
+    await until(lambda: text in passages())
 
 
 @pytest.mark.slow
