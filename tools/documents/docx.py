@@ -168,17 +168,30 @@ class _Reader:
         self._carried = ""
 
     def read(self, node: Any) -> Iterator[Element]:
+        """Yield the elements of a body, cell, text box or note."""
+        outer, self._carried = self._carried, ""
+        yield from self._children(node)
+        yield from self._flush()
+        self._carried = outer
+
+    def _flush(self) -> Iterator[Element]:
+        """Yield the text of a paragraph with a deleted end that no other paragraph follows."""
+        text, self._carried = self._carried.strip(), ""
+        yield from [Element("text", text)] if text else ()
+
+    def _children(self, node: Any) -> Iterator[Element]:
         for child in node:
             name = _name(child)
             if name == "p":
                 yield from self._paragraph(child)
             elif name == "tbl":
+                yield from self._flush()
                 yield from self._table(child)
             elif name == "altChunk":
                 embedded = self._pop_part(_attribute(child, "id"))  # an HTML page
                 yield from read_page(read_entry(self._archive, embedded)).elements
             elif name not in _DROPPED:
-                yield from self.read(child)
+                yield from self._children(child)
             if name in ("p", "tbl") and next(child.iterancestors("{*}p", "{*}tbl"), None) is None:
                 yield from self._anchored(child)
 
@@ -205,7 +218,7 @@ class _Reader:
         level = _outline_level(node) or style.level
         text = self._carried + paragraph_text(node)
         self._carried = f"{text} " if text and _child(node, "pPr", "rPr", "del") is not None else ""
-        if self._carried:  # its paragraph mark is deleted, so it continues in the next paragraph
+        if self._carried:  # its end is deleted, so it continues in the next paragraph
             return
         numbering = self._numbering(node, style) if text else None
         mark = self._marker(*numbering) if numbering else ""

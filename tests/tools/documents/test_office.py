@@ -88,6 +88,24 @@ def test_title_headings_numbers_headers_formulas_and_changes(tmp_path: Path) -> 
     ]
 
 
+def test_a_paragraph_without_an_end_stays_out_of_notes_and_tables_and_is_never_lost(tmp_path: Path) -> None:
+    def without_end(inside: str) -> str:
+        return f"<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr>{inside}</w:p>"
+
+    note = "<w:r><w:footnoteReference w:id='2'/></w:r>"
+    table = row(paragraph("Model"), paragraph("Price")) + row(without_end(run("MX1")), paragraph("9"))
+    body = without_end(run("It rains") + note) + paragraph("in Brel.") + without_end(run("Prices"))
+    body += f"<w:tbl>{table}</w:tbl>" + without_end(run("The end"))
+    footnote = f"<w:footnote w:id='2'>{paragraph('A proverb.')}</w:footnote>"
+    assert read_docx(tmp_path / "a.docx", body, footnotes=footnote).elements == [
+        Element("text", "A proverb."),
+        Element("text", "It rains in Brel."),
+        Element("text", "Prices"),
+        Element("table", rows=[["Model", "Price"], ["MX1", "9"]]),
+        Element("text", "The end"),
+    ]
+
+
 @pytest.mark.slow
 def test_items_with_large_numbers_are_not_as_long_as_texts(tmp_path: Path) -> None:
     """In letters, the last mark would have 2,308 of them, and all together 69 million."""
