@@ -38,7 +38,7 @@ def complete_edits(
 
 def check_command(update: object, goto: object, types: _Values) -> None:
     """Raise a SettingsError if a `Command`, or its JSON, writes to `RUN_KEYS` or to a key with the wrong type."""
-    written = [{each[0]: each[1]} if _is_pair(each) else each for each in _as_list(update)]
+    written = _as_mappings(update)
     for each in _as_list(goto):
         if isinstance(each, Send | Mapping):
             sent: object = each.arg if isinstance(each, Send) else cast("_Values", each).get("input")
@@ -53,8 +53,9 @@ def check_command(update: object, goto: object, types: _Values) -> None:
 
 def check_names(command: Command[Any], types: _Values, nodes: Iterable[str]) -> None:
     """Refuse, with a SettingsError, a key or a node that the graph does not have: LangGraph ignores these."""
-    if isinstance(command.update, Mapping):
-        _refuse_unknown(cast("_Values", command.update), types)
+    for written in _as_mappings(command.update):
+        if isinstance(written, Mapping):
+            _refuse_unknown(cast("_Values", written), types)
     for each in _as_list(command.goto):
         name = each.node if isinstance(each, Send) else each
         if isinstance(name, str) and name not in {*nodes, END}:
@@ -92,6 +93,11 @@ def check_types(written: _Values, types: _Values) -> None:
 
 def _is_pair(given: object) -> bool:
     return isinstance(given, list | tuple) and len(cast("Sequence[Any]", given)) == 2
+
+
+def _as_mappings(update: object) -> list[Any]:
+    """Return a mapping, or a list of pairs of key and value, as mappings; anything else as it is."""
+    return [{each[0]: each[1]} if _is_pair(each) else each for each in _as_list(update)]
 
 
 def _as_list(given: object) -> list[Any]:

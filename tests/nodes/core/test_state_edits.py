@@ -101,6 +101,7 @@ async def test_what_cannot_be_read_is_named_in_one_line(graph: Any, written: Any
     ("command", "said"),
     [
         (Command(update={"missin": "where"}), "'missin': the state has no such key"),
+        (Command(update=[("missing", "when"), ("missin", "where")]), "'missin': the state has no such key"),
         (Command(goto="decidee"), "goto: the graph has no node 'decidee'; did you mean 'decide'"),
     ],
 )
