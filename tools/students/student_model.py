@@ -164,8 +164,7 @@ BatchReply = Callable[[list[StudentPrompt]], list[str]]
 class StudentModel(BaseChatModel):
     """Chat model that replies greedily, or with the most probable class of a classifier.
 
-    Concurrent requests are batched in one thread. The weights are loaded on first use, once per process. Token counts
-    are estimates.
+    Concurrent requests are batched in one thread. The weights are loaded on first use, once per process.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -321,10 +321,7 @@ DEFAULT_ANALYSER = Analyser(
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a text for comparisons, as in an English index: in order, with duplicates.
-
-    Results are cached, since a step compares the same sentences with many queries.
-    """
+    """Return the terms of a text, as in an English index, in order, with duplicates; the latest results are cached."""
     return list(_terms(text))
 
 

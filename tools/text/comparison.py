@@ -62,10 +62,9 @@ _WINDOW = re.compile(rf"\S(?:.{{0,{MAX_QUOTE - 2}}}\S)?(?!\S)|\S{{{MAX_QUOTE}}}"
 def find_quote(statement: str, text: str, title: str = "") -> tuple[int, int]:
     """Find the [start, end) offsets of the sentence that shares most with a statement; (0, 0) for a blank text.
 
-    Names and numbers weigh more than other words; words of the title weigh little, since every sentence is about it,
-    even one that says "she". Ties go to the first sentence. A sentence of more than MAX_QUOTE characters is shortened
-    to its best part, at white space if possible; a table row never is. Header rows are not candidates, nor are
-    headings that the title ends with.
+    Names and numbers weigh more than other words; words of the title weigh little, since every sentence is about it.
+    Ties go to the first sentence. A sentence of more than MAX_QUOTE characters is shortened to its best part, a table
+    row never. Header rows are not candidates, nor are headings that the title ends with.
     """
     every = split_sentences(text)
     if not every:

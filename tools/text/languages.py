@@ -47,10 +47,7 @@ def list_language_names() -> list[str]:
 
 
 def get_analyser(language: str) -> Analyser:
-    """Return the analyser of a language (a code such as `de` or `zh-words`, an English name, or `auto`).
-
-    Raises SettingsError for an unknown language.
-    """
+    """Return the analyser of a code (`de`, `zh-words`), an English name, or `auto`; SettingsError if unknown."""
     if language.partition(":")[0] == AUTO_LANGUAGE:
         return make_mixed_analyser(language.partition(":")[2].split(",") if ":" in language else ())
     name = _CODES.get(language.lower(), language.lower())

@@ -18,8 +18,7 @@ class RuleBasedModel(BaseChatModel):
     """Chat model (spec `offline:extractive`) that answers every role's prompts from their passages alone, by rules.
 
     It is deterministic, has no weights or knowledge, and copies sentences and spans. Each reply is one JSON object in
-    the role's schema, with "unanswerable", "I don't know", "irrelevant" or an empty list if it finds nothing. Token
-    counts in `usage_metadata` are estimates.
+    the role's schema, with "unanswerable", "I don't know", "irrelevant" or an empty list if it finds nothing.
     """
 
     writes_logprobs: ClassVar[bool] = True

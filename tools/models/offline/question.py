@@ -163,8 +163,7 @@ def kind_of_noun(noun: str) -> str:
 def find_descriptions(question: str) -> dict[str, str]:
     """Map each description in a question, innermost first, to the question that resolves it.
 
-    Descriptions are, for example, "the mother of the author of X", "X's father" and "the astronomer who discovered X".
-    Only the first 1,000 characters are read.
+    E.g. "the mother of the author of X", "X's father", "the astronomer who discovered X", within 1,000 characters.
     """
     question = question[:_MAX_CHARACTERS]
     every, nouns = find_names(question), dict[str, str]()

@@ -94,8 +94,7 @@ def _blocks(text: str) -> dict[str, str]:
 def parse_request(messages: Sequence[BaseMessage]) -> ParsedPrompt:
     """Parse the role in the system message and the blocks of the last human message that has any.
 
-    Demonstrations (earlier human and AI messages) and retry messages (after the prompt) are skipped. Missing parts are
-    empty.
+    Demonstrations (earlier human and AI messages) and retry messages (after the prompt) are skipped.
     """
     system = next((m.text for m in messages if isinstance(m, SystemMessage)), "")
     texts = (m.text for m in reversed(messages) if isinstance(m, HumanMessage))
