@@ -26,7 +26,7 @@ from hopgraph.tools.documents.elements import (
 )
 from hopgraph.tools.text.common_words import FUNCTION_WORDS
 
-MAX_PAGES = 5000
+MAX_PDF_PAGES = 5000
 _MAX_MISSING = 0.05
 """Maximum share of a page's words that LiteParse may miss."""
 _OPTIONS = {
@@ -40,7 +40,7 @@ _OPTIONS = {
     "extract_form_fields": True,
     "keep_headers_footers": True,
     "num_workers": 1,
-    "max_pages": MAX_PAGES,
+    "max_pages": MAX_PDF_PAGES,
     "continue_on_page_error": True,
 }
 _OCR_ADVICE = "--ocr eng would read scanned ones (pip install 'hopgraph[ocr]')"
@@ -107,8 +107,8 @@ def _plain_pages(content: bytes) -> tuple[list[str], list[dict[str, str]]]:
     except library.PdfiumError as error:
         encrypted = "password" in str(error).lower()
         raise UnreadableFileError("it is encrypted" if encrypted else "it is damaged, or not a PDF") from None
-    if len(document) > MAX_PAGES:
-        raise UnreadableFileError(f"it has more than {MAX_PAGES:,} pages")
+    if len(document) > MAX_PDF_PAGES:
+        raise UnreadableFileError(f"it has more than {MAX_PDF_PAGES:,} pages")
     pages, superscripts = list[str](), [dict[str, str]() for _ in range(len(document))]
     for number in range(len(document)):
         try:

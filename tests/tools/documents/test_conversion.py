@@ -56,7 +56,7 @@ def test_what_is_refused_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, write: Callable[[Path], object], reason: str
 ) -> None:
     pytest.importorskip("pypdfium2")
-    monkeypatch.setattr(pdf, "MAX_PAGES", 30)
+    monkeypatch.setattr(pdf, "MAX_PDF_PAGES", 30)
     for limit, value in (("_MAX_ENTRIES", 200), ("_MAX_FILE", 1 << 20)):
         monkeypatch.setattr(conversion, limit, value)
     write(tmp_path / name)
