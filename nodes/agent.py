@@ -11,7 +11,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langchain_core.runnables import Runnable, chain
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -27,10 +27,11 @@ from hopgraph.nodes.core.human_review import Item, approve_evidence, review_quer
 from hopgraph.nodes.core.reply_text import short_answer
 from hopgraph.nodes.core.search import SearchRequest, distinguish_texts, retrieval_calls, search_all, to_passages
 from hopgraph.nodes.core.step_events import emit, node_position
+from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.nodes.hops.hop_history import observed_lines, open_hop
 from hopgraph.nodes.hops.next_step import Action
 from hopgraph.nodes.reading import reading_update
-from hopgraph.state import Draft, Evidence, Passage, Query, StopReason, Update
+from hopgraph.state import Draft, Evidence, MethodState, Passage, Query, StopReason, Update
 from hopgraph.state.baselines import AgentContext, AgentRunState
 from hopgraph.state.events import QuerySent, Retrieved
 from hopgraph.state.hops import Hop
@@ -372,9 +373,4 @@ def tool_agent() -> Runnable[Any, Any]:
         context_schema=AgentContext,
         name="Agent with tools",
     )
-    return CompiledMethod.of(cast("Any", made)) | _without_messages
-
-
-@chain
-def _without_messages(state: dict[str, Any]) -> Update:
-    return {key: value for key, value in state.items() if key != "messages"}
+    return CompiledMethod.of(cast("Any", made)).pick([*state_keys(MethodState)])

@@ -542,7 +542,7 @@ class AgentContext(Context):
 
     method = "agent"
     steps = ("use_tools", "act")
-    step_nodes: ClassVar[StepNodes] = {"use_tools": ("agent",), "act": ("agent",)}
+    step_nodes: ClassVar[StepNodes] = {"use_tools": ("use_tools",), "act": ("use_tools",)}
 
     max_turns: int = method_setting(
         8, "maximum model replies, each with one or more tool calls; the last one must answer", ge=1, le=50

@@ -21,10 +21,10 @@ Context = AgentContext
 def build(**changes: Unpack[Changes]) -> AnswerGraph[Context]:
     """Build the graph or a variant of it, not yet compiled."""
     builder = AnswerGraph(MethodState, Context, **changes)
-    builder.add_node("agent", tool_agent())
+    builder.add_node("use_tools", tool_agent())
 
-    builder.chain("prepare", "agent")
-    return builder.finish_after("agent")
+    builder.chain("prepare", "use_tools")
+    return builder.finish_after("use_tools")
 
 
 graph = build().compile(name="Agent")

@@ -70,7 +70,9 @@ def test_it_offers_every_method_but_the_one_with_given_passages() -> None:
 def test_every_method_is_drawn_inside() -> None:
     drawn: Graph = chat.graph.get_graph(xray=1)
     assert {f"look_up:{name}" for name in chat.chat_methods()} <= set(drawn.nodes)
-    assert "look_up:migres:sentence_filter" in chat.graph.get_graph(xray=True).nodes
+    whole: Graph = chat.graph.get_graph(xray=True)
+    assert "look_up:migres:sentence_filter" in whole.nodes
+    assert "subgraph use_tools" in whole.draw_mermaid()
 
 
 def test_it_takes_and_gives_messages_alone() -> None:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 FANS_OUT = {"blendfilter": {"retrieve"}, "grg": {"prepare", "next_part"}}
 """Nodes that go on to several others at once, by switches: their edges have no label, since nothing is chosen."""
 SUBGRAPHS = {
-    "agent": {"agent": {"model", "tools"}},
+    "agent": {"use_tools": {"model", "tools"}},
     "ra_isf": {"solve": {"self_knowledge", "retrieve", "judge_relevance"}},
     "chat": {"look_up": {"migres:sentence_filter", "ra_isf:solve:retrieve", "one_step:answer"}},
 }
