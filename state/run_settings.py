@@ -26,11 +26,10 @@ def begin_run(given: object, cls: type[ContextT]) -> ContextT:
 def settings_of_run(given: object, cls: type[ContextT]) -> ContextT:
     """Return the run's settings for a node: those it started with, converted once for another method's nodes.
 
-    Anything else, such as a host graph's own context, is resolved each time.
+    Anything else, such as a host graph's own context, begins a run.
     """
-    known = _derived.get(id(given))
-    if known is None:
-        return resolve_settings(given, cls)
+    if id(given) not in _derived:
+        return begin_run(given, cls)
     return given if isinstance(given, cls) else once_per_run(cast("Context", given), cls, lambda: begin_run(given, cls))
 
 

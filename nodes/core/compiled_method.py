@@ -17,7 +17,7 @@ from hopgraph.nodes.core.step_events import parent_task_metadata
 from hopgraph.nodes.core.step_function import state_keys
 from hopgraph.state.context import Context, explicit_settings, make_settings, setting_like
 from hopgraph.state.errors import HopgraphError, QuestionError, SettingsError
-from hopgraph.state.run_settings import begin_run
+from hopgraph.state.run_settings import begin_run, settings_of_run
 from hopgraph.tools.io.background import run_in_background
 
 StateT = TypeVar("StateT", bound=Any, default=Any)
@@ -275,7 +275,7 @@ class CompiledMethod(CompiledStateGraph[StateT, ContextT, InputT, OutputT]):
                 _refuse_misplaced_settings(each.get("configurable") or {}, "config['configurable']", copied, cls)
             _refuse_misplaced_settings(options, "the call", ("context",), cls)
         elif given is None and host.context is not None:
-            return options  # inherited
+            return {**options, "context": settings_of_run(host.context, cls)}
         is_foreign = not isinstance(given, Mapping | Context | None) and not hasattr(given, "hopgraph")
         if is_foreign and host is None:
             kind = f"the class {given.__name__}" if isinstance(given, type) else type(cast("object", given)).__name__

@@ -15,7 +15,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from hopgraph.graphs import chat, migres, tree_of_reviews
+from hopgraph.graphs import METHODS, chat, migres, tree_of_reviews
 from hopgraph.nodes.core.method_graph import MethodGraph
 from hopgraph.state import AnswerOutput, MethodState, QuestionInput, SettingsError
 from support.chain_runs import Runs
@@ -137,6 +137,15 @@ def through_an_agent(context: Any) -> Any:
     model = ScriptedAgentModel(replies=[call, AIMessage("Done.")])
     agent: Any = create_agent(model, [look_up], context_schema=HostContext)
     return lambda: agent.invoke({"messages": [("user", QUESTION["question"])]}, context=context)
+
+
+@pytest.mark.parametrize("name", ["agent", "blendfilter"])  # LangChain's graph inside; branches that share a budget
+def test_a_host_with_a_context_of_its_own_gets_the_same_result(name: str) -> None:
+    graph, settings = METHODS[name].graph, {"max_llm_calls": 5}
+    found = in_a_host(graph, HostContext).invoke(QUESTION, context=HostContext(hopgraph=settings))
+    expected = graph.invoke(QUESTION, context=settings)
+    assert found["answer"] == ANSWER
+    assert found["usage"] | {"seconds": 0} == expected["usage"] | {"seconds": 0}
 
 
 MISSPELT = {"max_llm_call": 1}
