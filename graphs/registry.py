@@ -91,7 +91,7 @@ class Method:
 
     def build(self) -> MethodGraph:
         """Return the uncompiled graph, to be compiled with a checkpointer."""
-        return cast("MethodGraph", self.graph.builder)
+        return cast("MethodGraph", self.graph.builder).copy()
 
 
 class Methods(Mapping[str, Method]):

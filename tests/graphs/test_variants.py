@@ -220,3 +220,27 @@ def test_options_of_a_replaced_node_stay_unless_they_are_given() -> None:
     assert not builder.replace_node("mix", nothing, defer=False).nodes["mix"].defer
     other: Any = migres.build().replace_node("retrieve", make_retrieve_node(lambda *_: 1)).nodes
     assert [name for name in other if name.startswith("review_queries")] == ["review_queries"]
+
+
+def test_an_error_handler_is_replaced_with_its_node() -> None:
+    async def fail(state: MethodState) -> None:
+        raise OSError("down")
+
+    def answer(text: str) -> Any:
+        return lambda state: Command(goto="finish", update={"answer": text})
+
+    builder = migres.build().replace_node("decide", fail, error_handler=answer("one"))
+    builder.replace_node("decide", fail).replace_node("decide", fail, error_handler=answer("two"))
+    assert builder.compile().invoke(QUESTION)["answer"] == "two"
+    with pytest.raises(OSError, match="down"):
+        builder.replace_node("decide", fail, error_handler=None).compile().invoke(QUESTION)
+
+
+def test_a_change_to_a_registered_methods_graph_stays_in_it() -> None:
+    changed = METHODS["migres"].build().replace_node("decide", nothing)
+    assert METHODS["migres"].build().nodes["decide"] is not changed.nodes["decide"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_node_may_have_a_timeout(name: str) -> None:
+    assert import_module(METHODS[name].place.place).build().set_node_defaults(timeout=60).compile()
